@@ -1,0 +1,3 @@
+pub mod math;
+pub mod problem;
+pub mod world;

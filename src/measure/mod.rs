@@ -1,0 +1,124 @@
+//! Measuring: stage timings and their statistics.
+
+use serde::Serialize;
+
+/// The stages of a step, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// The whole step, all of the below but `Residual`.
+    Step,
+    /// Which pairs of bodies may touch.
+    Broadphase,
+    /// Where they touch.
+    Narrowphase,
+    /// Building the problem.
+    Assemble,
+    /// What the solver does before its first iteration.
+    Prepare,
+    /// The iterations.
+    Solve,
+    /// Moving the bodies, stabilisation included.
+    Integrate,
+    /// Evaluating the residual; measuring, so not a part of the step.
+    Residual,
+}
+
+impl Stage {
+    /// All stages.
+    pub const ALL: [Stage; 8] = [
+        Stage::Step,
+        Stage::Broadphase,
+        Stage::Narrowphase,
+        Stage::Assemble,
+        Stage::Prepare,
+        Stage::Solve,
+        Stage::Integrate,
+        Stage::Residual,
+    ];
+
+    /// The stages that make up a step.
+    pub const PARTS: [Stage; 6] = [
+        Stage::Broadphase,
+        Stage::Narrowphase,
+        Stage::Assemble,
+        Stage::Prepare,
+        Stage::Solve,
+        Stage::Integrate,
+    ];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stage::Step => "step",
+            Stage::Broadphase => "broadphase",
+            Stage::Narrowphase => "narrowphase",
+            Stage::Assemble => "assemble",
+            Stage::Prepare => "prepare",
+            Stage::Solve => "solve",
+            Stage::Integrate => "integrate",
+            Stage::Residual => "residual",
+        }
+    }
+}
+
+/// Time spent per stage in one step, all substeps together [s].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Timings([f64; Stage::ALL.len()]);
+
+impl Timings {
+    /// The time of one stage [s].
+    pub fn get(&self, stage: Stage) -> f64 {
+        self.0[stage as usize]
+    }
+
+    /// Adds to the time of one stage [s].
+    pub fn add(&mut self, stage: Stage, seconds: f64) {
+        self.0[stage as usize] += seconds;
+    }
+}
+
+/// Mean, median, 95th percentile and maximum of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Middle value.
+    pub median: f64,
+    /// The value that 95 % stay at or below.
+    pub p95: f64,
+    /// Largest value.
+    pub max: f64,
+}
+
+impl Summary {
+    /// Of a series in any order; all zero when it is empty.
+    pub fn of(values: &[f64]) -> Self {
+        if values.is_empty() {
+            return Self::default();
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let n = sorted.len();
+        // Nearest rank: the smallest value with at least this share at or below it.
+        let rank = |share: f64| sorted[((share * n as f64).ceil() as usize).clamp(1, n) - 1];
+        Self {
+            mean: values.iter().sum::<f64>() / n as f64,
+            median: 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]),
+            p95: rank(0.95),
+            max: sorted[n - 1],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summary_of_one_to_hundred() {
+        let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        let s = Summary::of(&values);
+        assert_eq!((s.mean, s.median, s.p95, s.max), (50.5, 50.5, 95.0, 100.0));
+        assert_eq!(Summary::of(&[]), Summary::default());
+    }
+}

@@ -1,0 +1,458 @@
+//! The assembled problem of one step: find Λ in its laws' sets with w = A Λ + b.
+//!
+//! Nothing here is for contacts alone: a problem holds contact blocks (a normal row and the
+//! friction rows that its impulse bounds) and general rows (joints, limits, motors: up to four
+//! bodies, an interval of allowed impulses, a compliance). The impulse vector Λ [N s] is flat:
+//! first the contacts, each with its rows in the order N, T1, T2, τ, then the general rows.
+//!
+//! A = J M⁻¹ Jᵀ + C is never formed unless somebody asks ([`delassus`]); J and M⁻¹ act through the
+//! compact contact frames.
+
+pub mod delassus;
+pub mod islands;
+pub mod law;
+pub mod residual;
+
+use crate::math::{SymMat3, Twist, Vec3};
+pub use islands::Islands;
+pub use law::FrictionLaw;
+
+/// What is needed of the bodies: M⁻¹ and the velocities without constraint impulses.
+#[derive(Clone, Debug, Default)]
+pub struct ProblemBodies {
+    /// 1/m per body [1/kg]; zero for bodies that impulses do not move.
+    pub inverse_mass: Vec<f64>,
+    /// World inverse inertia per body [1/(kg m²)]; zero for bodies that impulses do not move.
+    pub inverse_inertia: Vec<SymMat3>,
+    /// u_free = u_S + M⁻¹ h f [m/s, rad/s].
+    pub free_velocity: Vec<Twist>,
+}
+
+impl ProblemBodies {
+    /// Number of bodies.
+    pub fn len(&self) -> usize {
+        self.inverse_mass.len()
+    }
+
+    /// Whether there is no body.
+    pub fn is_empty(&self) -> bool {
+        self.inverse_mass.is_empty()
+    }
+
+    /// Whether impulses move this body.
+    #[inline]
+    pub fn is_dynamic(&self, body: usize) -> bool {
+        self.inverse_mass[body] > 0.0
+    }
+}
+
+/// Where a contact is and how it is oriented, in the world frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContactFrame {
+    /// Unit normal, from the first body to the second.
+    pub normal: Vec3,
+    /// First tangent, a unit vector across the normal; the second is `normal × tangent`.
+    pub tangent: Vec3,
+    /// Contact point relative to the first and second body's centre of mass [m].
+    pub arms: [Vec3; 2],
+}
+
+impl ContactFrame {
+    /// n, t₁ or t₂.
+    #[inline(always)]
+    pub fn axes(&self) -> [Vec3; 3] {
+        [self.normal, self.tangent, self.normal.cross(&self.tangent)]
+    }
+}
+
+/// The friction law of one contact with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Friction {
+    /// Which set.
+    pub law: FrictionLaw,
+    /// μ₁ and μ₂ [-]; equal except for the ellipse.
+    pub mu: [f64; 2],
+    /// R_c [m]: scales the spin row of Coulomb–Contensou friction to N s and m/s.
+    pub spin_radius: f64,
+}
+
+/// The contacts, one array per quantity.
+#[derive(Clone, Debug, Default)]
+pub struct Contacts {
+    /// First and second body.
+    pub bodies: Vec<[u32; 2]>,
+    /// Frames.
+    pub frame: Vec<ContactFrame>,
+    /// Friction laws.
+    pub friction: Vec<Friction>,
+    /// Bias of the N, T1, T2 and τ rows [m/s]; a pyramid's directions take theirs from T1 and T2.
+    pub bias: Vec<[f64; 4]>,
+    /// Compliance C of the normal row and of the friction rows [1/kg].
+    pub compliance: Vec<[f64; 2]>,
+    /// Gap at the midpoint [m]; negative when the bodies overlap.
+    pub gap: Vec<f64>,
+    /// First row of each contact in Λ, and one past the last: `len + 1` entries.
+    pub row_start: Vec<u32>,
+}
+
+impl Contacts {
+    /// Number of contacts.
+    pub fn len(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// Whether there is no contact.
+    pub fn is_empty(&self) -> bool {
+        self.bodies.is_empty()
+    }
+
+    /// The rows of contact `c` in Λ.
+    #[inline]
+    pub fn rows(&self, c: usize) -> std::ops::Range<usize> {
+        self.row_start[c] as usize..self.row_start[c + 1] as usize
+    }
+}
+
+/// The general rows, one array per quantity; the bodies of a row in compressed form.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// First entry of each row in `body` and `jacobian`, and one past the last.
+    pub start: Vec<u32>,
+    /// Body of each entry; at most four per row.
+    pub body: Vec<u32>,
+    /// Jacobian of each entry: `linear · v + angular · ω` is its share of the row's velocity.
+    pub jacobian: Vec<Twist>,
+    /// Interval [lo, hi] of Λ [N s]: (−∞, ∞) is bilateral, (0, ∞) a limit, (−a, a) a motor or friction.
+    pub bounds: Vec<[f64; 2]>,
+    /// Bias [m/s].
+    pub bias: Vec<f64>,
+    /// Compliance C [1/kg].
+    pub compliance: Vec<f64>,
+    /// Position error φ [m] (angles times the row's declared length), for reports.
+    pub position_error: Vec<f64>,
+}
+
+impl Rows {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.bounds.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.bounds.is_empty()
+    }
+
+    /// The entries (body, Jacobian) of row `r`.
+    #[inline]
+    pub fn entries(&self, r: usize) -> impl Iterator<Item = (usize, &Twist)> {
+        let span = self.start[r] as usize..self.start[r + 1] as usize;
+        self.body[span.clone()]
+            .iter()
+            .map(|b| *b as usize)
+            .zip(&self.jacobian[span])
+    }
+
+    /// Whether the row is bilateral: any impulse is allowed.
+    #[inline]
+    pub fn is_bilateral(&self, r: usize) -> bool {
+        self.bounds[r] == [f64::NEG_INFINITY, f64::INFINITY]
+    }
+}
+
+/// One contact to add by hand; the engine itself fills the arrays in parallel.
+#[derive(Clone, Copy, Debug)]
+pub struct NewContact {
+    /// First and second body.
+    pub bodies: [u32; 2],
+    /// Its frame.
+    pub frame: ContactFrame,
+    /// Its friction.
+    pub friction: Friction,
+    /// Bias of the N, T1, T2 and τ rows [m/s].
+    pub bias: [f64; 4],
+    /// Compliance of the normal and the friction rows [1/kg].
+    pub compliance: [f64; 2],
+    /// Gap [m].
+    pub gap: f64,
+}
+
+/// One step's problem. Reused from step to step: clearing keeps the memory.
+#[derive(Clone, Debug, Default)]
+pub struct Problem {
+    /// Length of the (sub)step h [s].
+    pub h: f64,
+    /// The bodies.
+    pub bodies: ProblemBodies,
+    /// The contacts.
+    pub contacts: Contacts,
+    /// The general rows.
+    pub rows: Rows,
+    /// Connected components; filled by [`Problem::finish`].
+    pub islands: Islands,
+}
+
+impl Problem {
+    /// Empties the problem and keeps its memory.
+    pub fn clear(&mut self) {
+        self.bodies.inverse_mass.clear();
+        self.bodies.inverse_inertia.clear();
+        self.bodies.free_velocity.clear();
+        let c = &mut self.contacts;
+        c.bodies.clear();
+        c.frame.clear();
+        c.friction.clear();
+        c.bias.clear();
+        c.compliance.clear();
+        c.gap.clear();
+        c.row_start.clear();
+        let r = &mut self.rows;
+        r.start.clear();
+        r.body.clear();
+        r.jacobian.clear();
+        r.bounds.clear();
+        r.bias.clear();
+        r.compliance.clear();
+        r.position_error.clear();
+    }
+
+    /// Adds a body and returns its index.
+    pub fn push_body(&mut self, inverse_mass: f64, inverse_inertia: SymMat3, free: Twist) -> u32 {
+        self.bodies.inverse_mass.push(inverse_mass);
+        self.bodies.inverse_inertia.push(inverse_inertia);
+        self.bodies.free_velocity.push(free);
+        self.bodies.len() as u32 - 1
+    }
+
+    /// Adds a contact.
+    pub fn push_contact(&mut self, contact: NewContact) {
+        let c = &mut self.contacts;
+        c.bodies.push(contact.bodies);
+        c.frame.push(contact.frame);
+        c.friction.push(contact.friction);
+        c.bias.push(contact.bias);
+        c.compliance.push(contact.compliance);
+        c.gap.push(contact.gap);
+    }
+
+    /// Adds a general row.
+    pub fn push_row(
+        &mut self,
+        entries: &[(u32, Twist)],
+        bounds: [f64; 2],
+        bias: f64,
+        compliance: f64,
+        position_error: f64,
+    ) {
+        debug_assert!(entries.len() <= 4, "a row couples up to four bodies");
+        let r = &mut self.rows;
+        if r.start.is_empty() {
+            r.start.push(0);
+        }
+        for (body, jacobian) in entries {
+            r.body.push(*body);
+            r.jacobian.push(*jacobian);
+        }
+        r.start.push(r.body.len() as u32);
+        r.bounds.push(bounds);
+        r.bias.push(bias);
+        r.compliance.push(compliance);
+        r.position_error.push(position_error);
+    }
+
+    /// Numbers the rows and finds the islands; call it once everything is pushed.
+    pub fn finish(&mut self) {
+        let c = &mut self.contacts;
+        c.row_start.clear();
+        c.row_start.reserve(c.bodies.len() + 1);
+        let mut row = 0u32;
+        c.row_start.push(0);
+        for f in &c.friction {
+            row += f.law.rows() as u32;
+            c.row_start.push(row);
+        }
+        if self.rows.start.is_empty() {
+            self.rows.start.push(0);
+        }
+        self.islands.find(&self.bodies, &self.contacts, &self.rows);
+    }
+
+    /// Number of contact rows, which is where the general rows begin in Λ.
+    pub fn contact_rows(&self) -> usize {
+        self.contacts.row_start.last().map_or(0, |r| *r as usize)
+    }
+
+    /// Length of Λ.
+    pub fn row_count(&self) -> usize {
+        self.contact_rows() + self.rows.len()
+    }
+
+    /// u = u_free + M⁻¹ Jᵀ Λ, for all bodies. `u` is overwritten.
+    pub fn velocities(&self, lambda: &[f64], u: &mut Vec<Twist>) {
+        u.clear();
+        u.extend_from_slice(&self.bodies.free_velocity);
+        for c in 0..self.contacts.len() {
+            let block = &lambda[self.contacts.rows(c)];
+            let impulse = self.contact_impulse(c, block);
+            self.apply_contact_impulse(c, &impulse, u);
+        }
+        let first = self.contact_rows();
+        for r in 0..self.rows.len() {
+            self.apply_row_impulse(r, lambda[first + r], u);
+        }
+    }
+
+    /// The impulse of contact `c` on its second body: force part in the world frame [N s] and
+    /// spin moment about the normal [N m s]. The first body gets the opposite.
+    #[inline]
+    pub fn contact_impulse(&self, c: usize, block: &[f64]) -> (Vec3, f64) {
+        let frame = &self.contacts.frame[c];
+        let friction = &self.contacts.friction[c];
+        let [n, t1, t2] = frame.axes();
+        let [f1, f2] = tangential(friction.law, &block[1..]);
+        let spin = match friction.law {
+            FrictionLaw::Contensou => block[3] * friction.spin_radius,
+            _ => 0.0,
+        };
+        (n * block[0] + t1 * f1 + t2 * f2, spin)
+    }
+
+    #[inline]
+    fn apply_contact_impulse(&self, c: usize, (force, spin): &(Vec3, f64), u: &mut [Twist]) {
+        let frame = &self.contacts.frame[c];
+        let [i, j] = self.contacts.bodies[c].map(|b| b as usize);
+        let moment = frame.normal * *spin;
+        for (body, arm, sign) in [(i, frame.arms[0], -1.0), (j, frame.arms[1], 1.0)] {
+            let p = force * sign;
+            u[body].linear += p * self.bodies.inverse_mass[body];
+            u[body].angular += self.bodies.inverse_inertia[body].mul_vec(arm.cross(&p) + moment * sign);
+        }
+    }
+
+    #[inline]
+    fn apply_row_impulse(&self, r: usize, lambda: f64, u: &mut [Twist]) {
+        for (body, jacobian) in self.rows.entries(r) {
+            u[body].linear += jacobian.linear * (lambda * self.bodies.inverse_mass[body]);
+            u[body].angular +=
+                self.bodies.inverse_inertia[body].mul_vec(jacobian.angular * lambda);
+        }
+    }
+
+    /// w of contact `c`: its rows of J u + C Λ + bias [m/s], written to `w`.
+    #[inline]
+    pub fn contact_velocity(&self, c: usize, u: &[Twist], block: &[f64], w: &mut [f64]) {
+        let frame = &self.contacts.frame[c];
+        let friction = &self.contacts.friction[c];
+        let bias = &self.contacts.bias[c];
+        let [cn, ct] = self.contacts.compliance[c];
+        let [i, j] = self.contacts.bodies[c].map(|b| b as usize);
+        let relative = u[j].at(frame.arms[1]) - u[i].at(frame.arms[0]);
+        let [n, t1, t2] = frame.axes();
+        w[0] = n.dot(&relative) + cn * block[0] + bias[0];
+        let tangent = [t1.dot(&relative) + bias[1], t2.dot(&relative) + bias[2]];
+        match friction.law {
+            FrictionLaw::Pyramid { sides } => {
+                for k in 0..sides as usize / 2 {
+                    let d = FrictionLaw::pyramid_direction(sides, k);
+                    w[1 + k] = d[0] * tangent[0] + d[1] * tangent[1] + ct * block[1 + k];
+                }
+            }
+            FrictionLaw::Contensou => {
+                w[1] = tangent[0] + ct * block[1];
+                w[2] = tangent[1] + ct * block[2];
+                let spin = n.dot(&(u[j].angular - u[i].angular));
+                w[3] = friction.spin_radius * spin + ct * block[3] + bias[3];
+            }
+            _ => {
+                w[1] = tangent[0] + ct * block[1];
+                w[2] = tangent[1] + ct * block[2];
+            }
+        }
+    }
+
+    /// w of general row `r`: J u + C Λ + bias [m/s].
+    #[inline]
+    pub fn row_velocity(&self, r: usize, u: &[Twist], lambda: f64) -> f64 {
+        let velocity: f64 = self
+            .rows
+            .entries(r)
+            .map(|(body, j)| j.linear.dot(&u[body].linear) + j.angular.dot(&u[body].angular))
+            .sum();
+        velocity + self.rows.compliance[r] * lambda + self.rows.bias[r]
+    }
+
+    /// The diagonal of A over the rows of contact `c` [1/kg], written to `diagonal`.
+    pub fn contact_diagonal(&self, c: usize, diagonal: &mut [f64]) {
+        let frame = &self.contacts.frame[c];
+        let friction = &self.contacts.friction[c];
+        let [cn, ct] = self.contacts.compliance[c];
+        let axes = frame.axes();
+        diagonal[0] = self.contact_coupling(c, axes[0], axes[0]) + cn;
+        match friction.law {
+            FrictionLaw::Pyramid { sides } => {
+                for k in 0..sides as usize / 2 {
+                    let d = FrictionLaw::pyramid_direction(sides, k);
+                    let e = axes[1] * d[0] + axes[2] * d[1];
+                    diagonal[1 + k] = self.contact_coupling(c, e, e) + ct;
+                }
+            }
+            _ => {
+                diagonal[1] = self.contact_coupling(c, axes[1], axes[1]) + ct;
+                diagonal[2] = self.contact_coupling(c, axes[2], axes[2]) + ct;
+            }
+        }
+        if friction.law == FrictionLaw::Contensou {
+            let n = frame.normal;
+            let spin: f64 = self.contacts.bodies[c]
+                .iter()
+                .map(|b| n.dot(&self.bodies.inverse_inertia[*b as usize].mul_vec(n)))
+                .sum();
+            diagonal[3] = spin * friction.spin_radius * friction.spin_radius + ct;
+        }
+    }
+
+    /// a · (J M⁻¹ Jᵀ) b for two directions at the point of contact `c` [1/kg]: how much velocity
+    /// along `a` a unit impulse along `b` makes.
+    #[inline]
+    pub fn contact_coupling(&self, c: usize, a: Vec3, b: Vec3) -> f64 {
+        let frame = &self.contacts.frame[c];
+        let mut sum = 0.0;
+        for (body, arm) in self.contacts.bodies[c].iter().zip(&frame.arms) {
+            let body = *body as usize;
+            let turned = self.bodies.inverse_inertia[body].mul_vec(arm.cross(&b));
+            sum += self.bodies.inverse_mass[body] * a.dot(&b) + arm.cross(&a).dot(&turned);
+        }
+        sum
+    }
+
+    /// The diagonal entry of A for general row `r` [1/kg].
+    pub fn row_diagonal(&self, r: usize) -> f64 {
+        let inertial: f64 = self
+            .rows
+            .entries(r)
+            .map(|(body, j)| {
+                self.bodies.inverse_mass[body] * j.linear.norm_squared()
+                    + j.angular
+                        .dot(&self.bodies.inverse_inertia[body].mul_vec(j.angular))
+            })
+            .sum();
+        inertial + self.rows.compliance[r]
+    }
+}
+
+/// The friction impulse in (t₁, t₂) of a contact, whatever its law's rows are.
+#[inline]
+pub fn tangential(law: FrictionLaw, rows: &[f64]) -> [f64; 2] {
+    match law {
+        FrictionLaw::Pyramid { sides } => {
+            let mut sum = [0.0; 2];
+            for (k, f) in rows.iter().enumerate() {
+                let d = FrictionLaw::pyramid_direction(sides, k);
+                sum[0] += d[0] * f;
+                sum[1] += d[1] * f;
+            }
+            sum
+        }
+        _ => [rows[0], rows[1]],
+    }
+}

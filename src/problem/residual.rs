@@ -1,0 +1,315 @@
+//! The one residual: how far any Λ is from solving the problem, independent of every solver.
+//!
+//! Everything is recomputed from scratch in `f64`: u from Λ, w = A Λ + b from u, and then each
+//! block's Λ − prox(Λ − ρ w).
+
+use serde::{Deserialize, Serialize};
+
+use super::{FrictionLaw, Problem, tangential};
+use crate::math::Twist;
+
+/// Poulsen's R in the quality measure γ.
+const POULSEN_R: f64 = 100.0;
+
+/// All measures of one solution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Residual {
+    /// Largest ‖Λ − prox(Λ − ρ w)‖/ρ over rows and friction blocks, ρ = 1/A_ii [m/s].
+    pub residual: f64,
+    /// Root mean square of the same [m/s].
+    pub residual_rms: f64,
+    /// Largest approach velocity left, max(−w_N, 0) over contacts and limits [m/s].
+    pub penetration_velocity: f64,
+    /// Largest |Λ w| of a normal or limit row whose w is positive [J].
+    pub complementarity: f64,
+    /// Largest distance of an impulse from its set [N s].
+    pub cone: f64,
+    /// Largest ‖Λ_T/‖Λ_T‖ + w_T/‖w_T‖‖ over the sliding contacts [-].
+    pub sliding_direction: f64,
+    /// Largest |w| of a bilateral row, w including C Λ [m/s].
+    pub bilateral: f64,
+    /// Poulsen's quality ½ ‖prox(Λ − R w) − Λ‖² with R = 100 [N² s²].
+    pub gamma: f64,
+    /// FCLIB's natural map residual [-]; only for problems that come from there.
+    pub natural_map: Option<f64>,
+}
+
+/// Under which friction law a solution is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Under {
+    /// Each contact's own.
+    OwnLaw,
+    /// Exact Coulomb friction, whatever polyhedron it was solved with.
+    Coulomb,
+}
+
+/// Reusable memory of the evaluation.
+#[derive(Clone, Debug, Default)]
+pub struct ResidualWorkspace {
+    velocity: Vec<Twist>,
+}
+
+/// Below this share of the largest free approach speed a tangential velocity counts as rest, and
+/// its direction as undefined.
+const REST: f64 = 1e-9;
+
+/// Evaluates the residual of `lambda` for `problem`.
+///
+/// # Panics
+/// If `lambda` is not as long as the problem has rows.
+pub fn evaluate(
+    problem: &Problem,
+    lambda: &[f64],
+    under: Under,
+    workspace: &mut ResidualWorkspace,
+) -> Residual {
+    assert_eq!(lambda.len(), problem.row_count(), "one impulse per row");
+    problem.velocities(lambda, &mut workspace.velocity);
+    let u = &workspace.velocity;
+    let mut out = Residual::default();
+    let mut square_sum = 0.0;
+    let mut count = 0usize;
+
+    for c in 0..problem.contacts.len() {
+        let block = &lambda[problem.contacts.rows(c)];
+        let mut w = [0.0; FrictionLaw::MAX_ROWS];
+        let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
+        problem.contact_velocity(c, u, block, &mut w);
+        problem.contact_diagonal(c, &mut diagonal);
+        let own = problem.contacts.friction[c];
+        let polyhedral = matches!(own.law, FrictionLaw::Box | FrictionLaw::Pyramid { .. });
+        if under == Under::Coulomb && polyhedral {
+            // The same impulse, seen as a disc contact: tangential components only.
+            let [f1, f2] = tangential(own.law, &block[1..]);
+            let as_disc = [block[0], f1, f2];
+            let (w, diagonal) = as_disc_contact(problem, c, u, &as_disc);
+            add_contact(&mut out, FrictionLaw::Disc, own.mu, &as_disc, &w, &diagonal)
+        } else {
+            let rows = own.law.rows();
+            add_contact(&mut out, own.law, own.mu, block, &w[..rows], &diagonal[..rows])
+        }
+        .into_iter()
+        .for_each(|e| {
+            square_sum += e * e;
+            count += 1;
+        });
+    }
+
+    let first = problem.contact_rows();
+    for r in 0..problem.rows.len() {
+        let x = lambda[first + r];
+        let w = problem.row_velocity(r, u, x);
+        let [lo, hi] = problem.rows.bounds[r];
+        let error = |rho: f64| x - (x - rho * w).clamp(lo, hi);
+        let rho = 1.0 / problem.row_diagonal(r);
+        let e = if rho.is_finite() { error(rho).abs() / rho } else { w.abs() };
+        out.residual = max(out.residual, e);
+        out.cone = max(out.cone, max(lo - x, x - hi).max(0.0));
+        out.gamma += 0.5 * error(POULSEN_R).powi(2);
+        if problem.rows.is_bilateral(r) {
+            out.bilateral = max(out.bilateral, w.abs());
+        } else if lo == 0.0 && hi == f64::INFINITY {
+            out.penetration_velocity = max(out.penetration_velocity, -w);
+            out.complementarity = max(out.complementarity, (x * w.max(0.0)).abs());
+        }
+        square_sum += e * e;
+        count += 1;
+    }
+    out.residual_rms = (square_sum / count.max(1) as f64).sqrt();
+    out
+}
+
+/// `max` that keeps a NaN instead of hiding it.
+fn max(a: f64, b: f64) -> f64 {
+    if a >= b || a.is_nan() { a } else { b }
+}
+
+fn as_disc_contact(problem: &Problem, c: usize, u: &[Twist], x: &[f64; 3]) -> ([f64; 3], [f64; 3]) {
+    let frame = &problem.contacts.frame[c];
+    let [cn, ct] = problem.contacts.compliance[c];
+    let bias = &problem.contacts.bias[c];
+    let [i, j] = problem.contacts.bodies[c].map(|b| b as usize);
+    let relative = u[j].at(frame.arms[1]) - u[i].at(frame.arms[0]);
+    let axes = frame.axes();
+    let compliance = [cn, ct, ct];
+    let mut w = [0.0; 3];
+    let mut diagonal = [0.0; 3];
+    for k in 0..3 {
+        w[k] = axes[k].dot(&relative) + compliance[k] * x[k] + bias[k];
+        diagonal[k] = problem.contact_coupling(c, axes[k], axes[k]) + compliance[k];
+    }
+    (w, diagonal)
+}
+
+/// Adds one contact's shares and returns the errors of its normal row and its friction block.
+fn add_contact(
+    out: &mut Residual,
+    law: FrictionLaw,
+    mu: [f64; 2],
+    x: &[f64],
+    w: &[f64],
+    diagonal: &[f64],
+) -> [f64; 2] {
+    let moved = |rho_n: f64, rho_t: f64| {
+        let normal = (x[0] - rho_n * w[0]).max(0.0);
+        let mut friction = [0.0; FrictionLaw::MAX_ROWS];
+        let friction = &mut friction[..x.len() - 1];
+        for (k, f) in friction.iter_mut().enumerate() {
+            *f = x[1 + k] - rho_t * w[1 + k];
+        }
+        law.project(friction, mu, normal);
+        let difference: f64 = friction
+            .iter()
+            .zip(&x[1..])
+            .map(|(a, b)| (a - b) * (a - b))
+            .sum();
+        ((x[0] - normal).abs(), difference)
+    };
+    let largest = diagonal[1..].iter().copied().fold(0.0, f64::max);
+    let (rho_n, rho_t) = (1.0 / diagonal[0], 1.0 / largest);
+    let errors = if rho_n.is_finite() && rho_t.is_finite() {
+        let (normal, friction) = moved(rho_n, rho_t);
+        [normal / rho_n, friction.sqrt() / rho_t]
+    } else {
+        // Both bodies are immovable: nothing can be solved here, and nothing is owed.
+        [0.0, 0.0]
+    };
+    out.residual = max(max(out.residual, errors[0]), errors[1]);
+    let (normal, friction) = moved(POULSEN_R, POULSEN_R);
+    out.gamma += 0.5 * (normal * normal + friction);
+    out.penetration_velocity = max(out.penetration_velocity, -w[0]);
+    out.complementarity = max(out.complementarity, (x[0] * w[0].max(0.0)).abs());
+    let outside = law.violation(&x[1..], mu, x[0]);
+    out.cone = max(max(out.cone, outside), -x[0]);
+
+    // Only a law with one disc has a direction to compare.
+    if law == FrictionLaw::Disc {
+        let slip = w[1].hypot(w[2]);
+        let force = x[1].hypot(x[2]);
+        let bound = mu[0] * x[0];
+        if force > 0.0 && force >= bound * (1.0 - 1e-9) && slip > REST {
+            let misfit = (x[1] / force + w[1] / slip).hypot(x[2] / force + w[2] / slip);
+            out.sliding_direction = max(out.sliding_direction, misfit);
+        }
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::{SymMat3, Vec3};
+    use crate::problem::{ContactFrame, Friction, NewContact};
+
+    const H: f64 = 0.01;
+    const G: f64 = 9.81;
+
+    /// A ball of 2 kg and radius 1 on the ground (body 0), moving with `v` before the step.
+    fn ball_on_ground(law: FrictionLaw, mu: f64, v: Vec3) -> Problem {
+        let mut p = Problem { h: H, ..Problem::default() };
+        p.push_body(0.0, SymMat3::ZERO, Twist::ZERO);
+        let i = 1.0 / (0.4 * 2.0);
+        let free = Twist { linear: v - Vec3::y() * (G * H), angular: Vec3::zeros() };
+        p.push_body(0.5, SymMat3::diagonal(i, i, i), free);
+        p.push_contact(NewContact {
+            bodies: [0, 1],
+            frame: ContactFrame {
+                normal: Vec3::y(),
+                tangent: Vec3::x(),
+                arms: [Vec3::zeros(), -Vec3::y()],
+            },
+            friction: Friction { law, mu: [mu; 2], spin_radius: 0.1 },
+            bias: [0.0; 4],
+            compliance: [0.0; 2],
+            gap: 0.0,
+        });
+        p.finish();
+        p
+    }
+
+    fn of(p: &Problem, lambda: &[f64]) -> Residual {
+        evaluate(p, lambda, Under::OwnLaw, &mut ResidualWorkspace::default())
+    }
+
+    #[test]
+    fn a_resting_ball_is_solved_by_its_weight() {
+        let p = ball_on_ground(FrictionLaw::Disc, 0.5, Vec3::zeros());
+        let r = of(&p, &[2.0 * G * H, 0.0, 0.0]);
+        assert!(r.residual < 1e-15 && r.gamma < 1e-25, "{r:?}");
+        // Without the impulse, the whole approach velocity g h is left over.
+        let r = of(&p, &[0.0; 3]);
+        assert!((r.residual - G * H).abs() < 1e-15);
+        assert!((r.penetration_velocity - G * H).abs() < 1e-15);
+        // γ = ½ (R g h)² here, since A has no part in prox(0 − R b).
+        assert!((r.gamma - 0.5 * (100.0 * G * H).powi(2)).abs() < 1e-9);
+        // Twice the weight leaves w = g h > 0 with Λ > 0.
+        let r = of(&p, &[4.0 * G * H, 0.0, 0.0]);
+        assert!((r.complementarity - 4.0 * G * H * G * H).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_sliding_ball_carries_mu_times_the_weight_against_its_motion() {
+        let p = ball_on_ground(FrictionLaw::Disc, 0.5, Vec3::new(3.0, 0.0, 0.0));
+        // t₂ = n × t₁ = y × x = −z.
+        let weight = 2.0 * G * H;
+        let good = of(&p, &[weight, -0.5 * weight, 0.0]);
+        assert!(good.residual < 1e-14 && good.sliding_direction < 1e-14, "{good:?}");
+        // The wrong direction: same cone, misfit √2.
+        let turned = of(&p, &[weight, 0.0, 0.5 * weight]);
+        assert!((turned.sliding_direction - 2f64.sqrt()).abs() < 0.05, "{turned:?}");
+        assert!(turned.residual > 0.01);
+        // Outside of the cone by half of the bound.
+        let outside = of(&p, &[weight, -0.75 * weight, 0.0]);
+        assert!((outside.cone - 0.25 * weight).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_box_solution_is_judged_by_coulomb_too() {
+        // Sliding along the diagonal, the box allows √2 times too much friction.
+        let p = ball_on_ground(FrictionLaw::Box, 0.5, Vec3::new(3.0, 0.0, -3.0));
+        let weight = 2.0 * G * H;
+        let lambda = [weight, -0.5 * weight, -0.5 * weight];
+        let mut workspace = ResidualWorkspace::default();
+        let own = evaluate(&p, &lambda, Under::OwnLaw, &mut workspace);
+        let coulomb = evaluate(&p, &lambda, Under::Coulomb, &mut workspace);
+        assert!(own.residual < 1e-14);
+        assert!((coulomb.cone - 0.5 * weight * (2f64.sqrt() - 1.0)).abs() < 1e-14);
+    }
+
+    #[test]
+    fn bilateral_rows_with_compliance_balance() {
+        // One body on an implicit spring to the world: (m + h²k) v = m v_free − h k φ.
+        let (m, k, phi, v) = (2.0, 1000.0, 0.01, 0.3);
+        let mut p = Problem { h: H, ..Problem::default() };
+        let free = Twist { linear: Vec3::new(v, 0.0, 0.0), angular: Vec3::zeros() };
+        p.push_body(1.0 / m, SymMat3::diagonal(1.0, 1.0, 1.0), free);
+        let j = Twist { linear: Vec3::x(), angular: Vec3::zeros() };
+        let c = 1.0 / (k * H * H);
+        p.push_row(&[(0, j)], [f64::NEG_INFINITY, f64::INFINITY], phi / H, c, phi);
+        p.finish();
+        let after = (m * v - H * k * phi) / (m + H * H * k);
+        let lambda = m * (after - v);
+        let r = of(&p, &[lambda]);
+        assert!(r.bilateral < 1e-14 && r.residual < 1e-14, "{r:?}");
+        assert!((of(&p, &[0.0]).bilateral - (v + phi / H)).abs() < 1e-14);
+    }
+
+    #[test]
+    fn bounded_rows_may_slip_at_their_bound() {
+        let mut p = Problem { h: H, ..Problem::default() };
+        let free = Twist { linear: Vec3::new(1.0, 0.0, 0.0), angular: Vec3::zeros() };
+        p.push_body(1.0, SymMat3::diagonal(1.0, 1.0, 1.0), free);
+        let j = Twist { linear: Vec3::x(), angular: Vec3::zeros() };
+        p.push_row(&[(0, j)], [-0.2, 0.2], 0.0, 0.0, 0.0);
+        p.finish();
+        assert!(of(&p, &[-0.2]).residual < 1e-15);
+        assert!((of(&p, &[0.0]).residual - 0.2).abs() < 1e-15, "clamped at the bound");
+        assert!((of(&p, &[-0.3]).cone - 0.1).abs() < 1e-15);
+    }
+
+    #[test]
+    fn nan_is_never_hidden() {
+        let p = ball_on_ground(FrictionLaw::Disc, 0.5, Vec3::zeros());
+        assert!(of(&p, &[f64::NAN, 0.0, 0.0]).residual.is_nan());
+    }
+}

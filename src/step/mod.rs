@@ -1,0 +1,456 @@
+//! The simulation: a world, its solver, and Moreau's midpoint rule that takes it from step to step.
+//!
+//! [`Simulation::step`] is the whole pipeline on one screen.
+
+mod assemble;
+mod integrate;
+mod stabilise;
+
+use std::time::Instant;
+
+use crate::collide::Collider;
+use crate::math::{Twist, Vec3};
+use crate::measure::{Stage, Timings};
+use crate::problem::residual::{self, Residual, ResidualWorkspace, Under};
+use crate::problem::{FrictionLaw, Problem};
+use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig, Status};
+use crate::world::World;
+
+/// What one step did.
+#[derive(Clone, Debug, Default)]
+pub struct StepReport {
+    /// Index of the step, from 1.
+    pub step: u64,
+    /// Simulated time after it [s].
+    pub time: f64,
+    /// Time spent per stage.
+    pub timings: Timings,
+    /// Contacts of the last substep, speculative ones included.
+    pub contacts: usize,
+    /// Of these, contacts between two dynamic bodies.
+    pub dynamic_contacts: usize,
+    /// General rows of the last substep.
+    pub rows: usize,
+    /// Islands of the last substep.
+    pub islands: usize,
+    /// The solver's report on the last substep; iterations are summed over the substeps, and a
+    /// failure of any substep is kept.
+    pub solve: SolveReport,
+    /// The residual, the worst over the substeps, under the contacts' own laws.
+    pub residual: Residual,
+    /// Deepest overlap found at the midpoints [m].
+    pub penetration: f64,
+    /// Largest |φ + αΛ/h| of a bilateral row [m].
+    pub joint_error: f64,
+}
+
+/// Why a step was not taken. The world is as it was before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StepError {
+    /// The state would not be finite.
+    #[error("step {step}: {body} would move to a place that is not finite; the step was not taken")]
+    NotFinite {
+        /// Index of the step.
+        step: u64,
+        /// The body.
+        body: String,
+    },
+    /// The solver failed, and so did the fallback.
+    #[error("step {step}: {solver} failed ({reason}), and so did the fallback; the step was not taken")]
+    SolverFailed {
+        /// Index of the step.
+        step: u64,
+        /// The solver's name.
+        solver: &'static str,
+        /// Its own words.
+        reason: String,
+    },
+}
+
+/// A contact of the last step, for drawing and inspection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContactView {
+    /// Slots of the two bodies.
+    pub bodies: [u32; 2],
+    /// World position at the midpoint [m].
+    pub point: Vec3,
+    /// Unit normal from the first body to the second.
+    pub normal: Vec3,
+    /// Gap at the midpoint [m].
+    pub gap: f64,
+    /// Normal impulse [N s].
+    pub normal_impulse: f64,
+    /// Friction impulse on the second body [N s].
+    pub friction_impulse: Vec3,
+}
+
+/// A simulation: everything that is needed to take steps.
+pub struct Simulation {
+    world: World,
+    config: SolverConfig,
+    solver: Box<dyn Solver>,
+    fallback: Box<dyn Solver>,
+    stabiliser: Box<dyn Solver>,
+    pool: Option<rayon::ThreadPool>,
+    threads: usize,
+    record_history: bool,
+    collider: Collider,
+    problem: Problem,
+    assembly: assemble::Assembly,
+    stabilisation: stabilise::Workspace,
+    lambda: Vec<f64>,
+    velocity: Vec<Twist>,
+    residual: ResidualWorkspace,
+    before: integrate::Saved,
+    report: StepReport,
+}
+
+/// A state to return to: the world and what the solver carries.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    world: World,
+    solver_name: &'static str,
+    solver_state: Vec<u8>,
+}
+
+impl Snapshot {
+    /// The world as it was.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+}
+
+impl Simulation {
+    /// Makes a simulation that runs on `threads` threads; 0 means all that there are.
+    ///
+    /// # Errors
+    /// An unknown solver, or parameters out of range.
+    pub fn new(world: World, config: SolverConfig, threads: usize) -> Result<Self, ConfigError> {
+        let solver = config.build()?;
+        let plain = SolverConfig::default();
+        Ok(Self {
+            world,
+            config,
+            solver,
+            fallback: plain.build()?,
+            stabiliser: plain.build()?,
+            pool: pool(threads),
+            threads,
+            record_history: false,
+            collider: Collider::default(),
+            problem: Problem::default(),
+            assembly: assemble::Assembly::default(),
+            stabilisation: stabilise::Workspace::default(),
+            lambda: Vec::new(),
+            velocity: Vec::new(),
+            residual: ResidualWorkspace::default(),
+            before: integrate::Saved::default(),
+            report: StepReport::default(),
+        })
+    }
+
+    /// The world.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The world, to change between steps.
+    pub fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    /// The solver's configuration.
+    pub fn solver_config(&self) -> &SolverConfig {
+        &self.config
+    }
+
+    /// Changes solver, parameters or budget from the next step on.
+    ///
+    /// # Errors
+    /// An unknown solver or a bad parameter; the old one stays.
+    pub fn set_solver(&mut self, config: SolverConfig) -> Result<(), ConfigError> {
+        // A change of budget alone keeps what the solver carries.
+        if config.name != self.config.name || config.parameters != self.config.parameters {
+            self.solver = config.build()?;
+        } else {
+            config.check()?;
+        }
+        self.config = config;
+        Ok(())
+    }
+
+    /// Number of threads asked for; 0 means all.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Changes the number of threads; results do not depend on it.
+    pub fn set_threads(&mut self, threads: usize) {
+        if threads != self.threads {
+            self.pool = pool(threads);
+            self.threads = threads;
+        }
+    }
+
+    /// Whether steps record the solver's convergence history.
+    pub fn set_record_history(&mut self, record: bool) {
+        self.record_history = record;
+    }
+
+    /// The last step's report.
+    pub fn report(&self) -> &StepReport {
+        &self.report
+    }
+
+    /// The last (sub)step's problem, as it was solved.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The last (sub)step's impulses, one per row of [`Simulation::problem`] [N s].
+    pub fn impulses(&self) -> &[f64] {
+        &self.lambda
+    }
+
+    /// The last (sub)step's contacts.
+    pub fn contacts(&self) -> impl Iterator<Item = ContactView> + '_ {
+        let c = &self.problem.contacts;
+        (0..c.len()).map(move |k| {
+            let block = &self.lambda[c.rows(k)];
+            let (impulse, _) = self.problem.contact_impulse(k, block);
+            let normal = c.frame[k].normal;
+            ContactView {
+                bodies: c.bodies[k],
+                point: self.collider.contacts.point[k],
+                normal,
+                gap: c.gap[k],
+                normal_impulse: block[0],
+                friction_impulse: impulse - normal * block[0],
+            }
+        })
+    }
+
+    /// Takes a snapshot.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            world: self.world.clone(),
+            solver_name: self.solver.info().name,
+            solver_state: self.solver.state(),
+        }
+    }
+
+    /// Returns to a snapshot. What a solver carried is restored if it is still the same solver.
+    pub fn restore(&mut self, snapshot: &Snapshot) {
+        let revision = self.world.revision.max(snapshot.world.revision);
+        self.world.clone_from(&snapshot.world);
+        // Caches keyed by the revision must notice.
+        self.world.revision = revision + 1;
+        if self.solver.info().name == snapshot.solver_name {
+            self.solver.set_state(&snapshot.solver_state);
+        } else {
+            self.solver.set_state(&[]);
+        }
+    }
+
+    /// One step of Moreau's midpoint rule (Nützi 2011, table 4.2), substep by substep.
+    ///
+    /// # Errors
+    /// A state that would not be finite, or a solver that failed together with its fallback. The
+    /// world is then as it was before the step.
+    pub fn step(&mut self) -> Result<&StepReport, StepError> {
+        match self.pool.take() {
+            None => self.step_here()?,
+            Some(pool) => {
+                let result = pool.install(|| self.step_here());
+                self.pool = Some(pool);
+                result?;
+            }
+        }
+        Ok(&self.report)
+    }
+
+    fn step_here(&mut self) -> Result<(), StepError> {
+        self.before.save(&self.world);
+        self.report = StepReport {
+            step: self.world.step_index + 1,
+            ..StepReport::default()
+        };
+        for substep in 0..self.world.settings.substeps.max(1) {
+            if let Err(error) = self.substep(substep) {
+                self.before.restore(&mut self.world);
+                return Err(error);
+            }
+        }
+        self.world.step_index += 1;
+        self.world.time += self.world.settings.step;
+        self.report.time = self.world.time;
+        Ok(())
+    }
+
+    fn substep(&mut self, substep: u32) -> Result<(), StepError> {
+        let world = &mut self.world;
+        let timings = &mut self.report.timings;
+        let h = world.settings.substep();
+        let whole = Instant::now();
+
+        // 1. Half step of the positions, and the forces at M that give u_free.
+        let mut stage = Instant::now();
+        integrate::half_step(world, h);
+        integrate::free_velocities(world, h, &mut self.problem);
+        lap(timings, Stage::Integrate, &mut stage);
+
+        // 2. Collision detection at M.
+        self.collider.update_pairs(world, &self.problem.bodies);
+        lap(timings, Stage::Broadphase, &mut stage);
+        self.collider.find_contacts(world, &self.problem.bodies);
+        lap(timings, Stage::Narrowphase, &mut stage);
+
+        // 3. The problem: rows, biases, warm start, islands.
+        self.assembly
+            .contacts(world, &self.collider.contacts, &mut self.problem);
+        self.assembly
+            .warm_start(world, &self.collider.contacts, &self.problem, &mut self.lambda);
+        lap(timings, Stage::Assemble, &mut stage);
+
+        // 4. Solve for Λ; u_E = u_S + M⁻¹(h f + Jᵀ Λ).
+        let request = Request {
+            budget: self.config.budget,
+            history: self.record_history,
+        };
+        let mut solve =
+            self.solver
+                .solve(&self.problem, &request, &mut self.lambda, &mut self.velocity);
+        if let Status::Failed(reason) = &solve.status {
+            // Never applied to the world: the plain sequential solver takes the step instead.
+            let reason = reason.clone();
+            let request = Request { history: false, ..request };
+            self.assembly
+                .warm_start(world, &self.collider.contacts, &self.problem, &mut self.lambda);
+            let second =
+                self.fallback
+                    .solve(&self.problem, &request, &mut self.lambda, &mut self.velocity);
+            solve.solve_time += second.prepare_time + second.solve_time;
+            if let Status::Failed(_) = second.status {
+                return Err(StepError::SolverFailed {
+                    step: self.report.step,
+                    solver: self.solver.info().name,
+                    reason,
+                });
+            }
+        }
+        timings.add(Stage::Prepare, solve.prepare_time);
+        timings.add(Stage::Solve, solve.solve_time);
+
+        // How well it was solved: measuring, not a part of the step.
+        let mut measuring = Instant::now();
+        let residual =
+            residual::evaluate(&self.problem, &self.lambda, Under::OwnLaw, &mut self.residual);
+        // History recording and the residual are measuring; take both out of the step's own time.
+        let overhead = (stage.elapsed().as_secs_f64()
+            - measuring.elapsed().as_secs_f64()
+            - solve.prepare_time
+            - solve.solve_time)
+            .max(0.0)
+            + measuring.elapsed().as_secs_f64();
+        lap(timings, Stage::Residual, &mut measuring);
+
+        // 5. Second half step of the positions with u_E, then stabilisation at E.
+        stage = Instant::now();
+        integrate::apply_velocities(world, &self.velocity);
+        integrate::half_step(world, h);
+        self.assembly
+            .remember(world, &self.collider.contacts, &self.problem, &self.lambda);
+        self.stabilisation.project(
+            world,
+            &self.problem,
+            &self.velocity,
+            self.stabiliser.as_mut(),
+        );
+        if let Some(slot) = world.first_not_finite() {
+            return Err(StepError::NotFinite {
+                step: self.report.step,
+                body: world.bodies.label(slot),
+            });
+        }
+        lap(timings, Stage::Integrate, &mut stage);
+        timings.add(Stage::Step, whole.elapsed().as_secs_f64() - overhead);
+
+        self.note(substep, solve, residual);
+        Ok(())
+    }
+
+    /// Adds one substep to the report.
+    fn note(&mut self, substep: u32, mut solve: SolveReport, residual: Residual) {
+        let problem = &self.problem;
+        let report = &mut self.report;
+        let contacts = &problem.contacts;
+        report.contacts = contacts.len();
+        report.dynamic_contacts = contacts
+            .bodies
+            .iter()
+            .filter(|pair| pair.iter().all(|b| problem.bodies.is_dynamic(*b as usize)))
+            .count();
+        report.rows = problem.rows.len();
+        report.islands = problem.islands.len();
+        report.penetration = contacts
+            .gap
+            .iter()
+            .fold(report.penetration, |deepest, gap| deepest.max(-gap));
+        let first = problem.contact_rows();
+        for r in (0..problem.rows.len()).filter(|r| problem.rows.is_bilateral(*r)) {
+            // C = α/h², so α Λ/h = C h Λ.
+            let sag = problem.rows.compliance[r] * problem.h * self.lambda[first + r];
+            let error = (problem.rows.position_error[r] + sag).abs();
+            report.joint_error = report.joint_error.max(error);
+        }
+        if substep > 0 {
+            solve.iterations += report.solve.iterations;
+            solve.prepare_time += report.solve.prepare_time;
+            solve.solve_time += report.solve.solve_time;
+            solve.halvings += report.solve.halvings;
+            solve.status = worse(&report.solve.status, &solve.status).clone();
+        }
+        report.solve = solve;
+        if substep == 0 || residual.residual >= report.residual.residual {
+            report.residual = residual;
+        }
+    }
+}
+
+/// The worse of two outcomes.
+fn worse<'a>(a: &'a Status, b: &'a Status) -> &'a Status {
+    let rank = |s: &Status| match s {
+        Status::Converged => 0,
+        Status::Budget => 1,
+        Status::Failed(_) => 2,
+    };
+    if rank(a) > rank(b) { a } else { b }
+}
+
+fn lap(timings: &mut Timings, stage: Stage, since: &mut Instant) {
+    let now = Instant::now();
+    timings.add(stage, (now - *since).as_secs_f64());
+    *since = now;
+}
+
+fn pool(threads: usize) -> Option<rayon::ThreadPool> {
+    if threads == 0 {
+        return None;
+    }
+    // Without a pool of its own a simulation runs on rayon's global one.
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()
+}
+
+/// The friction law that a contact gets: the material's where it asks for one, else the world's.
+fn friction_law(world_law: FrictionLaw, anisotropic: bool, spin_radius: f64) -> FrictionLaw {
+    if spin_radius > 0.0 {
+        FrictionLaw::Contensou
+    } else if anisotropic {
+        FrictionLaw::Ellipse
+    } else if matches!(world_law, FrictionLaw::Ellipse | FrictionLaw::Contensou) {
+        // Without a second coefficient or a radius both are the disc.
+        FrictionLaw::Disc
+    } else {
+        world_law
+    }
+}

@@ -1,0 +1,402 @@
+//! The bodies, as a struct of arrays addressed by slot; slots are reused, ids are not.
+
+use serde::{Deserialize, Serialize};
+
+use super::shape::Shape;
+use crate::math::{Pose, Quat, SymMat3, Twist, Vec3};
+
+/// What moves a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BodyKind {
+    /// Forces and contacts.
+    #[default]
+    Dynamic,
+    /// Its own prescribed velocity; nothing pushes it.
+    Kinematic,
+    /// Nothing.
+    Fixed,
+}
+
+/// A stable name of a body: its slot and how often the slot had been used before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BodyId {
+    /// Index into every array of [`Bodies`].
+    pub slot: u32,
+    /// Which use of the slot this is.
+    pub generation: u32,
+}
+
+impl BodyId {
+    /// The slot as an index.
+    pub fn index(self) -> usize {
+        self.slot as usize
+    }
+}
+
+/// Which bodies collide: two do when each one's `filter` holds a bit of the other's `memberships`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Groups {
+    /// The groups the body is in.
+    pub memberships: u32,
+    /// The groups it collides with.
+    pub filter: u32,
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self {
+            memberships: u32::MAX,
+            filter: u32::MAX,
+        }
+    }
+}
+
+impl Groups {
+    /// Whether two bodies of these groups may touch.
+    pub fn collide(self, other: Groups) -> bool {
+        self.memberships & other.filter != 0 && other.memberships & self.filter != 0
+    }
+}
+
+/// Everything needed to add a body.
+#[derive(Clone, Debug)]
+pub struct BodySpec {
+    /// Name for messages and the viewer; may be empty.
+    pub name: String,
+    /// Fixed, kinematic or dynamic.
+    pub kind: BodyKind,
+    /// Pose of the shape's frame (not of the centre of mass).
+    pub pose: Pose,
+    /// Velocity of the centre of mass [m/s].
+    pub linear_velocity: Vec3,
+    /// Angular velocity, world frame [rad/s].
+    pub angular_velocity: Vec3,
+    /// The collision shape; a body without one only takes part in joints.
+    pub shape: Option<Shape>,
+    /// Mass [kg]; `None` takes it from the shape and `density`.
+    pub mass: Option<f64>,
+    /// Density [kg/m³], where `mass` is `None`.
+    pub density: f64,
+    /// Inertia about the centre of mass, shape axes [kg m²]; `None` takes it from the shape.
+    pub inertia: Option<SymMat3>,
+    /// Index into [`super::World::materials`].
+    pub material: u16,
+    /// Collision groups.
+    pub groups: Groups,
+    /// Colour for drawing, linear RGB; `None` lets the viewer choose.
+    pub color: Option<[f32; 3]>,
+}
+
+impl Default for BodySpec {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            kind: BodyKind::Dynamic,
+            pose: Pose::IDENTITY,
+            linear_velocity: Vec3::zeros(),
+            angular_velocity: Vec3::zeros(),
+            shape: None,
+            mass: None,
+            density: 1000.0,
+            inertia: None,
+            material: 0,
+            groups: Groups::default(),
+            color: None,
+        }
+    }
+}
+
+/// Why a body cannot be added.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// A number of the description is infinite or not a number.
+    #[error("{0} is not finite")]
+    NotFinite(&'static str),
+    /// The mass of a dynamic body.
+    #[error("the mass of a dynamic body must be positive and finite, not {0} kg")]
+    BadMass(String),
+    /// The inertia of a dynamic body.
+    #[error(
+        "the inertia of a dynamic body must be positive definite and obey the triangle inequality"
+    )]
+    BadInertia,
+    /// A mesh, height field or half-space cannot be dynamic.
+    #[error("a dynamic body needs a solid shape: a mesh, height field or half-space is not")]
+    NotSolid,
+    /// A dynamic body needs mass and inertia from somewhere.
+    #[error("a dynamic body without a shape needs both a mass and an inertia")]
+    NoShape,
+    /// The material index does not exist.
+    #[error("there is no material {0}")]
+    NoMaterial(u16),
+}
+
+/// All bodies, one array per quantity. A slot without a body is `Fixed`, has no shape and is not
+/// `alive`.
+#[derive(Clone, Debug, Default)]
+pub struct Bodies {
+    /// Position of the centre of mass [m].
+    pub position: Vec<Vec3>,
+    /// Orientation, body to world.
+    pub rotation: Vec<Quat>,
+    /// Velocity of the centre of mass and angular velocity [m/s, rad/s].
+    pub velocity: Vec<Twist>,
+    /// External force and torque that act until changed [N, N m]; gravity is not among them.
+    pub force: Vec<Twist>,
+    /// 1/m [1/kg]; zero for bodies that nothing pushes.
+    pub inverse_mass: Vec<f64>,
+    /// Inertia in the body's frame [kg m²]; zero for bodies that nothing pushes.
+    pub inertia: Vec<SymMat3>,
+    /// Its inverse; zero for bodies that nothing pushes.
+    pub inverse_inertia: Vec<SymMat3>,
+    /// What moves the body.
+    pub kind: Vec<BodyKind>,
+    /// The collision shape.
+    pub shape: Vec<Option<Shape>>,
+    /// The shape's frame seen from the centre of mass.
+    pub shape_offset: Vec<Pose>,
+    /// Index into the materials.
+    pub material: Vec<u16>,
+    /// Collision groups.
+    pub groups: Vec<Groups>,
+    /// Names, may be empty.
+    pub name: Vec<String>,
+    /// Drawing colours.
+    pub color: Vec<Option<[f32; 3]>>,
+    pub(crate) generation: Vec<u32>,
+    pub(crate) alive: Vec<bool>,
+    pub(crate) free: Vec<u32>,
+}
+
+impl Bodies {
+    /// Number of slots, empty ones included: the length of every array.
+    pub fn slots(&self) -> usize {
+        self.position.len()
+    }
+
+    /// Number of bodies.
+    pub fn len(&self) -> usize {
+        self.slots() - self.free.len()
+    }
+
+    /// Whether there is no body.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a slot holds a body.
+    pub fn is_alive(&self, slot: usize) -> bool {
+        self.alive.get(slot).copied().unwrap_or(false)
+    }
+
+    /// Whether forces move the body.
+    pub fn is_dynamic(&self, slot: usize) -> bool {
+        self.kind[slot] == BodyKind::Dynamic && self.alive[slot]
+    }
+
+    /// The id of the body in a slot.
+    pub fn id(&self, slot: usize) -> Option<BodyId> {
+        self.is_alive(slot).then(|| BodyId {
+            slot: slot as u32,
+            generation: self.generation[slot],
+        })
+    }
+
+    /// The slot of a body, unless it was removed.
+    pub fn slot(&self, id: BodyId) -> Option<usize> {
+        let slot = id.index();
+        (self.is_alive(slot) && self.generation[slot] == id.generation).then_some(slot)
+    }
+
+    /// The occupied slots in order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.slots()).filter(|slot| self.alive[*slot])
+    }
+
+    /// Pose of the centre of mass.
+    pub fn pose(&self, slot: usize) -> Pose {
+        Pose::new(self.position[slot], self.rotation[slot])
+    }
+
+    /// Pose of the shape's frame.
+    pub fn shape_pose(&self, slot: usize) -> Pose {
+        self.pose(slot).compose(&self.shape_offset[slot])
+    }
+
+    /// How to call a body in a message.
+    pub fn label(&self, slot: usize) -> String {
+        match self.name.get(slot).map(String::as_str) {
+            None | Some("") => format!("body {slot}"),
+            Some(name) => format!("body {slot} \"{name}\""),
+        }
+    }
+
+    /// Kinetic energy of all dynamic bodies [J].
+    pub fn kinetic_energy(&self) -> f64 {
+        self.iter()
+            .filter(|slot| self.is_dynamic(*slot))
+            .map(|slot| {
+                let v = self.velocity[slot];
+                let omega = self.rotation[slot].inverse() * v.angular;
+                0.5 * (v.linear.norm_squared() / self.inverse_mass[slot]
+                    + omega.dot(&self.inertia[slot].mul_vec(omega)))
+            })
+            .sum()
+    }
+
+    /// Linear momentum [kg m/s] and angular momentum about the origin [kg m²/s] of all dynamic bodies.
+    pub fn momentum(&self) -> Twist {
+        let mut sum = Twist::ZERO;
+        for slot in self.iter().filter(|slot| self.is_dynamic(*slot)) {
+            let v = self.velocity[slot];
+            let p = v.linear / self.inverse_mass[slot];
+            let spin = self.inertia[slot]
+                .rotated(&self.rotation[slot])
+                .mul_vec(v.angular);
+            sum.linear += p;
+            sum.angular += self.position[slot].cross(&p) + spin;
+        }
+        sum
+    }
+
+    pub(super) fn add(&mut self, spec: BodySpec) -> Result<BodyId, BodyError> {
+        let dynamic = spec.kind == BodyKind::Dynamic;
+        let finite = |v: &Vec3| v.iter().all(|c| c.is_finite());
+        for (what, ok) in [
+            ("the position", finite(&spec.pose.position)),
+            ("the rotation", spec.pose.rotation.coords.iter().all(|c| c.is_finite())),
+            ("the velocity", finite(&spec.linear_velocity)),
+            ("the angular velocity", finite(&spec.angular_velocity)),
+        ] {
+            if !ok {
+                return Err(BodyError::NotFinite(what));
+            }
+        }
+        let (mass, center, inertia) = mass_and_inertia(&spec)?;
+        let rotation = Quat::new_normalize(spec.pose.rotation.into_inner());
+        let pose = Pose::new(spec.pose.position, rotation);
+        let still = Twist::ZERO;
+        let velocity = Twist {
+            linear: spec.linear_velocity,
+            angular: spec.angular_velocity,
+        };
+
+        let slot = self.claim_slot();
+        self.position[slot] = pose.transform_point(center);
+        self.rotation[slot] = rotation;
+        self.velocity[slot] = if spec.kind == BodyKind::Fixed { still } else { velocity };
+        self.force[slot] = still;
+        self.inverse_mass[slot] = if dynamic { 1.0 / mass } else { 0.0 };
+        self.inertia[slot] = if dynamic { inertia } else { SymMat3::ZERO };
+        self.inverse_inertia[slot] = if dynamic {
+            inertia.inverse().ok_or(BodyError::BadInertia)?
+        } else {
+            SymMat3::ZERO
+        };
+        self.kind[slot] = spec.kind;
+        self.shape[slot] = spec.shape;
+        self.shape_offset[slot] = Pose::new(-center, Quat::identity());
+        self.material[slot] = spec.material;
+        self.groups[slot] = spec.groups;
+        self.name[slot] = spec.name;
+        self.color[slot] = spec.color;
+        self.alive[slot] = true;
+        Ok(BodyId {
+            slot: slot as u32,
+            generation: self.generation[slot],
+        })
+    }
+
+    fn claim_slot(&mut self) -> usize {
+        if let Some(slot) = self.free.pop() {
+            return slot as usize;
+        }
+        self.position.push(Vec3::zeros());
+        self.rotation.push(Quat::identity());
+        self.velocity.push(Twist::ZERO);
+        self.force.push(Twist::ZERO);
+        self.inverse_mass.push(0.0);
+        self.inertia.push(SymMat3::ZERO);
+        self.inverse_inertia.push(SymMat3::ZERO);
+        self.kind.push(BodyKind::Fixed);
+        self.shape.push(None);
+        self.shape_offset.push(Pose::IDENTITY);
+        self.material.push(0);
+        self.groups.push(Groups::default());
+        self.name.push(String::new());
+        self.color.push(None);
+        self.generation.push(0);
+        self.alive.push(false);
+        self.slots() - 1
+    }
+
+    pub(super) fn remove(&mut self, id: BodyId) -> bool {
+        let Some(slot) = self.slot(id) else {
+            return false;
+        };
+        self.velocity[slot] = Twist::ZERO;
+        self.force[slot] = Twist::ZERO;
+        self.inverse_mass[slot] = 0.0;
+        self.inertia[slot] = SymMat3::ZERO;
+        self.inverse_inertia[slot] = SymMat3::ZERO;
+        self.kind[slot] = BodyKind::Fixed;
+        self.shape[slot] = None;
+        self.name[slot].clear();
+        self.alive[slot] = false;
+        self.generation[slot] = self.generation[slot].wrapping_add(1);
+        self.free.push(slot as u32);
+        true
+    }
+}
+
+/// Mass, centre of mass in the shape's frame, and inertia of a body to be.
+fn mass_and_inertia(spec: &BodySpec) -> Result<(f64, Vec3, SymMat3), BodyError> {
+    if spec.kind != BodyKind::Dynamic {
+        return Ok((0.0, Vec3::zeros(), SymMat3::ZERO));
+    }
+    let (mass, center, inertia) = match &spec.shape {
+        Some(shape) => {
+            if !shape.is_solid() {
+                return Err(BodyError::NotSolid);
+            }
+            let unit = shape.mass_properties(1.0);
+            let mass = spec.mass.unwrap_or(unit.mass * spec.density);
+            let scale = mass / unit.mass;
+            let i = unit.inertia;
+            let inertia = spec.inertia.unwrap_or(SymMat3 {
+                xx: i.xx * scale,
+                xy: i.xy * scale,
+                xz: i.xz * scale,
+                yy: i.yy * scale,
+                yz: i.yz * scale,
+                zz: i.zz * scale,
+            });
+            (mass, unit.center, inertia)
+        }
+        None => {
+            let (Some(mass), Some(inertia)) = (spec.mass, spec.inertia) else {
+                return Err(BodyError::NoShape);
+            };
+            (mass, Vec3::zeros(), inertia)
+        }
+    };
+    // The inverse must be finite too: a mass of 1e-320 kg is a mistake, not a body.
+    if !(mass.is_finite() && mass > 0.0 && (1.0 / mass).is_finite()) {
+        return Err(BodyError::BadMass(mass.to_string()));
+    }
+    let moments = inertia.to_matrix().symmetric_eigenvalues();
+    let (low, high) = (moments.min(), moments.max());
+    let middle = moments.sum() - low - high;
+    // I₁ + I₂ ≥ I₃ for every real body; a little slack for rounding and for planar ones.
+    let usable = low > 0.0
+        && high.is_finite()
+        && low + middle >= high * (1.0 - 1e-9)
+        && inertia
+            .inverse()
+            .is_some_and(|i| [i.xx, i.yy, i.zz].iter().all(|d| d.is_finite() && *d > 0.0));
+    if !usable {
+        return Err(BodyError::BadInertia);
+    }
+    Ok((mass, center, inertia))
+}

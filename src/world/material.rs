@@ -1,0 +1,112 @@
+//! Surface materials and how two of them combine at a contact.
+
+use serde::{Deserialize, Serialize};
+
+use crate::math::Vec3;
+
+/// The surface of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Material {
+    /// Coefficient of Coulomb friction μ [-].
+    pub friction: f64,
+    /// Newton's coefficient of restitution ε in the normal direction [-].
+    pub restitution: f64,
+    /// Coefficient of restitution ε_T in the tangential plane [-].
+    pub tangential_restitution: f64,
+    /// Effective contact radius R_c of Coulomb–Contensou spin friction [m]; 0 switches it off.
+    pub spin_radius: f64,
+    /// Second coefficient of friction, across `direction`, for anisotropic surfaces.
+    pub anisotropy: Option<Anisotropy>,
+    /// How this material combines with another one.
+    pub combine: CombineRule,
+}
+
+/// A surface that slides more easily along one direction than across it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Anisotropy {
+    /// Direction in the body's frame along which `Material::friction` holds.
+    pub direction: Vec3,
+    /// Coefficient of friction across it [-].
+    pub across: f64,
+}
+
+/// How the coefficients of two surfaces become those of their contact. Where two rules meet, the
+/// one listed later wins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum CombineRule {
+    /// √(μ₁ μ₂); the default.
+    #[default]
+    GeometricMean,
+    /// ½(μ₁ + μ₂).
+    Average,
+    /// The smaller one.
+    Min,
+    /// The product.
+    Multiply,
+    /// The larger one.
+    Max,
+}
+
+impl CombineRule {
+    /// Applies the rule.
+    pub fn apply(self, a: f64, b: f64) -> f64 {
+        match self {
+            // Equal surfaces keep their value to the last bit.
+            Self::GeometricMean if a == b => a,
+            Self::GeometricMean => (a * b).sqrt(),
+            Self::Average => 0.5 * (a + b),
+            Self::Min => a.min(b),
+            Self::Multiply => a * b,
+            Self::Max => a.max(b),
+        }
+    }
+}
+
+impl Default for Material {
+    fn default() -> Self {
+        Self {
+            friction: 0.5,
+            restitution: 0.0,
+            tangential_restitution: 0.0,
+            spin_radius: 0.0,
+            anisotropy: None,
+            combine: CombineRule::GeometricMean,
+        }
+    }
+}
+
+/// The surface parameters of one contact.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContactMaterial {
+    /// μ along t₁ and t₂ [-]; equal unless anisotropic.
+    pub friction: [f64; 2],
+    /// ε [-].
+    pub restitution: f64,
+    /// ε_T [-].
+    pub tangential_restitution: f64,
+    /// R_c [m].
+    pub spin_radius: f64,
+}
+
+impl Material {
+    /// Combines two materials; the friction is `[along, across]` of whichever is anisotropic.
+    pub fn combine(&self, other: &Material) -> ContactMaterial {
+        let rule = self.combine.max(other.combine);
+        let along = rule.apply(self.friction, other.friction);
+        let across = if self.anisotropy.is_none() && other.anisotropy.is_none() {
+            along
+        } else {
+            let second = |m: &Material| m.anisotropy.map_or(m.friction, |a| a.across);
+            rule.apply(second(self), second(other))
+        };
+        ContactMaterial {
+            friction: [along, across],
+            restitution: rule.apply(self.restitution, other.restitution),
+            tangential_restitution: rule
+                .apply(self.tangential_restitution, other.tangential_restitution),
+            spin_radius: self.spin_radius.max(other.spin_radius),
+        }
+    }
+}

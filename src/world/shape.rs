@@ -1,0 +1,444 @@
+//! Collision shapes: the geometry as a scene describes it, and the parry shape that collides.
+
+use std::sync::Arc;
+
+use parry3d_f64::math::Vector;
+use parry3d_f64::shape::{HeightField, SharedShape, TriMeshFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::math::{Mat3, Pose, SymMat3, Vec3};
+
+/// The geometry of a body, in metres, in the shape's own frame. Axes of revolution lie along y.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Geometry {
+    /// A solid sphere.
+    Ball {
+        /// Radius [m].
+        radius: f64,
+    },
+    /// A box.
+    Cuboid {
+        /// Half of the edge lengths along x, y and z [m].
+        half_extents: Vec3,
+    },
+    /// A cylinder with hemispherical ends.
+    Capsule {
+        /// Half of the distance between the centres of the two hemispheres [m].
+        half_height: f64,
+        /// Radius [m].
+        radius: f64,
+    },
+    /// A solid cylinder.
+    Cylinder {
+        /// Half of the height [m].
+        half_height: f64,
+        /// Radius [m].
+        radius: f64,
+    },
+    /// A solid cone; the apex points along +y, the origin is at half height.
+    Cone {
+        /// Half of the height [m].
+        half_height: f64,
+        /// Radius of the base [m].
+        radius: f64,
+    },
+    /// The convex hull of a set of points.
+    ConvexHull {
+        /// The points [m]; those inside the hull are dropped.
+        points: Vec<Vec3>,
+    },
+    /// A triangle mesh; for bodies that do not move freely.
+    TriMesh {
+        /// Vertices [m].
+        vertices: Vec<Vec3>,
+        /// Three vertex indices per triangle, counter-clockwise seen from outside.
+        triangles: Vec<[u32; 3]>,
+    },
+    /// A height field over the x-z plane, centred on the origin; for bodies that do not move freely.
+    HeightField {
+        /// Number of samples along x.
+        columns: usize,
+        /// Number of samples along z.
+        rows: usize,
+        /// Heights [m], row by row (z), `rows * columns` of them.
+        heights: Vec<f64>,
+        /// Extent along x and z [m].
+        size: [f64; 2],
+    },
+    /// Everything below the plane through the origin with this outward normal; never dynamic.
+    HalfSpace {
+        /// Outward normal; need not be of unit length.
+        normal: Vec3,
+    },
+    /// Several convex shapes, rigidly joined.
+    Compound {
+        /// The parts, each with its pose in the shape's frame.
+        parts: Vec<(Pose, Geometry)>,
+    },
+}
+
+/// Why a geometry cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShapeError {
+    /// A length is zero, negative or not a number.
+    #[error("{what} must be a positive, finite length, not {value}")]
+    BadLength {
+        /// Which length.
+        what: &'static str,
+        /// What it was.
+        value: String,
+    },
+    /// A coordinate is infinite or not a number.
+    #[error("{what} holds a number that is not finite")]
+    NotFinite {
+        /// Which coordinates.
+        what: &'static str,
+    },
+    /// The points or triangles do not make a usable shape.
+    #[error("{0}")]
+    Degenerate(String),
+}
+
+/// Mass, centre of mass and inertia of a shape of some density.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MassProperties {
+    /// Mass [kg].
+    pub mass: f64,
+    /// Centre of mass in the shape's frame [m].
+    pub center: Vec3,
+    /// Inertia about the centre of mass, along the shape's axes [kg m²].
+    pub inertia: SymMat3,
+}
+
+/// A checked geometry with the parry shape made of it. Cheap to clone: both are shared.
+#[derive(Clone)]
+pub struct Shape {
+    geometry: Arc<Geometry>,
+    parry: SharedShape,
+    bounding_radius: f64,
+}
+
+impl std::fmt::Debug for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.geometry.fmt(f)
+    }
+}
+
+impl Shape {
+    /// Checks a geometry and builds its collision shape.
+    ///
+    /// # Errors
+    /// A length that is not positive and finite, coordinates that are not finite, or points and
+    /// triangles that span no volume (hull) or no surface (mesh, height field).
+    pub fn new(geometry: Geometry) -> Result<Self, ShapeError> {
+        let parry = build(&geometry)?;
+        let aabb = parry.compute_local_aabb();
+        // The farthest corner of the local box bounds the distance of any point from the origin.
+        let corner = aabb.mins.abs().max(aabb.maxs.abs());
+        let bounding_radius = match geometry {
+            Geometry::Ball { radius } => radius,
+            Geometry::HalfSpace { .. } => f64::INFINITY,
+            _ => corner.length(),
+        };
+        Ok(Self {
+            geometry: Arc::new(geometry),
+            parry,
+            bounding_radius,
+        })
+    }
+
+    /// The geometry it was made from.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// The same geometry, shared; two bodies made from one shape return the same pointer.
+    pub fn shared_geometry(&self) -> &Arc<Geometry> {
+        &self.geometry
+    }
+
+    /// The parry shape, in the shape's own frame.
+    pub fn parry(&self) -> &SharedShape {
+        &self.parry
+    }
+
+    /// Largest distance of a point of the shape from the shape's origin [m]; infinite for a half-space.
+    pub fn bounding_radius(&self) -> f64 {
+        self.bounding_radius
+    }
+
+    /// Whether a dynamic body can have this shape: it must enclose a volume.
+    pub fn is_solid(&self) -> bool {
+        is_solid(&self.geometry)
+    }
+
+    /// Mass properties at a density [kg/m³]. All zero for shapes that are not solid.
+    pub fn mass_properties(&self, density: f64) -> MassProperties {
+        if !self.is_solid() {
+            return MassProperties {
+                mass: 0.0,
+                center: Vec3::zeros(),
+                inertia: SymMat3::ZERO,
+            };
+        }
+        mass_properties(&self.geometry, &self.parry, density)
+    }
+}
+
+fn is_solid(geometry: &Geometry) -> bool {
+    match geometry {
+        Geometry::TriMesh { .. } | Geometry::HeightField { .. } | Geometry::HalfSpace { .. } => {
+            false
+        }
+        Geometry::Compound { parts } => parts.iter().all(|(_, part)| is_solid(part)),
+        _ => true,
+    }
+}
+
+fn mass_properties(geometry: &Geometry, parry: &SharedShape, density: f64) -> MassProperties {
+    if let Geometry::Compound { parts } = geometry {
+        let compound = parry.as_compound().expect("a compound is built as one");
+        let children: Vec<_> = parts
+            .iter()
+            .zip(compound.shapes())
+            .map(|((pose, part), (_, shape))| {
+                let own = mass_properties(part, shape, density);
+                MassProperties {
+                    center: pose.transform_point(own.center),
+                    inertia: own.inertia.rotated(&pose.rotation),
+                    ..own
+                }
+            })
+            .collect();
+        return combine(&children);
+    }
+    let own = parry.mass_properties(density);
+    let m = own.reconstruct_inertia_matrix();
+    let mut inertia = SymMat3::from_matrix(&Mat3::from(m));
+    // parry stores inverses and square roots; the closed forms are exact where symmetry matters.
+    let mass = match *geometry {
+        Geometry::Ball { radius } => {
+            let mass = density * 4.0 / 3.0 * std::f64::consts::PI * radius.powi(3);
+            let i = 0.4 * mass * radius * radius;
+            inertia = SymMat3::diagonal(i, i, i);
+            mass
+        }
+        Geometry::Cuboid { half_extents: h } => {
+            let mass = density * 8.0 * h.x * h.y * h.z;
+            let third = mass / 3.0;
+            inertia = SymMat3::diagonal(
+                third * (h.y * h.y + h.z * h.z),
+                third * (h.x * h.x + h.z * h.z),
+                third * (h.x * h.x + h.y * h.y),
+            );
+            mass
+        }
+        _ => own.mass(),
+    };
+    MassProperties {
+        mass,
+        center: own.local_com.into(),
+        inertia,
+    }
+}
+
+/// Mass properties of several bodies as one, given in a common frame.
+pub fn combine(parts: &[MassProperties]) -> MassProperties {
+    let mass: f64 = parts.iter().map(|p| p.mass).sum();
+    let center = parts.iter().map(|p| p.center * p.mass).sum::<Vec3>() / mass;
+    let inertia = parts
+        .iter()
+        .map(|p| {
+            let d = p.center - center;
+            p.inertia.to_matrix()
+                + (Mat3::identity() * d.norm_squared() - d * d.transpose()) * p.mass
+        })
+        .sum::<Mat3>();
+    MassProperties {
+        mass,
+        center,
+        inertia: SymMat3::from_matrix(&inertia),
+    }
+}
+
+fn length(what: &'static str, value: f64) -> Result<f64, ShapeError> {
+    if value.is_finite() && value > 0.0 {
+        Ok(value)
+    } else {
+        Err(ShapeError::BadLength {
+            what,
+            value: value.to_string(),
+        })
+    }
+}
+
+fn finite<'a>(
+    what: &'static str,
+    points: impl IntoIterator<Item = &'a Vec3>,
+) -> Result<Vec<Vector>, ShapeError> {
+    points
+        .into_iter()
+        .map(|p| {
+            if p.iter().all(|c| c.is_finite()) {
+                Ok((*p).into())
+            } else {
+                Err(ShapeError::NotFinite { what })
+            }
+        })
+        .collect()
+}
+
+fn build(geometry: &Geometry) -> Result<SharedShape, ShapeError> {
+    Ok(match geometry {
+        Geometry::Ball { radius } => SharedShape::ball(length("the radius", *radius)?),
+        Geometry::Cuboid { half_extents: h } => SharedShape::cuboid(
+            length("half_extents.x", h.x)?,
+            length("half_extents.y", h.y)?,
+            length("half_extents.z", h.z)?,
+        ),
+        Geometry::Capsule {
+            half_height,
+            radius,
+        } => SharedShape::capsule_y(
+            length("the half height", *half_height)?,
+            length("the radius", *radius)?,
+        ),
+        Geometry::Cylinder {
+            half_height,
+            radius,
+        } => SharedShape::cylinder(
+            length("the half height", *half_height)?,
+            length("the radius", *radius)?,
+        ),
+        Geometry::Cone {
+            half_height,
+            radius,
+        } => SharedShape::cone(
+            length("the half height", *half_height)?,
+            length("the radius", *radius)?,
+        ),
+        Geometry::ConvexHull { points } => convex_hull(points)?,
+        Geometry::TriMesh {
+            vertices,
+            triangles,
+        } => trimesh(vertices, triangles)?,
+        Geometry::HeightField {
+            columns,
+            rows,
+            heights,
+            size,
+        } => height_field(*columns, *rows, heights, *size)?,
+        Geometry::HalfSpace { normal } => {
+            let norm = normal.norm();
+            if !norm.is_finite() || norm <= 0.0 {
+                return Err(ShapeError::Degenerate(
+                    "the normal of a half-space must be finite and not zero".into(),
+                ));
+            }
+            SharedShape::halfspace((normal / norm).into())
+        }
+        Geometry::Compound { parts } => {
+            if parts.is_empty() {
+                return Err(ShapeError::Degenerate("a compound needs a part".into()));
+            }
+            let mut children = Vec::with_capacity(parts.len());
+            for (pose, part) in parts {
+                if !is_solid(part) || matches!(part, Geometry::Compound { .. }) {
+                    return Err(ShapeError::Degenerate(
+                        "the parts of a compound must be convex solids (no mesh, height field, half-space or compound)".into(),
+                    ));
+                }
+                finite("the pose of a part", [&pose.position])?;
+                children.push((pose.to_parry(), build(part)?));
+            }
+            SharedShape::compound(children)
+        }
+    })
+}
+
+fn convex_hull(points: &[Vec3]) -> Result<SharedShape, ShapeError> {
+    let points = finite("the points of the hull", points)?;
+    let degenerate = || {
+        ShapeError::Degenerate(format!(
+            "the {} points of the convex hull span no volume",
+            points.len()
+        ))
+    };
+    if points.len() < 4 {
+        return Err(degenerate());
+    }
+    // parry's hull refuses some degenerate inputs by an error and some by a panic; rule out flat
+    // and tiny ones by the spread of the points along their principal axes first.
+    let mean = points.iter().copied().sum::<Vector>() / points.len() as f64;
+    let mut covariance = Mat3::zeros();
+    for p in &points {
+        let d: Vec3 = (*p - mean).into();
+        covariance += d * d.transpose();
+    }
+    let spread = covariance.symmetric_eigenvalues();
+    if spread.max() <= 0.0 || spread.min() < 1e-14 * spread.max() || !spread.max().is_finite() {
+        return Err(degenerate());
+    }
+    let (vertices, triangles) =
+        parry3d_f64::transformation::try_convex_hull(&points).map_err(|_| degenerate())?;
+    SharedShape::convex_mesh(vertices, &triangles).ok_or_else(degenerate)
+}
+
+fn trimesh(vertices: &[Vec3], triangles: &[[u32; 3]]) -> Result<SharedShape, ShapeError> {
+    let points = finite("the vertices of the mesh", vertices)?;
+    if triangles.is_empty() {
+        return Err(ShapeError::Degenerate("the mesh has no triangle".into()));
+    }
+    for (k, t) in triangles.iter().enumerate() {
+        if let Some(bad) = t.iter().find(|i| **i as usize >= points.len()) {
+            return Err(ShapeError::Degenerate(format!(
+                "triangle {k} names vertex {bad}, but the mesh has {}",
+                points.len()
+            )));
+        }
+    }
+    let flags = TriMeshFlags::FIX_INTERNAL_EDGES
+        | TriMeshFlags::DELETE_DEGENERATE_TRIANGLES
+        | TriMeshFlags::DELETE_DUPLICATE_TRIANGLES;
+    SharedShape::trimesh_with_flags(points, triangles.to_vec(), flags)
+        .map_err(|e| ShapeError::Degenerate(format!("the triangle mesh cannot be used: {e}")))
+}
+
+fn height_field(
+    columns: usize,
+    rows: usize,
+    heights: &[f64],
+    size: [f64; 2],
+) -> Result<SharedShape, ShapeError> {
+    if columns < 2 || rows < 2 {
+        return Err(ShapeError::Degenerate(
+            "a height field needs at least 2 columns and 2 rows".into(),
+        ));
+    }
+    if columns.checked_mul(rows) != Some(heights.len()) {
+        return Err(ShapeError::Degenerate(format!(
+            "a height field of {columns} columns and {rows} rows needs {} heights, not {}",
+            columns.saturating_mul(rows),
+            heights.len()
+        )));
+    }
+    if heights.iter().any(|h| !h.is_finite()) {
+        return Err(ShapeError::NotFinite {
+            what: "the heights of the height field",
+        });
+    }
+    let scale = Vector::new(length("size.x", size[0])?, 1.0, length("size.z", size[1])?);
+    // parry wants column-major data, indexed (z, x).
+    let mut data = Vec::with_capacity(heights.len());
+    for x in 0..columns {
+        for z in 0..rows {
+            data.push(heights[z * columns + x]);
+        }
+    }
+    let array = parry3d_f64::utils::Array2::new(rows, columns, data);
+    Ok(SharedShape::new(HeightField::with_flags(
+        array,
+        scale,
+        parry3d_f64::shape::HeightFieldFlags::FIX_INTERNAL_EDGES,
+    )))
+}
