@@ -186,7 +186,11 @@ impl SymMat3 {
 pub fn tangent(n: Vec3) -> Vec3 {
     let sign = 1.0f64.copysign(n.z);
     let a = -1.0 / (sign + n.z);
-    Vec3::new(1.0 + sign * n.x * n.x * a, sign * n.x * n.y * a, -sign * n.x)
+    Vec3::new(
+        1.0 + sign * n.x * n.x * a,
+        sign * n.x * n.y * a,
+        -sign * n.x,
+    )
 }
 
 /// `exp(ω t) q`, renormalised: the rotation reached from `q` after time `t` at the constant world
@@ -241,7 +245,14 @@ mod tests {
 
     #[test]
     fn tangent_is_exact_on_the_axes_and_orthonormal_elsewhere() {
-        for n in [Vec3::x(), Vec3::y(), Vec3::z(), -Vec3::x(), -Vec3::y(), -Vec3::z()] {
+        for n in [
+            Vec3::x(),
+            Vec3::y(),
+            Vec3::z(),
+            -Vec3::x(),
+            -Vec3::y(),
+            -Vec3::z(),
+        ] {
             let t1 = tangent(n);
             let t2 = n.cross(&t1);
             for v in [t1, t2] {
@@ -256,7 +267,14 @@ mod tests {
 
     #[test]
     fn symmetric_inverse_and_rotation_match_full_matrices() {
-        let m = SymMat3 { xx: 4.0, xy: 1.0, xz: -0.5, yy: 3.0, yz: 0.2, zz: 2.0 };
+        let m = SymMat3 {
+            xx: 4.0,
+            xy: 1.0,
+            xz: -0.5,
+            yy: 3.0,
+            yz: 0.2,
+            zz: 2.0,
+        };
         let inverse = m.inverse().unwrap();
         assert!((m.to_matrix() * inverse.to_matrix() - Mat3::identity()).norm() < 1e-14);
         let q = Quat::from_scaled_axis(Vec3::new(0.3, -1.0, 0.7));

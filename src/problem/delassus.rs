@@ -32,7 +32,8 @@ impl Delassus {
     pub fn assemble(problem: &Problem) -> Self {
         let contacts = problem.contacts.len();
         let blocks = contacts + problem.rows.len();
-        let jacobian: Vec<BlockJacobian> = (0..blocks).map(|b| block_jacobian(problem, b)).collect();
+        let jacobian: Vec<BlockJacobian> =
+            (0..blocks).map(|b| block_jacobian(problem, b)).collect();
         let mut touching: Vec<Vec<u32>> = vec![Vec::new(); problem.bodies.len()];
         for (b, j) in jacobian.iter().enumerate() {
             for (body, _) in &j.bodies {
@@ -109,7 +110,11 @@ impl Delassus {
                 let value = &self.value[self.value_start[e]..self.value_start[e + 1]];
                 for (k, row) in rows.clone().enumerate() {
                     let line = &value[k * columns.len()..(k + 1) * columns.len()];
-                    y[row] += line.iter().zip(&x[columns.clone()]).map(|(a, b)| a * b).sum::<f64>();
+                    y[row] += line
+                        .iter()
+                        .zip(&x[columns.clone()])
+                        .map(|(a, b)| a * b)
+                        .sum::<f64>();
                 }
             }
         }
@@ -188,7 +193,10 @@ mod tests {
 
     /// A small tangle: three bodies, contacts of every law, a row over three bodies.
     pub(crate) fn tangle() -> Problem {
-        let mut p = Problem { h: 0.01, ..Problem::default() };
+        let mut p = Problem {
+            h: 0.01,
+            ..Problem::default()
+        };
         p.push_body(0.0, SymMat3::ZERO, Twist::ZERO);
         for k in 1..4 {
             let k = f64::from(k);
@@ -196,7 +204,14 @@ mod tests {
                 linear: Vec3::new(0.1 * k, -0.2, 0.3),
                 angular: Vec3::new(0.5, -k, 0.2),
             };
-            let i = SymMat3 { xx: 1.0, xy: 0.1, xz: 0.05, yy: 2.0, yz: -0.1, zz: 1.5 };
+            let i = SymMat3 {
+                xx: 1.0,
+                xy: 0.1,
+                xz: 0.05,
+                yy: 2.0,
+                yz: -0.1,
+                zz: 1.5,
+            };
             p.push_body(1.0 / k, i, free);
         }
         let laws = [
@@ -215,14 +230,27 @@ mod tests {
                     tangent: tangent(normal),
                     arms: [Vec3::new(0.1, 0.5, 0.0), Vec3::new(0.0, -0.4, 0.2)],
                 },
-                friction: Friction { law, mu: [0.5, 0.3], spin_radius: 0.2 },
+                friction: Friction {
+                    law,
+                    mu: [0.5, 0.3],
+                    spin_radius: 0.2,
+                },
                 bias: [0.1, 0.2, -0.1, 0.3],
                 compliance: [0.01, 0.02],
                 gap: 0.0,
             });
         }
-        let j = |x: f64| Twist { linear: Vec3::new(x, 0.2, 0.0), angular: Vec3::new(0.0, x, 1.0) };
-        p.push_row(&[(1, j(1.0)), (2, j(-2.0)), (3, j(0.5))], [-1.0, 1.0], 0.3, 0.05, 0.0);
+        let j = |x: f64| Twist {
+            linear: Vec3::new(x, 0.2, 0.0),
+            angular: Vec3::new(0.0, x, 1.0),
+        };
+        p.push_row(
+            &[(1, j(1.0)), (2, j(-2.0)), (3, j(0.5))],
+            [-1.0, 1.0],
+            0.3,
+            0.05,
+            0.0,
+        );
         p.finish();
         p
     }
@@ -270,7 +298,9 @@ mod tests {
             let expected = if k >= first {
                 p.row_diagonal(k - first)
             } else {
-                let c = (0..p.contacts.len()).find(|c| p.contacts.rows(*c).contains(&k)).unwrap();
+                let c = (0..p.contacts.len())
+                    .find(|c| p.contacts.rows(*c).contains(&k))
+                    .unwrap();
                 let mut d = [0.0; FrictionLaw::MAX_ROWS];
                 p.contact_diagonal(c, &mut d);
                 d[k - p.contacts.rows(c).start]

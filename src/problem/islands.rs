@@ -118,8 +118,10 @@ impl Islands {
         self.key.clear();
         for r in 0..rows.len() {
             let span = rows.start[r] as usize..rows.start[r + 1] as usize;
-            self.key
-                .push(island_of(&self.of_body, &mut rows.body[span].iter().copied()));
+            self.key.push(island_of(
+                &self.of_body,
+                &mut rows.body[span].iter().copied(),
+            ));
         }
         self.rows.fill(count, &self.key);
     }

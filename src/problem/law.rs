@@ -200,7 +200,10 @@ mod tests {
         ] {
             let p = ellipse(v, a);
             let on = (p[0] / a[0]).powi(2) + (p[1] / a[1]).powi(2);
-            assert!((on - 1.0).abs() < 1e-10, "{v:?} {a:?}: not on the ellipse, {on}");
+            assert!(
+                (on - 1.0).abs() < 1e-10,
+                "{v:?} {a:?}: not on the ellipse, {on}"
+            );
             let distance = (v[0] - p[0]).hypot(v[1] - p[1]);
             assert!(distance <= nearest(v, a) + 1e-8, "{v:?} {a:?} -> {p:?}");
         }
@@ -219,12 +222,25 @@ mod tests {
         for law in laws {
             let mut f = [3.0, -2.0, 1.5, 0.7, 0.0, 0.0, 0.0, 0.0];
             let f = &mut f[..law.rows() - 1];
-            let mu = [0.5, if law == FrictionLaw::Ellipse { 0.2 } else { 0.5 }];
+            let mu = [
+                0.5,
+                if law == FrictionLaw::Ellipse {
+                    0.2
+                } else {
+                    0.5
+                },
+            ];
             law.project(f, mu, 2.0);
             assert!(law.violation(f, mu, 2.0) < 1e-12, "{law:?}");
-            assert!(law.violation(f, mu, 1.0) > 0.1, "{law:?} must shrink with the normal impulse");
+            assert!(
+                law.violation(f, mu, 1.0) > 0.1,
+                "{law:?} must shrink with the normal impulse"
+            );
             law.project(f, mu, 0.0);
-            assert!(f.iter().all(|x| *x == 0.0), "{law:?} with no normal impulse");
+            assert!(
+                f.iter().all(|x| *x == 0.0),
+                "{law:?} with no normal impulse"
+            );
         }
     }
 

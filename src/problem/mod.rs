@@ -325,7 +325,8 @@ impl Problem {
         for (body, arm, sign) in [(i, frame.arms[0], -1.0), (j, frame.arms[1], 1.0)] {
             let p = force * sign;
             u[body].linear += p * self.bodies.inverse_mass[body];
-            u[body].angular += self.bodies.inverse_inertia[body].mul_vec(arm.cross(&p) + moment * sign);
+            u[body].angular +=
+                self.bodies.inverse_inertia[body].mul_vec(arm.cross(&p) + moment * sign);
         }
     }
 
@@ -333,8 +334,7 @@ impl Problem {
     fn apply_row_impulse(&self, r: usize, lambda: f64, u: &mut [Twist]) {
         for (body, jacobian) in self.rows.entries(r) {
             u[body].linear += jacobian.linear * (lambda * self.bodies.inverse_mass[body]);
-            u[body].angular +=
-                self.bodies.inverse_inertia[body].mul_vec(jacobian.angular * lambda);
+            u[body].angular += self.bodies.inverse_inertia[body].mul_vec(jacobian.angular * lambda);
         }
     }
 

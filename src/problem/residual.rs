@@ -86,7 +86,14 @@ pub fn evaluate(
             add_contact(&mut out, FrictionLaw::Disc, own.mu, &as_disc, &w, &diagonal)
         } else {
             let rows = own.law.rows();
-            add_contact(&mut out, own.law, own.mu, block, &w[..rows], &diagonal[..rows])
+            add_contact(
+                &mut out,
+                own.law,
+                own.mu,
+                block,
+                &w[..rows],
+                &diagonal[..rows],
+            )
         }
         .into_iter()
         .for_each(|e| {
@@ -102,7 +109,11 @@ pub fn evaluate(
         let [lo, hi] = problem.rows.bounds[r];
         let error = |rho: f64| x - (x - rho * w).clamp(lo, hi);
         let rho = 1.0 / problem.row_diagonal(r);
-        let e = if rho.is_finite() { error(rho).abs() / rho } else { w.abs() };
+        let e = if rho.is_finite() {
+            error(rho).abs() / rho
+        } else {
+            w.abs()
+        };
         out.residual = max(out.residual, e);
         out.cone = max(out.cone, max(lo - x, x - hi).max(0.0));
         out.gamma += 0.5 * error(POULSEN_R).powi(2);
@@ -206,10 +217,16 @@ mod tests {
 
     /// A ball of 2 kg and radius 1 on the ground (body 0), moving with `v` before the step.
     fn ball_on_ground(law: FrictionLaw, mu: f64, v: Vec3) -> Problem {
-        let mut p = Problem { h: H, ..Problem::default() };
+        let mut p = Problem {
+            h: H,
+            ..Problem::default()
+        };
         p.push_body(0.0, SymMat3::ZERO, Twist::ZERO);
         let i = 1.0 / (0.4 * 2.0);
-        let free = Twist { linear: v - Vec3::y() * (G * H), angular: Vec3::zeros() };
+        let free = Twist {
+            linear: v - Vec3::y() * (G * H),
+            angular: Vec3::zeros(),
+        };
         p.push_body(0.5, SymMat3::diagonal(i, i, i), free);
         p.push_contact(NewContact {
             bodies: [0, 1],
@@ -218,7 +235,11 @@ mod tests {
                 tangent: Vec3::x(),
                 arms: [Vec3::zeros(), -Vec3::y()],
             },
-            friction: Friction { law, mu: [mu; 2], spin_radius: 0.1 },
+            friction: Friction {
+                law,
+                mu: [mu; 2],
+                spin_radius: 0.1,
+            },
             bias: [0.0; 4],
             compliance: [0.0; 2],
             gap: 0.0,
@@ -253,10 +274,16 @@ mod tests {
         // t₂ = n × t₁ = y × x = −z.
         let weight = 2.0 * G * H;
         let good = of(&p, &[weight, -0.5 * weight, 0.0]);
-        assert!(good.residual < 1e-14 && good.sliding_direction < 1e-14, "{good:?}");
+        assert!(
+            good.residual < 1e-14 && good.sliding_direction < 1e-14,
+            "{good:?}"
+        );
         // The wrong direction: same cone, misfit √2.
         let turned = of(&p, &[weight, 0.0, 0.5 * weight]);
-        assert!((turned.sliding_direction - 2f64.sqrt()).abs() < 0.05, "{turned:?}");
+        assert!(
+            (turned.sliding_direction - 2f64.sqrt()).abs() < 0.05,
+            "{turned:?}"
+        );
         assert!(turned.residual > 0.01);
         // Outside of the cone by half of the bound.
         let outside = of(&p, &[weight, -0.75 * weight, 0.0]);
@@ -280,12 +307,27 @@ mod tests {
     fn bilateral_rows_with_compliance_balance() {
         // One body on an implicit spring to the world: (m + h²k) v = m v_free − h k φ.
         let (m, k, phi, v) = (2.0, 1000.0, 0.01, 0.3);
-        let mut p = Problem { h: H, ..Problem::default() };
-        let free = Twist { linear: Vec3::new(v, 0.0, 0.0), angular: Vec3::zeros() };
+        let mut p = Problem {
+            h: H,
+            ..Problem::default()
+        };
+        let free = Twist {
+            linear: Vec3::new(v, 0.0, 0.0),
+            angular: Vec3::zeros(),
+        };
         p.push_body(1.0 / m, SymMat3::diagonal(1.0, 1.0, 1.0), free);
-        let j = Twist { linear: Vec3::x(), angular: Vec3::zeros() };
+        let j = Twist {
+            linear: Vec3::x(),
+            angular: Vec3::zeros(),
+        };
         let c = 1.0 / (k * H * H);
-        p.push_row(&[(0, j)], [f64::NEG_INFINITY, f64::INFINITY], phi / H, c, phi);
+        p.push_row(
+            &[(0, j)],
+            [f64::NEG_INFINITY, f64::INFINITY],
+            phi / H,
+            c,
+            phi,
+        );
         p.finish();
         let after = (m * v - H * k * phi) / (m + H * H * k);
         let lambda = m * (after - v);
@@ -296,14 +338,26 @@ mod tests {
 
     #[test]
     fn bounded_rows_may_slip_at_their_bound() {
-        let mut p = Problem { h: H, ..Problem::default() };
-        let free = Twist { linear: Vec3::new(1.0, 0.0, 0.0), angular: Vec3::zeros() };
+        let mut p = Problem {
+            h: H,
+            ..Problem::default()
+        };
+        let free = Twist {
+            linear: Vec3::new(1.0, 0.0, 0.0),
+            angular: Vec3::zeros(),
+        };
         p.push_body(1.0, SymMat3::diagonal(1.0, 1.0, 1.0), free);
-        let j = Twist { linear: Vec3::x(), angular: Vec3::zeros() };
+        let j = Twist {
+            linear: Vec3::x(),
+            angular: Vec3::zeros(),
+        };
         p.push_row(&[(0, j)], [-0.2, 0.2], 0.0, 0.0, 0.0);
         p.finish();
         assert!(of(&p, &[-0.2]).residual < 1e-15);
-        assert!((of(&p, &[0.0]).residual - 0.2).abs() < 1e-15, "clamped at the bound");
+        assert!(
+            (of(&p, &[0.0]).residual - 0.2).abs() < 1e-15,
+            "clamped at the bound"
+        );
         assert!((of(&p, &[-0.3]).cone - 0.1).abs() < 1e-15);
     }
 

@@ -243,7 +243,9 @@ pub struct SolverInfo {
 
 impl std::fmt::Debug for SolverInfo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SolverInfo").field("name", &self.name).finish()
+        f.debug_struct("SolverInfo")
+            .field("name", &self.name)
+            .finish()
     }
 }
 
@@ -380,8 +382,12 @@ impl Parameter {
     /// What values it takes, in words.
     pub fn expected(&self) -> String {
         match self.kind {
-            ParameterKind::Number { range: [lo, hi], .. } => format!("a number from {lo} to {hi}"),
-            ParameterKind::Integer { range: [lo, hi], .. } => {
+            ParameterKind::Number {
+                range: [lo, hi], ..
+            } => format!("a number from {lo} to {hi}"),
+            ParameterKind::Integer {
+                range: [lo, hi], ..
+            } => {
                 format!("a whole number from {lo} to {hi}")
             }
             ParameterKind::Flag { .. } => "true or false".into(),
@@ -391,20 +397,31 @@ impl Parameter {
 
     fn accept(&self, value: &Value) -> Option<Value> {
         match (self.kind, value) {
-            (ParameterKind::Number { range: [lo, hi], .. }, Value::Number(v)) => {
-                (*v >= lo && *v <= hi).then_some(Value::Number(*v))
-            }
-            (ParameterKind::Number { range: [lo, hi], .. }, Value::Integer(v)) => {
+            (
+                ParameterKind::Number {
+                    range: [lo, hi], ..
+                },
+                Value::Number(v),
+            ) => (*v >= lo && *v <= hi).then_some(Value::Number(*v)),
+            (
+                ParameterKind::Number {
+                    range: [lo, hi], ..
+                },
+                Value::Integer(v),
+            ) => {
                 let v = *v as f64;
                 (v >= lo && v <= hi).then_some(Value::Number(v))
             }
-            (ParameterKind::Integer { range: [lo, hi], .. }, Value::Integer(v)) => {
-                (*v >= lo && *v <= hi).then_some(Value::Integer(*v))
-            }
+            (
+                ParameterKind::Integer {
+                    range: [lo, hi], ..
+                },
+                Value::Integer(v),
+            ) => (*v >= lo && *v <= hi).then_some(Value::Integer(*v)),
             (ParameterKind::Flag { .. }, Value::Flag(v)) => Some(Value::Flag(*v)),
-            (ParameterKind::Choice { options, .. }, Value::Choice(v)) => {
-                options.contains(&v.as_str()).then(|| Value::Choice(v.clone()))
-            }
+            (ParameterKind::Choice { options, .. }, Value::Choice(v)) => options
+                .contains(&v.as_str())
+                .then(|| Value::Choice(v.clone())),
             _ => None,
         }
     }
@@ -418,7 +435,11 @@ impl SolverConfig {
     pub fn check(&self) -> Result<(&'static SolverInfo, Parameters), ConfigError> {
         let info = find(&self.name).ok_or_else(|| ConfigError::UnknownSolver {
             name: self.name.clone(),
-            known: SOLVERS.iter().map(|s| s.name).collect::<Vec<_>>().join(", "),
+            known: SOLVERS
+                .iter()
+                .map(|s| s.name)
+                .collect::<Vec<_>>()
+                .join(", "),
         })?;
         if let Some(message) = self.budget.problem() {
             return Err(ConfigError::Budget(message));
@@ -436,14 +457,21 @@ impl SolverConfig {
                 .ok_or_else(|| ConfigError::UnknownParameter {
                     solver: info.name,
                     name: name.clone(),
-                    known: info.parameters.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+                    known: info
+                        .parameters
+                        .iter()
+                        .map(|p| p.name)
+                        .collect::<Vec<_>>()
+                        .join(", "),
                 })?;
-            let value = parameter.accept(value).ok_or_else(|| ConfigError::BadValue {
-                solver: info.name,
-                name: parameter.name,
-                expected: parameter.expected(),
-                value: value.to_string(),
-            })?;
+            let value = parameter
+                .accept(value)
+                .ok_or_else(|| ConfigError::BadValue {
+                    solver: info.name,
+                    name: parameter.name,
+                    expected: parameter.expected(),
+                    value: value.to_string(),
+                })?;
             checked.insert(parameter.name, value);
         }
         Ok((info, Parameters(checked)))

@@ -56,7 +56,9 @@ pub enum StepError {
         body: String,
     },
     /// The solver failed, and so did the fallback.
-    #[error("step {step}: {solver} failed ({reason}), and so did the fallback; the step was not taken")]
+    #[error(
+        "step {step}: {solver} failed ({reason}), and so did the fallback; the step was not taken"
+    )]
     SolverFailed {
         /// Index of the step.
         step: u64,
@@ -308,8 +310,12 @@ impl Simulation {
         // 3. The problem: rows, biases, warm start, islands.
         self.assembly
             .contacts(world, &self.collider.contacts, &mut self.problem);
-        self.assembly
-            .warm_start(world, &self.collider.contacts, &self.problem, &mut self.lambda);
+        self.assembly.warm_start(
+            world,
+            &self.collider.contacts,
+            &self.problem,
+            &mut self.lambda,
+        );
         lap(timings, Stage::Assemble, &mut stage);
 
         // 4. Solve for Λ; u_E = u_S + M⁻¹(h f + Jᵀ Λ).
@@ -317,18 +323,31 @@ impl Simulation {
             budget: self.config.budget,
             history: self.record_history,
         };
-        let mut solve =
-            self.solver
-                .solve(&self.problem, &request, &mut self.lambda, &mut self.velocity);
+        let mut solve = self.solver.solve(
+            &self.problem,
+            &request,
+            &mut self.lambda,
+            &mut self.velocity,
+        );
         if let Status::Failed(reason) = &solve.status {
             // Never applied to the world: the plain sequential solver takes the step instead.
             let reason = reason.clone();
-            let request = Request { history: false, ..request };
-            self.assembly
-                .warm_start(world, &self.collider.contacts, &self.problem, &mut self.lambda);
-            let second =
-                self.fallback
-                    .solve(&self.problem, &request, &mut self.lambda, &mut self.velocity);
+            let request = Request {
+                history: false,
+                ..request
+            };
+            self.assembly.warm_start(
+                world,
+                &self.collider.contacts,
+                &self.problem,
+                &mut self.lambda,
+            );
+            let second = self.fallback.solve(
+                &self.problem,
+                &request,
+                &mut self.lambda,
+                &mut self.velocity,
+            );
             solve.solve_time += second.prepare_time + second.solve_time;
             if let Status::Failed(_) = second.status {
                 return Err(StepError::SolverFailed {
@@ -343,8 +362,12 @@ impl Simulation {
 
         // How well it was solved: measuring, not a part of the step.
         let mut measuring = Instant::now();
-        let residual =
-            residual::evaluate(&self.problem, &self.lambda, Under::OwnLaw, &mut self.residual);
+        let residual = residual::evaluate(
+            &self.problem,
+            &self.lambda,
+            Under::OwnLaw,
+            &mut self.residual,
+        );
         // History recording and the residual are measuring; take both out of the step's own time.
         let overhead = (stage.elapsed().as_secs_f64()
             - measuring.elapsed().as_secs_f64()
@@ -438,7 +461,10 @@ fn pool(threads: usize) -> Option<rayon::ThreadPool> {
         return None;
     }
     // Without a pool of its own a simulation runs on rayon's global one.
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .ok()
 }
 
 /// The friction law that a contact gets: the material's where it asks for one, else the world's.

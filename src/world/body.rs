@@ -265,7 +265,10 @@ impl Bodies {
         let finite = |v: &Vec3| v.iter().all(|c| c.is_finite());
         for (what, ok) in [
             ("the position", finite(&spec.pose.position)),
-            ("the rotation", spec.pose.rotation.coords.iter().all(|c| c.is_finite())),
+            (
+                "the rotation",
+                spec.pose.rotation.coords.iter().all(|c| c.is_finite()),
+            ),
             ("the velocity", finite(&spec.linear_velocity)),
             ("the angular velocity", finite(&spec.angular_velocity)),
         ] {
@@ -285,7 +288,11 @@ impl Bodies {
         let slot = self.claim_slot();
         self.position[slot] = pose.transform_point(center);
         self.rotation[slot] = rotation;
-        self.velocity[slot] = if spec.kind == BodyKind::Fixed { still } else { velocity };
+        self.velocity[slot] = if spec.kind == BodyKind::Fixed {
+            still
+        } else {
+            velocity
+        };
         self.force[slot] = still;
         self.inverse_mass[slot] = if dynamic { 1.0 / mass } else { 0.0 };
         self.inertia[slot] = if dynamic { inertia } else { SymMat3::ZERO };

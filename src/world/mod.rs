@@ -111,7 +111,10 @@ impl Settings {
             return Some(format!("substeps must be 1 to 1000, not {}", self.substeps));
         }
         if !not_negative(self.prediction) {
-            return Some(format!("prediction must be 0 m or more, not {}", self.prediction));
+            return Some(format!(
+                "prediction must be 0 m or more, not {}",
+                self.prediction
+            ));
         }
         if !not_negative(self.restitution_threshold) {
             return Some("restitution_threshold must be 0 m/s or more".into());
@@ -121,8 +124,16 @@ impl Settings {
         }
         let (share, slop, speed) = match self.stabilisation {
             Stabilisation::None => return None,
-            Stabilisation::Baumgarte { beta, slop, max_speed } => (beta, slop, max_speed),
-            Stabilisation::Projection { fraction, slop, max_speed } => (fraction, slop, max_speed),
+            Stabilisation::Baumgarte {
+                beta,
+                slop,
+                max_speed,
+            } => (beta, slop, max_speed),
+            Stabilisation::Projection {
+                fraction,
+                slop,
+                max_speed,
+            } => (fraction, slop, max_speed),
         };
         if !(positive(share) && share <= 1.0 && not_negative(slop) && positive(speed)) {
             return Some(

@@ -1,0 +1,70 @@
+//! Collision detection: which bodies may touch (broad phase), and where they do (narrow phase).
+//!
+//! Contacts are a pure function of the poses and velocities: nothing in them depends on what was
+//! found in earlier steps, on the shape of the tree, or on the number of threads. Persistence lives
+//! in the features' names alone, by which the last step's impulses are matched.
+
+mod broad;
+mod narrow;
+mod reduce;
+
+use crate::math::Vec3;
+use crate::problem::ProblemBodies;
+use crate::world::World;
+
+pub use broad::BroadPhase;
+
+/// The contacts found in one step, ordered by the bodies' slots, one array per quantity.
+#[derive(Clone, Debug, Default)]
+pub struct FoundContacts {
+    /// First and second body, the lower slot first.
+    pub bodies: Vec<[u32; 2]>,
+    /// Which features touch; the same from step to step.
+    pub feature: Vec<u64>,
+    /// World position, half way between the two surfaces [m].
+    pub point: Vec<Vec3>,
+    /// Unit normal from the first body to the second.
+    pub normal: Vec<Vec3>,
+    /// Signed distance of the surfaces [m].
+    pub gap: Vec<f64>,
+}
+
+impl FoundContacts {
+    /// Number of contacts.
+    pub fn len(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.bodies.is_empty()
+    }
+}
+
+/// Both phases with their memory.
+#[derive(Default)]
+pub struct Collider {
+    broad: BroadPhase,
+    narrow: narrow::NarrowPhase,
+    /// What the last call of [`Collider::find_contacts`] found.
+    pub contacts: FoundContacts,
+}
+
+impl Collider {
+    /// Broad phase: brings the list of pairs up to date with the poses. `bodies` are the step's free
+    /// velocities, which say how far ahead to look.
+    pub fn update_pairs(&mut self, world: &World, bodies: &ProblemBodies) {
+        self.broad.update(world, bodies);
+    }
+
+    /// Pairs of bodies that may touch, sorted, after [`Collider::update_pairs`].
+    pub fn pairs(&self) -> &[[u32; 2]] {
+        self.broad.pairs()
+    }
+
+    /// Narrow phase: finds the contacts of all pairs.
+    pub fn find_contacts(&mut self, world: &World, bodies: &ProblemBodies) {
+        self.narrow
+            .find(world, bodies, self.broad.pairs(), &mut self.contacts);
+    }
+}

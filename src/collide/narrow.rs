@@ -1,0 +1,268 @@
+//! Narrow phase: parry's manifolds, and an own path for two balls.
+
+use parry3d_f64::query::{ContactManifold, DefaultQueryDispatcher, PersistentQueryDispatcher};
+use rayon::prelude::*;
+
+use super::broad::arm;
+use super::{FoundContacts, reduce};
+use crate::math::{Pose, Vec3};
+use crate::problem::ProblemBodies;
+use crate::world::{Bodies, Geometry, World};
+
+/// Pairs per unit of parallel work.
+const CHUNK: usize = 1024;
+
+#[derive(Clone, Copy)]
+struct Found {
+    bodies: [u32; 2],
+    feature: u64,
+    point: Vec3,
+    normal: Vec3,
+    gap: f64,
+}
+
+/// Reusable memory of one unit of work.
+#[derive(Default)]
+struct Worker {
+    found: Vec<Found>,
+    manifolds: Vec<ContactManifold<(), ()>>,
+    points: Vec<Vec3>,
+    gaps: Vec<f64>,
+    chosen: Vec<usize>,
+}
+
+/// The workers, one per chunk of pairs; kept from step to step.
+#[derive(Default)]
+pub struct NarrowPhase {
+    workers: Vec<Worker>,
+}
+
+impl NarrowPhase {
+    /// Finds the contacts of all pairs, in the order of the pairs.
+    pub fn find(
+        &mut self,
+        world: &World,
+        free: &ProblemBodies,
+        pairs: &[[u32; 2]],
+        out: &mut FoundContacts,
+    ) {
+        let chunks = pairs.len().div_ceil(CHUNK);
+        if self.workers.len() < chunks {
+            self.workers.resize_with(chunks, Worker::default);
+        }
+        let workers = &mut self.workers[..chunks];
+        workers
+            .par_iter_mut()
+            .zip(pairs.par_chunks(CHUNK))
+            .for_each(|(worker, pairs)| worker.run(world, free, pairs));
+
+        let total = workers.iter().map(|w| w.found.len()).sum();
+        out.bodies.resize(total, [0; 2]);
+        out.feature.resize(total, 0);
+        out.point.resize(total, Vec3::zeros());
+        out.normal.resize(total, Vec3::zeros());
+        out.gap.resize(total, 0.0);
+        let mut first = 0;
+        for found in workers.iter().map(|w| &w.found) {
+            let span = first..first + found.len();
+            first = span.end;
+            let targets = out.bodies[span.clone()]
+                .iter_mut()
+                .zip(&mut out.feature[span.clone()])
+                .zip(&mut out.point[span.clone()])
+                .zip(&mut out.normal[span.clone()])
+                .zip(&mut out.gap[span]);
+            for (f, ((((bodies, feature), point), normal), gap)) in found.iter().zip(targets) {
+                *bodies = f.bodies;
+                *feature = f.feature;
+                *point = f.point;
+                *normal = f.normal;
+                *gap = f.gap;
+            }
+        }
+    }
+}
+
+/// What a pair's search needs to know.
+struct Search<'a> {
+    bodies: &'a Bodies,
+    free: &'a ProblemBodies,
+    h: f64,
+    prediction: f64,
+}
+
+impl Search<'_> {
+    /// How far apart two bodies may be and still meet within the step [m].
+    fn reach(&self, i: usize, j: usize, bounding: [f64; 2]) -> f64 {
+        if self.prediction <= 0.0 {
+            return 0.0;
+        }
+        let (a, b) = (&self.free.free_velocity[i], &self.free.free_velocity[j]);
+        let spin = |v: Vec3, slot: usize, bounding: f64| {
+            // A still body has no reach, even if it is infinitely large.
+            let speed = v.norm();
+            if speed > 0.0 {
+                speed * arm(self.bodies, slot, bounding)
+            } else {
+                0.0
+            }
+        };
+        let speed = (a.linear - b.linear).norm()
+            + spin(a.angular, i, bounding[0])
+            + spin(b.angular, j, bounding[1]);
+        self.prediction + self.h * speed
+    }
+
+    /// Whether a gap counts as a contact: within the prediction distance, or closing within the step.
+    fn counts(&self, i: usize, j: usize, point: Vec3, normal: Vec3, gap: f64) -> bool {
+        if gap <= self.prediction {
+            return true;
+        }
+        if self.prediction <= 0.0 {
+            return false;
+        }
+        let velocity =
+            |slot: usize| self.free.free_velocity[slot].at(point - self.bodies.position[slot]);
+        let approach = normal.dot(&(velocity(i) - velocity(j)));
+        gap <= self.prediction + self.h * approach.max(0.0)
+    }
+}
+
+impl Worker {
+    fn run(&mut self, world: &World, free: &ProblemBodies, pairs: &[[u32; 2]]) {
+        let search = Search {
+            bodies: &world.bodies,
+            free,
+            h: world.settings.substep(),
+            prediction: world.settings.prediction,
+        };
+        self.found.clear();
+        for pair in pairs {
+            let [i, j] = pair.map(|b| b as usize);
+            let (Some(a), Some(b)) = (&world.bodies.shape[i], &world.bodies.shape[j]) else {
+                continue;
+            };
+            let reach = search.reach(i, j, [a.bounding_radius(), b.bounding_radius()]);
+            match (a.geometry(), b.geometry()) {
+                (Geometry::Ball { radius: r }, Geometry::Ball { radius: s }) => {
+                    self.balls(&search, *pair, [*r, *s], reach);
+                }
+                _ => self.general(&search, *pair, reach),
+            }
+        }
+    }
+
+    /// Two balls, in world coordinates: exact on the axes, whatever the rotations are.
+    fn balls(&mut self, search: &Search, pair: [u32; 2], radii: [f64; 2], reach: f64) {
+        let [i, j] = pair.map(|b| b as usize);
+        // A ball's centre is its centre of mass.
+        let (x, y) = (search.bodies.position[i], search.bodies.position[j]);
+        let between = y - x;
+        let square = between.norm_squared();
+        let touch = radii[0] + radii[1];
+        if square > (touch + reach) * (touch + reach) {
+            return;
+        }
+        let distance = square.sqrt();
+        let normal = if distance > 0.0 {
+            between / distance
+        } else {
+            Vec3::y()
+        };
+        let gap = distance - touch;
+        let point = x + normal * (radii[0] + 0.5 * gap);
+        if search.counts(i, j, point, normal, gap) {
+            self.found.push(Found {
+                bodies: pair,
+                feature: 0,
+                point,
+                normal,
+                gap,
+            });
+        }
+    }
+
+    /// Any two shapes, through parry.
+    fn general(&mut self, search: &Search, pair: [u32; 2], reach: f64) {
+        let [i, j] = pair.map(|b| b as usize);
+        let (Some(a), Some(b)) = (&search.bodies.shape[i], &search.bodies.shape[j]) else {
+            return;
+        };
+        let poses = [search.bodies.shape_pose(i), search.bodies.shape_pose(j)];
+        let relative = poses[0].to_parry().inv_mul(&poses[1].to_parry());
+        // Nothing of the last step or pair may remain: the contacts depend on the poses alone.
+        self.manifolds.clear();
+        let supported = DefaultQueryDispatcher.contact_manifolds(
+            &relative,
+            a.parry().as_ref(),
+            b.parry().as_ref(),
+            reach,
+            &mut self.manifolds,
+            &mut None,
+        );
+        if supported.is_err() {
+            // Two shapes that parry has no manifold for (two half-spaces, say) do not collide.
+            return;
+        }
+        if self.manifolds.len() > 1 {
+            self.manifolds.sort_by_key(|m| (m.subshape1, m.subshape2));
+        }
+        let manifolds = std::mem::take(&mut self.manifolds);
+        for manifold in manifolds.iter().filter(|m| !m.points.is_empty()) {
+            self.manifold(search, pair, &poses, manifold);
+        }
+        self.manifolds = manifolds;
+    }
+
+    fn manifold(
+        &mut self,
+        search: &Search,
+        pair: [u32; 2],
+        poses: &[Pose; 2],
+        manifold: &ContactManifold<(), ()>,
+    ) {
+        let [i, j] = pair.map(|b| b as usize);
+        let place = |pose: &Pose, sub: Option<&parry3d_f64::math::Pose>| match sub {
+            None => *pose,
+            Some(sub) => pose.compose(&Pose::new(sub.translation.into(), sub.rotation.into())),
+        };
+        let first = place(&poses[0], manifold.subshape_pos1());
+        let second = place(&poses[1], manifold.subshape_pos2());
+        let normal: Vec3 = first.rotation * Vec3::from(manifold.local_n1);
+        let norm = normal.norm();
+        if !(norm > 0.5 && norm.is_finite()) {
+            return;
+        }
+        let normal = if norm == 1.0 { normal } else { normal / norm };
+        self.points.clear();
+        self.gaps.clear();
+        for p in &manifold.points {
+            let on_first = first.transform_point(p.local_p1.into());
+            let on_second = second.transform_point(p.local_p2.into());
+            self.points.push((on_first + on_second) * 0.5);
+            self.gaps.push(p.dist);
+        }
+        reduce::choose(&self.points, &self.gaps, normal, &mut self.chosen);
+        for &k in &self.chosen {
+            let p = &manifold.points[k];
+            let (point, gap) = (self.points[k], self.gaps[k]);
+            let finite = gap.is_finite() && point.iter().all(|c| c.is_finite());
+            if finite && search.counts(i, j, point, normal, gap) {
+                let feature =
+                    feature_key([manifold.subshape1, manifold.subshape2, p.fid1.0, p.fid2.0]);
+                self.found.push(Found {
+                    bodies: pair,
+                    feature,
+                    point,
+                    normal,
+                    gap,
+                });
+            }
+        }
+    }
+}
+
+/// One number for the two sub-shapes and the two features that touch.
+fn feature_key(parts: [u32; 4]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(bytemuck::cast_slice(&parts))
+}

@@ -1,0 +1,386 @@
+//! `jacobi`: JOR Prox, factorized, parallel over blocks and then over bodies.
+//!
+//! Every block sees the velocities of the last iteration. The bodies then sum their impulses in a
+//! fixed order, so that the result is the same for every number of threads.
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::block::{Change, PackedBody, Sweep};
+use super::monitor::{Monitor, State, Verdict, relative};
+use super::pack::Packed;
+use super::{IterationClock, alpha, halvings, status};
+use crate::math::Twist;
+use crate::problem::Problem;
+use crate::problem::residual::{self, ResidualWorkspace, Under};
+use crate::solve::{Parameters, Request, SolveReport, Solver, SolverInfo};
+
+/// The entry in the list.
+pub static INFO: SolverInfo = SolverInfo {
+    name: "jacobi",
+    summary: "JOR Prox, factorized: every contact sees the velocities of the last iteration; parallel",
+    source: "Poulsen 2010, 3.4 and 6.1; Nützi 2011, 4.46 and 6.2",
+    parameters: &[alpha(
+        0.35,
+        "relaxation of the local R-factors, R = α/A_ii; 0.35 is the largest that Nützi found stable",
+    )],
+    make: |parameters| Box::new(Jacobi::new(parameters)),
+};
+
+/// Blocks per unit of parallel work.
+const UNIT: usize = 512;
+/// Bodies per unit of parallel work.
+const BODIES: usize = 256;
+
+/// A run of blocks of one island.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unit {
+    island: u32,
+    /// Contacts, or rows, from here to there.
+    span: [u32; 2],
+    rows: bool,
+    /// Its first impulse in Λ.
+    first: u32,
+}
+
+/// A block that acts on a body.
+#[derive(Clone, Copy, Debug)]
+struct Touch {
+    /// Contact `k`, or general row `k` with the top bit set.
+    block: u32,
+    /// Which body of the contact; which entry of the row.
+    side: u32,
+}
+
+const ROW: u32 = 1 << 31;
+
+/// The solver.
+pub struct Jacobi {
+    alpha: f64,
+    packed: Packed,
+    bodies: Vec<PackedBody>,
+    lambda: Vec<f64>,
+    checkpoint: Vec<f64>,
+    monitors: Vec<Monitor>,
+    units: Vec<Unit>,
+    changes: Vec<Change>,
+    /// What touches each packed body, in compressed form.
+    touch_start: Vec<u32>,
+    touch: Vec<Touch>,
+    cursor: Vec<u32>,
+    island_of_body: Vec<u32>,
+    residual: ResidualWorkspace,
+}
+
+impl Jacobi {
+    /// Makes one with checked parameters.
+    pub fn new(parameters: &Parameters) -> Self {
+        Self {
+            alpha: parameters.number("alpha"),
+            packed: Packed::default(),
+            bodies: Vec::new(),
+            lambda: Vec::new(),
+            checkpoint: Vec::new(),
+            monitors: Vec::new(),
+            units: Vec::new(),
+            changes: Vec::new(),
+            touch_start: Vec::new(),
+            touch: Vec::new(),
+            cursor: Vec::new(),
+            island_of_body: Vec::new(),
+            residual: ResidualWorkspace::default(),
+        }
+    }
+
+    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
+        self.packed.pack(problem, self.alpha);
+        self.packed.load(problem, lambda, &mut self.lambda);
+        self.checkpoint.clone_from(&self.lambda);
+        self.bodies.clone_from(&self.packed.template);
+        self.monitors.clear();
+        self.monitors
+            .resize(self.packed.islands(), Monitor::default());
+        self.find_units();
+        self.find_touches();
+        self.gather();
+    }
+
+    fn find_units(&mut self) {
+        self.units.clear();
+        self.island_of_body.clear();
+        let packed = &self.packed;
+        for island in 0..packed.islands() {
+            let bodies = packed.body_start[island + 1] - packed.body_start[island];
+            self.island_of_body
+                .extend(std::iter::repeat_n(island as u32, bodies as usize));
+            for (rows, starts) in [(false, &packed.contact_start), (true, &packed.row_start)] {
+                let (first, last) = (starts[island] as usize, starts[island + 1] as usize);
+                for begin in (first..last).step_by(UNIT) {
+                    let end = (begin + UNIT).min(last);
+                    let within = if rows {
+                        packed.first_row(island) + begin - first
+                    } else {
+                        packed.block(island, begin).start
+                    };
+                    self.units.push(Unit {
+                        island: island as u32,
+                        span: [begin as u32, end as u32],
+                        rows,
+                        first: packed.lambda_start[island] + within as u32,
+                    });
+                }
+            }
+        }
+        self.changes.resize(self.units.len(), Change::default());
+    }
+
+    fn find_touches(&mut self) {
+        let packed = &self.packed;
+        let bodies = packed.template.len();
+        self.touch_start.clear();
+        self.touch_start.resize(bodies + 1, 0);
+        // Twice over the blocks: count, then fill. Dummies gather nothing.
+        each_touch(packed, |body, _| self.touch_start[body + 1] += 1);
+        for b in 0..bodies {
+            self.touch_start[b + 1] += self.touch_start[b];
+        }
+        let none = Touch { block: 0, side: 0 };
+        self.touch.clear();
+        self.touch.resize(self.touch_start[bodies] as usize, none);
+        self.cursor.clone_from(&self.touch_start);
+        each_touch(packed, |body, touch| {
+            self.touch[self.cursor[body] as usize] = touch;
+            self.cursor[body] += 1;
+        });
+    }
+
+    /// Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for all blocks at once, from the old velocities.
+    fn project(&mut self, relative: f64) {
+        let work = Projection {
+            packed: &self.packed,
+            bodies: &self.bodies,
+            monitors: &self.monitors,
+            relative,
+        };
+        work.run(&self.units, &mut self.lambda, &mut self.changes);
+    }
+
+    /// u = u_free + M⁻¹ Jᵀ Λ, body by body, each summing its blocks in order.
+    fn gather(&mut self) {
+        let packed = &self.packed;
+        let lambda = &self.lambda;
+        let island_of_body = &self.island_of_body;
+        let (touch, touch_start, monitors) = (&self.touch, &self.touch_start, &self.monitors);
+        self.bodies
+            .par_chunks_mut(BODIES)
+            .enumerate()
+            .for_each(|(chunk, bodies)| {
+                for (k, body) in bodies.iter_mut().enumerate() {
+                    let b = chunk * BODIES + k;
+                    let island = island_of_body[b] as usize;
+                    if monitors[island].state != State::Running {
+                        continue;
+                    }
+                    let first = packed.lambda_start[island] as usize;
+                    body.velocity = packed.free[b];
+                    for t in &touch[touch_start[b] as usize..touch_start[b + 1] as usize] {
+                        if t.block & ROW == 0 {
+                            let c = t.block as usize;
+                            let rows = packed.block(island, c);
+                            let block = &lambda[first + rows.start..first + rows.end];
+                            let contact = &packed.contacts[c];
+                            let push = contact.impulse(packed.extra.get(c), block);
+                            contact.apply(t.side as usize, &push, body);
+                        } else {
+                            let k = (t.block & !ROW) - packed.row_start[island];
+                            let impulse = lambda[first + packed.first_row(island) + k as usize];
+                            packed.entries[t.side as usize].push(impulse, body);
+                        }
+                    }
+                }
+            });
+    }
+
+    /// Decides for every island, and rolls back those that diverge.
+    fn observe(&mut self, request: &Request) {
+        let mut units = self.units.iter().zip(&self.changes).peekable();
+        for island in 0..self.packed.islands() {
+            let mut change = Change::default();
+            while let Some((_, part)) = units.next_if(|(unit, _)| unit.island as usize == island) {
+                change.merge(part);
+            }
+            let monitor = &mut self.monitors[island];
+            if monitor.state != State::Running {
+                continue;
+            }
+            let span = self.packed.lambda_start[island] as usize
+                ..self.packed.lambda_start[island + 1] as usize;
+            match monitor.observe(change, &request.budget) {
+                Verdict::Continue | Verdict::Stop => {}
+                Verdict::Checkpoint => {
+                    self.checkpoint[span.clone()].copy_from_slice(&self.lambda[span]);
+                }
+                Verdict::RollBack => {
+                    self.lambda[span.clone()].copy_from_slice(&self.checkpoint[span]);
+                }
+            }
+        }
+    }
+
+    fn running(&self) -> bool {
+        self.monitors.iter().any(|m| m.state == State::Running)
+    }
+
+    fn delta(&self) -> f64 {
+        self.monitors
+            .iter()
+            .map(|m| m.change.delta)
+            .fold(0.0, f64::max)
+    }
+}
+
+impl Solver for Jacobi {
+    fn info(&self) -> &'static SolverInfo {
+        &INFO
+    }
+
+    fn solve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        let start = Instant::now();
+        self.prepare(problem, lambda);
+        let mut report = SolveReport {
+            prepare_time: start.elapsed().as_secs_f64(),
+            ..SolveReport::default()
+        };
+        let mut clock = IterationClock::start(request);
+        while report.iterations < request.budget.iterations && self.running() {
+            self.project(relative(&request.budget));
+            self.observe(request);
+            self.gather();
+            report.iterations += 1;
+            clock.record(&mut report, self.delta(), || {
+                self.packed.store(problem, &self.lambda, lambda);
+                residual::evaluate(problem, lambda, Under::OwnLaw, &mut self.residual).residual
+            });
+            if clock.is_over() {
+                break;
+            }
+        }
+        report.delta = self.delta();
+        report.halvings = halvings(&self.monitors);
+        report.status = status(&self.monitors);
+        self.packed.store(problem, &self.lambda, lambda);
+        problem.velocities(lambda, u);
+        report.solve_time = clock.elapsed();
+        report
+    }
+}
+
+/// What a projection reads.
+struct Projection<'a> {
+    packed: &'a Packed,
+    bodies: &'a [PackedBody],
+    monitors: &'a [Monitor],
+    relative: f64,
+}
+
+impl Projection<'_> {
+    /// Runs over units, in parallel; `lambda` holds just their impulses.
+    fn run(&self, units: &[Unit], lambda: &mut [f64], changes: &mut [Change]) {
+        if units.len() > 1 {
+            let middle = units.len() / 2;
+            let (first, second) = units.split_at(middle);
+            let (l0, l1) = lambda.split_at_mut((second[0].first - first[0].first) as usize);
+            let (c0, c1) = changes.split_at_mut(middle);
+            rayon::join(|| self.run(first, l0, c0), || self.run(second, l1, c1));
+        } else if let ([unit], [change]) = (units, changes) {
+            self.unit(unit, lambda, change);
+        }
+    }
+
+    fn unit(&self, unit: &Unit, lambda: &mut [f64], change: &mut Change) {
+        *change = Change::default();
+        let island = unit.island as usize;
+        let monitor = &self.monitors[island];
+        if monitor.state != State::Running {
+            return;
+        }
+        let packed = self.packed;
+        let sweep = Sweep {
+            scale: monitor.scale,
+            relative: self.relative,
+            coupled: false,
+        };
+        let base = packed.body_start[island] as usize;
+        let bodies = &self.bodies[base..packed.body_start[island + 1] as usize];
+        let span = unit.span[0] as usize..unit.span[1] as usize;
+        if unit.rows {
+            for (row, lambda) in packed.rows[span].iter().zip(lambda) {
+                let entries = &packed.entries[row.entries[0] as usize..row.entries[1] as usize];
+                let w = row.velocity(entries, bodies, *lambda);
+                row.step(w, lambda, &sweep, change);
+            }
+        } else if packed.is_uniform() {
+            let (blocks, _) = lambda.as_chunks_mut::<3>();
+            for (contact, block) in packed.contacts[span].iter().zip(blocks) {
+                let [i, j] = contact.bodies.map(|b| b as usize);
+                contact.disc_step([&bodies[i], &bodies[j]], block, &sweep, change);
+            }
+        } else {
+            let offset = packed.block(island, span.start).start;
+            for c in span {
+                let contact = &packed.contacts[c];
+                let [i, j] = contact.bodies.map(|b| b as usize);
+                let rows = packed.block(island, c);
+                let block = &mut lambda[rows.start - offset..rows.end - offset];
+                contact.general_step(
+                    &packed.extra[c],
+                    [&bodies[i], &bodies[j]],
+                    block,
+                    &sweep,
+                    change,
+                );
+            }
+        }
+    }
+}
+
+/// Calls `f` with each (packed body, block) that touch, dummies left out, in the order of blocks.
+fn each_touch(packed: &Packed, mut f: impl FnMut(usize, Touch)) {
+    for island in 0..packed.islands() {
+        let base = packed.body_start[island];
+        let dummy = packed.body_start[island + 1] - 1 - base;
+        for c in packed.contact_start[island]..packed.contact_start[island + 1] {
+            for (side, body) in packed.contacts[c as usize].bodies.into_iter().enumerate() {
+                if body != dummy {
+                    f(
+                        (base + body) as usize,
+                        Touch {
+                            block: c,
+                            side: side as u32,
+                        },
+                    );
+                }
+            }
+        }
+        for r in packed.row_start[island]..packed.row_start[island + 1] {
+            let [first, last] = packed.rows[r as usize].entries;
+            for e in first..last {
+                let body = packed.entries[e as usize].body;
+                f(
+                    (base + body) as usize,
+                    Touch {
+                        block: r | ROW,
+                        side: e,
+                    },
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Watching an island's iteration: has it converged, does it diverge, must it roll back?
+
+use super::block::Change;
+use super::{MAX_HALVINGS, NU};
+use crate::solve::{Budget, ToleranceNorm};
+
+/// Growing iterations in a row that count as divergence, if the change has also doubled since its
+/// smallest value.
+const GROWTH: u32 = 6;
+
+/// Where an island stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    #[default]
+    Running,
+    Converged,
+    Failed,
+}
+
+/// What to do after an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Go on.
+    Continue,
+    /// Go on, and keep this Λ as the one to return to.
+    Checkpoint,
+    /// Return to the checkpoint; R has been halved.
+    RollBack,
+    /// Stop.
+    Stop,
+}
+
+/// One island's history.
+#[derive(Clone, Copy, Debug)]
+pub struct Monitor {
+    pub state: State,
+    /// ν^halvings, the factor on R.
+    pub scale: f64,
+    pub halvings: u32,
+    pub iterations: u32,
+    pub change: Change,
+    smallest: f64,
+    previous: f64,
+    growing: u32,
+    since: u32,
+}
+
+impl Default for Monitor {
+    fn default() -> Self {
+        Self {
+            state: State::Running,
+            scale: 1.0,
+            halvings: 0,
+            iterations: 0,
+            change: Change::default(),
+            smallest: f64::INFINITY,
+            previous: f64::INFINITY,
+            growing: 0,
+            since: 0,
+        }
+    }
+}
+
+impl Monitor {
+    /// Notes an iteration's change and decides.
+    pub fn observe(&mut self, change: Change, budget: &Budget) -> Verdict {
+        self.change = change;
+        self.iterations += 1;
+        self.since += 1;
+        let size = change.speed_squared.sqrt() / self.scale;
+        let finite = change.sum.is_finite() && size.is_finite();
+        if finite && converged(&change, size, budget) {
+            self.state = State::Converged;
+            return Verdict::Stop;
+        }
+        self.growing = if size > self.previous {
+            self.growing + 1
+        } else {
+            0
+        };
+        self.previous = size;
+        if !finite || (self.growing >= GROWTH && size > 2.0 * self.smallest) {
+            if self.halvings == MAX_HALVINGS {
+                self.state = State::Failed;
+                return Verdict::Stop;
+            }
+            self.halvings += 1;
+            self.scale *= NU;
+            self.smallest = f64::INFINITY;
+            self.previous = f64::INFINITY;
+            self.growing = 0;
+            self.since = 0;
+            return Verdict::RollBack;
+        }
+        // Copies cost time: only the best so far, and at powers of two.
+        let best = size < self.smallest;
+        self.smallest = self.smallest.min(size);
+        if best && self.since.is_power_of_two() {
+            Verdict::Checkpoint
+        } else {
+            Verdict::Continue
+        }
+    }
+}
+
+fn converged(change: &Change, size: f64, budget: &Budget) -> bool {
+    if budget.tolerance > 0.0 && size <= budget.tolerance {
+        return true;
+    }
+    if budget.absolute <= 0.0 && budget.relative <= 0.0 {
+        return false;
+    }
+    match budget.norm {
+        ToleranceNorm::Component => change.beyond <= budget.absolute,
+        ToleranceNorm::Euclidean => {
+            change.squares[0].sqrt() <= change.squares[1].sqrt() * budget.relative + budget.absolute
+        }
+    }
+}
+
+/// T_rel as sweeps want it: negative when Nützi's tests are off.
+pub fn relative(budget: &Budget) -> f64 {
+    if budget.absolute > 0.0 || budget.relative > 0.0 {
+        budget.relative
+    } else {
+        -1.0
+    }
+}

@@ -1,0 +1,301 @@
+//! From contacts to the assembled problem, and the memory that carries impulses to the next step.
+
+use rayon::prelude::*;
+
+use super::friction_law;
+use crate::collide::FoundContacts;
+use crate::math::{Vec3, tangent};
+use crate::problem::{ContactFrame, Friction, FrictionLaw, Problem, tangential};
+use crate::world::{ContactMemory, Settings, Stabilisation, World};
+
+/// Contacts per unit of parallel work.
+const CHUNK: usize = 1024;
+/// A contact without a namesake takes the impulse of one that was this near to it, as a share of
+/// the smaller body's bounding radius.
+const NEAR: f64 = 0.1;
+
+const NO_CONTACT: Contact = Contact {
+    frame: ContactFrame {
+        normal: Vec3::new(0.0, 0.0, 0.0),
+        tangent: Vec3::new(0.0, 0.0, 0.0),
+        arms: [Vec3::new(0.0, 0.0, 0.0); 2],
+    },
+    friction: Friction {
+        law: FrictionLaw::Disc,
+        mu: [0.0; 2],
+        spin_radius: 0.0,
+    },
+    bias: [0.0; 4],
+};
+
+struct Contact {
+    frame: ContactFrame,
+    friction: Friction,
+    bias: [f64; 4],
+}
+
+/// Assembles problems.
+#[derive(Default)]
+pub struct Assembly;
+
+impl Assembly {
+    /// Fills the problem's contacts, and numbers rows and islands. The bodies are there already.
+    pub fn contacts(&mut self, world: &World, found: &FoundContacts, problem: &mut Problem) {
+        problem.h = world.settings.substep();
+        let c = &mut problem.contacts;
+        let n = found.len();
+        c.bodies.clone_from(&found.bodies);
+        c.gap.clone_from(&found.gap);
+        c.compliance.clear();
+        c.compliance.resize(n, [0.0; 2]);
+        c.frame.resize(n, NO_CONTACT.frame);
+        c.friction.resize(n, NO_CONTACT.friction);
+        c.bias.resize(n, NO_CONTACT.bias);
+        c.frame
+            .par_chunks_mut(CHUNK)
+            .zip(c.friction.par_chunks_mut(CHUNK))
+            .zip(c.bias.par_chunks_mut(CHUNK))
+            .enumerate()
+            .for_each(|(chunk, ((frame, friction), bias))| {
+                for k in 0..frame.len() {
+                    let contact = contact(world, found, chunk * CHUNK + k);
+                    frame[k] = contact.frame;
+                    friction[k] = contact.friction;
+                    bias[k] = contact.bias;
+                }
+            });
+        problem.rows.start.clear();
+        problem.finish();
+    }
+
+    /// Λ to start from: last step's impulses where the contact is the same, else zero.
+    pub fn warm_start(
+        &mut self,
+        world: &World,
+        found: &FoundContacts,
+        problem: &Problem,
+        lambda: &mut Vec<f64>,
+    ) {
+        lambda.clear();
+        lambda.resize(problem.row_count(), 0.0);
+        if !world.settings.warm_start || world.memory.is_empty() {
+            return;
+        }
+        let contacts = &problem.contacts;
+        let memory = &world.memory;
+        // Disjoint spans of Λ for chunks of contacts.
+        let mut rest = &mut lambda[..problem.contact_rows()];
+        let mut spans = Vec::with_capacity(contacts.len().div_ceil(CHUNK));
+        for first in (0..contacts.len()).step_by(CHUNK) {
+            let last = (first + CHUNK).min(contacts.len());
+            let length = (contacts.row_start[last] - contacts.row_start[first]) as usize;
+            let (span, tail) = rest.split_at_mut(length);
+            spans.push((first, last, span));
+            rest = tail;
+        }
+        spans.into_par_iter().for_each(|(first, last, span)| {
+            let mut at = memory.partition_point(|m| m.bodies < contacts.bodies[first]);
+            let offset = contacts.row_start[first] as usize;
+            let mut begin = first;
+            while begin < last {
+                let pair = contacts.bodies[begin];
+                // A pair's contacts may straddle two chunks: look at all of them for the matching.
+                let end = begin
+                    + found.bodies[begin..last]
+                        .iter()
+                        .take_while(|p| **p == pair)
+                        .count();
+                while at < memory.len() && memory[at].bodies < pair {
+                    at += 1;
+                }
+                let old = memory[at..].iter().take_while(|m| m.bodies == pair).count();
+                let old = &memory[at..at + old];
+                if !old.is_empty() {
+                    let new = pair_features(found, begin, pair);
+                    for k in begin..end {
+                        if let Some(m) = matching(world, found, k, old, new) {
+                            let rows = contacts.rows(k);
+                            let block = &mut span[rows.start - offset..rows.end - offset];
+                            start_from(m, &contacts.frame[k], contacts.friction[k].law, block);
+                        }
+                    }
+                }
+                begin = end;
+            }
+        });
+    }
+
+    /// Stores the impulses for the next step.
+    pub fn remember(
+        &mut self,
+        world: &mut World,
+        found: &FoundContacts,
+        problem: &Problem,
+        lambda: &[f64],
+    ) {
+        let World { bodies, memory, .. } = world;
+        memory.clear();
+        (0..found.len())
+            .into_par_iter()
+            .with_min_len(CHUNK)
+            .map(|k| {
+                let first = found.bodies[k][0] as usize;
+                let block = &lambda[problem.contacts.rows(k)];
+                let law = problem.contacts.friction[k].law;
+                let [_, t1, t2] = problem.contacts.frame[k].axes();
+                let [f1, f2] = tangential(law, &block[1..]);
+                ContactMemory {
+                    bodies: found.bodies[k],
+                    feature: found.feature[k],
+                    local_point: bodies.rotation[first].inverse()
+                        * problem.contacts.frame[k].arms[0],
+                    normal: block[0],
+                    friction: t1 * f1 + t2 * f2,
+                    spin: if law == FrictionLaw::Contensou {
+                        block[3]
+                    } else {
+                        0.0
+                    },
+                }
+            })
+            .collect_into_vec(memory);
+    }
+}
+
+/// One contact's frame, law and biases (the table of laws in section 2).
+fn contact(world: &World, found: &FoundContacts, k: usize) -> Contact {
+    let bodies = &world.bodies;
+    let settings = &world.settings;
+    let [i, j] = found.bodies[k].map(|b| b as usize);
+    let (point, normal, gap) = (found.point[k], found.normal[k], found.gap[k]);
+    let [a, b] = [i, j].map(|slot| &world.materials[bodies.material[slot] as usize]);
+    let material = a.combine(b);
+    let anisotropy = a
+        .anisotropy
+        .map(|x| (i, x))
+        .or(b.anisotropy.map(|x| (j, x)));
+    let tangent = anisotropy
+        .and_then(|(slot, x)| {
+            let along = bodies.rotation[slot] * x.direction;
+            (along - normal * normal.dot(&along)).try_normalize(1e-9)
+        })
+        .unwrap_or_else(|| tangent(normal));
+    let frame = ContactFrame {
+        normal,
+        tangent,
+        arms: [point - bodies.position[i], point - bodies.position[j]],
+    };
+
+    let relative = bodies.velocity[j].at(frame.arms[1]) - bodies.velocity[i].at(frame.arms[0]);
+    let start = frame.axes().map(|e| e.dot(&relative));
+    let h = settings.substep();
+    let bounces = material.restitution > 0.0 && gap + h * start[0] < 0.0;
+    let unilateral = gap <= 0.0 || bounces;
+    let mut bias = [0.0; 4];
+    if unilateral {
+        if start[0].abs() > settings.restitution_threshold {
+            bias[0] = material.restitution * start[0];
+        }
+        bias[0] += baumgarte(settings, gap);
+        bias[1] = material.tangential_restitution * start[1];
+        bias[2] = material.tangential_restitution * start[2];
+    } else {
+        bias[0] = gap / h;
+    }
+    Contact {
+        frame,
+        friction: Friction {
+            law: friction_law(
+                settings.friction_law,
+                anisotropy.is_some(),
+                material.spin_radius,
+            ),
+            mu: material.friction,
+            spin_radius: material.spin_radius,
+        },
+        bias,
+    }
+}
+
+fn baumgarte(settings: &Settings, gap: f64) -> f64 {
+    match settings.stabilisation {
+        Stabilisation::Baumgarte {
+            beta,
+            slop,
+            max_speed,
+        } if gap < -slop => (beta * (gap + slop) / settings.substep()).max(-max_speed),
+        _ => 0.0,
+    }
+}
+
+/// All features of the pair that contact `k` belongs to.
+fn pair_features(found: &FoundContacts, k: usize, pair: [u32; 2]) -> &[u64] {
+    let before = found.bodies[..k]
+        .iter()
+        .rev()
+        .take_while(|p| **p == pair)
+        .count();
+    let after = found.bodies[k..].iter().take_while(|p| **p == pair).count();
+    &found.feature[k - before..k + after]
+}
+
+/// The remembered contact that `k` continues: the nearest one of the same feature, else a near one
+/// whose own feature is gone.
+fn matching<'a>(
+    world: &World,
+    found: &FoundContacts,
+    k: usize,
+    old: &'a [ContactMemory],
+    new: &[u64],
+) -> Option<&'a ContactMemory> {
+    if let [only] = old
+        && only.feature == found.feature[k]
+    {
+        return Some(only);
+    }
+    let [i, j] = found.bodies[k].map(|b| b as usize);
+    let bodies = &world.bodies;
+    let local = bodies.rotation[i].inverse() * (found.point[k] - bodies.position[i]);
+    let distance = |m: &&ContactMemory| (m.local_point - local).norm_squared();
+    let nearest = |a: &&ContactMemory, b: &&ContactMemory| distance(a).total_cmp(&distance(b));
+    if let Some(same) = old
+        .iter()
+        .filter(|m| m.feature == found.feature[k])
+        .min_by(nearest)
+    {
+        return Some(same);
+    }
+    let size = [i, j]
+        .iter()
+        .filter_map(|slot| bodies.shape[*slot].as_ref())
+        .map(|s| s.bounding_radius())
+        .fold(f64::INFINITY, f64::min);
+    old.iter()
+        .filter(|m| !new.contains(&m.feature))
+        .min_by(nearest)
+        .filter(|m| distance(m) < (NEAR * size).powi(2))
+}
+
+/// Writes a remembered impulse in the new frame.
+fn start_from(m: &ContactMemory, frame: &ContactFrame, law: FrictionLaw, block: &mut [f64]) {
+    let [_, t1, t2] = frame.axes();
+    let f = [t1.dot(&m.friction), t2.dot(&m.friction)];
+    block[0] = m.normal;
+    match law {
+        FrictionLaw::Pyramid { sides } => {
+            // Σ d dᵀ over the k/2 directions is k/4 times the identity.
+            let share = 4.0 / f64::from(sides);
+            for (k, b) in block[1..].iter_mut().enumerate() {
+                let d = FrictionLaw::pyramid_direction(sides, k);
+                *b = share * (d[0] * f[0] + d[1] * f[1]);
+            }
+        }
+        _ => {
+            block[1] = f[0];
+            block[2] = f[1];
+            if law == FrictionLaw::Contensou {
+                block[3] = m.spin;
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Stabilisation by projection: a position-level pass after the step.
+//!
+//! Overlaps beyond the slop, and errors of rigid joints, are corrected by displacements δ = h u'
+//! that solve a problem of the same form with frictionless contacts, γ' + (g + slop)/h ≥ 0, from
+//! zero velocities. No velocity changes, so no energy enters.
+
+use crate::math::{Twist, rotate_by};
+use crate::problem::{Friction, FrictionLaw, NewContact, Problem};
+use crate::solve::{Budget, Request, Solver, Status};
+use crate::world::{BodyKind, Stabilisation, World};
+
+/// Iterations of the pass. It runs again in every step as long as an error is left, so that it need
+/// not converge in one.
+const ITERATIONS: u32 = 10;
+
+/// Reusable memory of the pass.
+#[derive(Default)]
+pub struct Workspace {
+    problem: Problem,
+    gap: Vec<f64>,
+    active: Vec<bool>,
+    lambda: Vec<f64>,
+    velocity: Vec<Twist>,
+}
+
+impl Workspace {
+    /// Corrects the poses at E where the scene asks for it.
+    pub fn project(
+        &mut self,
+        world: &mut World,
+        problem: &Problem,
+        velocity: &[Twist],
+        solver: &mut dyn Solver,
+    ) {
+        let Stabilisation::Projection {
+            fraction,
+            slop,
+            max_speed,
+        } = world.settings.stabilisation
+        else {
+            return;
+        };
+        let h = problem.h;
+        if !self.find_errors(problem, velocity, slop) {
+            return;
+        }
+        self.build(problem, velocity, fraction, slop, max_speed);
+        let request = Request {
+            budget: Budget {
+                iterations: ITERATIONS,
+                tolerance: 0.01 * slop.max(1e-6) / h,
+                ..Budget::default()
+            },
+            history: false,
+        };
+        self.lambda.clear();
+        self.lambda.resize(self.problem.row_count(), 0.0);
+        let report = solver.solve(
+            &self.problem,
+            &request,
+            &mut self.lambda,
+            &mut self.velocity,
+        );
+        if matches!(report.status, Status::Failed(_)) {
+            return;
+        }
+        let bodies = &mut world.bodies;
+        for (slot, u) in self.velocity.iter().enumerate() {
+            if bodies.kind[slot] == BodyKind::Dynamic && *u != Twist::ZERO {
+                bodies.position[slot] += u.linear * h;
+                bodies.rotation[slot] = rotate_by(&bodies.rotation[slot], u.angular, h);
+            }
+        }
+    }
+
+    /// Estimates every gap at E and marks the islands that hold an error; false if there is none.
+    fn find_errors(&mut self, problem: &Problem, velocity: &[Twist], slop: f64) -> bool {
+        let half = 0.5 * problem.h;
+        let contacts = &problem.contacts;
+        self.gap.clear();
+        self.active.clear();
+        self.active.resize(problem.islands.len(), false);
+        let mut any = false;
+        for k in 0..contacts.len() {
+            let frame = &contacts.frame[k];
+            let [i, j] = contacts.bodies[k].map(|b| b as usize);
+            let relative = velocity[j].at(frame.arms[1]) - velocity[i].at(frame.arms[0]);
+            let gap = contacts.gap[k] + half * frame.normal.dot(&relative);
+            self.gap.push(gap);
+            if gap < -slop {
+                let of = &problem.islands.of_body;
+                if let Some(active) = self.active.get_mut(of[i].min(of[j]) as usize) {
+                    *active = true;
+                    any = true;
+                }
+            }
+        }
+        for island in 0..problem.islands.len() {
+            for &r in problem.islands.rows.of(island) {
+                let r = r as usize;
+                let rigid = problem.rows.is_bilateral(r) && problem.rows.compliance[r] == 0.0;
+                if rigid && problem.rows.position_error[r].abs() > slop {
+                    self.active[island] = true;
+                    any = true;
+                }
+            }
+        }
+        any
+    }
+
+    fn build(
+        &mut self,
+        from: &Problem,
+        velocity: &[Twist],
+        fraction: f64,
+        slop: f64,
+        max_speed: f64,
+    ) {
+        let h = from.h;
+        let to = &mut self.problem;
+        to.clear();
+        to.h = h;
+        to.bodies
+            .inverse_mass
+            .extend_from_slice(&from.bodies.inverse_mass);
+        to.bodies
+            .inverse_inertia
+            .extend_from_slice(&from.bodies.inverse_inertia);
+        to.bodies
+            .free_velocity
+            .resize(from.bodies.len(), Twist::ZERO);
+        for island in (0..from.islands.len()).filter(|i| self.active[*i]) {
+            for &k in from.islands.contacts.of(island) {
+                let k = k as usize;
+                let error = self.gap[k] + slop;
+                let bias = if error < 0.0 {
+                    (fraction * error / h).max(-max_speed)
+                } else {
+                    error / h
+                };
+                to.push_contact(NewContact {
+                    bodies: from.contacts.bodies[k],
+                    frame: from.contacts.frame[k],
+                    friction: Friction {
+                        law: FrictionLaw::Disc,
+                        mu: [0.0; 2],
+                        spin_radius: 0.0,
+                    },
+                    bias: [bias, 0.0, 0.0, 0.0],
+                    compliance: [0.0; 2],
+                    gap: self.gap[k],
+                });
+            }
+            for &r in from.islands.rows.of(island) {
+                let r = r as usize;
+                if !(from.rows.is_bilateral(r) && from.rows.compliance[r] == 0.0) {
+                    continue;
+                }
+                // φ at E, from φ at M and the row's velocity over the second half step.
+                let speed = from.row_velocity(r, velocity, 0.0) - from.rows.bias[r];
+                let error = from.rows.position_error[r] + 0.5 * h * speed;
+                let bias = (fraction * error / h).clamp(-max_speed, max_speed);
+                let span = from.rows.start[r] as usize..from.rows.start[r + 1] as usize;
+                let mut entries = [(0, Twist::ZERO); 4];
+                let count = span.len().min(4);
+                for (entry, at) in entries.iter_mut().zip(span) {
+                    *entry = (from.rows.body[at], from.rows.jacobian[at]);
+                }
+                to.push_row(&entries[..count], from.rows.bounds[r], bias, 0.0, error);
+            }
+        }
+        to.finish();
+    }
+}
