@@ -209,7 +209,7 @@ impl PackedContact {
         let mut moment = 0.0;
         match extra.law {
             FrictionLaw::Pyramid { sides } => {
-                let bound = extra.mu[0] * normal;
+                let bound = FrictionLaw::pyramid_share(sides) * extra.mu[0] * normal;
                 let [k11, k12, k22] = extra.tangential;
                 for (k, f) in new.iter_mut().enumerate() {
                     let d = FrictionLaw::pyramid_direction(sides, k);
