@@ -272,7 +272,7 @@ impl Record {
             pair(
                 "steps",
                 format!(
-                    "{} of {:.6} s in {} substeps: {:.4} s",
+                    "{} of {:.6} s, substeps: {}, to {:.4} s",
                     self.steps.len(),
                     world.settings.step,
                     world.settings.substeps,

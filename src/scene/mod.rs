@@ -198,6 +198,12 @@ impl Scene {
     /// # Errors
     /// The first thing wrong.
     pub fn check(&self) -> Result<(), SceneError> {
+        self.check_content()?;
+        self.check_parameters()
+    }
+
+    /// All but the sliders, which may lose what they moved when a scene is changed.
+    fn check_content(&self) -> Result<(), SceneError> {
         self.check_settings()?;
         self.check_solver()?;
         for (name, material) in &self.materials {
@@ -222,19 +228,17 @@ impl Scene {
         }
         self.camera
             .check()
-            .map_err(|e| self.invalid(("camera".into(), "camera".into()), e))?;
-        self.check_parameters()
+            .map_err(|e| self.invalid(("camera".into(), "camera".into()), e))
     }
 
     fn check_settings(&self) -> Result<(), SceneError> {
         let what = || ("settings".to_owned(), "settings".to_owned());
         if let Some(message) = self.settings.problem() {
-            // Its messages begin with the name of the setting.
-            let field = message
-                .split([' ', '.'])
-                .next()
-                .unwrap_or_default()
-                .to_owned();
+            // Its messages begin with the name of the setting, but for one.
+            let field = match message.split([' ', '.']).next().unwrap_or_default() {
+                "a" => "friction_law".to_owned(),
+                first => first.to_owned(),
+            };
             return Err(self.invalid(what(), FieldError::new(field, message)));
         }
         check::finite("gravity", self.settings.gravity.as_slice())
@@ -338,7 +342,7 @@ impl Scene {
     /// # Errors
     /// As [`Scene::build`].
     pub fn build_within(&self, limits: Limits) -> Result<World, SceneError> {
-        self.check()?;
+        self.check_content()?;
         self.check_count(limits)?;
         let mut builder = Builder::new(World::new(self.settings), &self.origin.files);
         let default = Material::default();

@@ -48,7 +48,7 @@ impl Default for BallPile {
             radius: 0.5,
             mass: 1.0,
             contact_chance: 0.25,
-            close_gap: 0.006,
+            close_gap: 0.0064,
             wide_gap: [0.5, 1.5],
             row_gap: 0.5,
             random_velocity: 1.0,
