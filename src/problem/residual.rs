@@ -135,6 +135,11 @@ fn max(a: f64, b: f64) -> f64 {
     if a >= b || a.is_nan() { a } else { b }
 }
 
+/// max(x, 0), but NaN stays NaN.
+fn positive_part(x: f64) -> f64 {
+    if x <= 0.0 { 0.0 } else { x }
+}
+
 fn as_disc_contact(problem: &Problem, c: usize, u: &[Twist], x: &[f64; 3]) -> ([f64; 3], [f64; 3]) {
     let frame = &problem.contacts.frame[c];
     let [cn, ct] = problem.contacts.compliance[c];
@@ -162,7 +167,7 @@ fn add_contact(
     diagonal: &[f64],
 ) -> [f64; 2] {
     let moved = |rho_n: f64, rho_t: f64| {
-        let normal = (x[0] - rho_n * w[0]).max(0.0);
+        let normal = positive_part(x[0] - rho_n * w[0]);
         let mut friction = [0.0; FrictionLaw::MAX_ROWS];
         let friction = &mut friction[..x.len() - 1];
         for (k, f) in friction.iter_mut().enumerate() {
@@ -365,5 +370,8 @@ mod tests {
     fn nan_is_never_hidden() {
         let p = ball_on_ground(FrictionLaw::Disc, 0.5, Vec3::zeros());
         assert!(of(&p, &[f64::NAN, 0.0, 0.0]).residual.is_nan());
+        let mut p = p;
+        p.contacts.bias[0][0] = f64::NAN;
+        assert!(of(&p, &[0.0, 0.0, 0.0]).residual.is_nan());
     }
 }

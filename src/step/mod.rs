@@ -14,7 +14,7 @@ use crate::measure::{Stage, Timings};
 use crate::problem::residual::{self, Residual, ResidualWorkspace, Under};
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig, Status};
-use crate::world::World;
+use crate::world::{SPEED_LIMIT, WORLD_LIMIT, World};
 
 /// What one step did.
 #[derive(Clone, Debug, Default)]
@@ -47,9 +47,11 @@ pub struct StepReport {
 /// Why a step was not taken. The world is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
-    /// The state would not be finite.
-    #[error("step {step}: {body} would move to a place that is not finite; the step was not taken")]
-    NotFinite {
+    /// A body would leave the bounds that [`World::first_out_of_bounds`] checks.
+    #[error(
+        "step {step}: {body} would move out of bounds ({WORLD_LIMIT:e} m, {SPEED_LIMIT:e} m/s) or to no number at all; the step was not taken"
+    )]
+    OutOfBounds {
         /// Index of the step.
         step: u64,
         /// The body.
@@ -257,7 +259,7 @@ impl Simulation {
     /// One step of Moreau's midpoint rule (Nützi 2011, table 4.2), substep by substep.
     ///
     /// # Errors
-    /// A state that would not be finite, or a solver that failed together with its fallback. The
+    /// A body that would go out of bounds, or a solver that failed together with its fallback. The
     /// world is then as it was before the step.
     pub fn step(&mut self) -> Result<&StepReport, StepError> {
         match self.pool.take() {
@@ -299,6 +301,17 @@ impl Simulation {
         let mut stage = Instant::now();
         integrate::half_step(world, h);
         integrate::free_velocities(world, h, &mut self.problem);
+        let step = self.report.step;
+        let out_of_bounds = |world: &World, slot: usize| StepError::OutOfBounds {
+            step,
+            body: world.bodies.label(slot),
+        };
+        if let Some(slot) = world
+            .first_out_of_bounds()
+            .or_else(|| integrate::first_unusable(&self.problem))
+        {
+            return Err(out_of_bounds(world, slot));
+        }
         lap(timings, Stage::Integrate, &mut stage);
 
         // 2. Collision detection at M.
@@ -389,11 +402,8 @@ impl Simulation {
             &self.velocity,
             self.stabiliser.as_mut(),
         );
-        if let Some(slot) = world.first_not_finite() {
-            return Err(StepError::NotFinite {
-                step: self.report.step,
-                body: world.bodies.label(slot),
-            });
+        if let Some(slot) = world.first_out_of_bounds() {
+            return Err(out_of_bounds(world, slot));
         }
         lap(timings, Stage::Integrate, &mut stage);
         timings.add(Stage::Step, whole.elapsed().as_secs_f64() - overhead);

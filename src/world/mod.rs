@@ -7,7 +7,7 @@ pub mod snapshot;
 
 use serde::{Deserialize, Serialize};
 
-use crate::math::Vec3;
+use crate::math::{Twist, Vec3};
 use crate::problem::FrictionLaw;
 pub use body::{Bodies, BodyError, BodyId, BodyKind, BodySpec, Groups};
 pub use material::{Anisotropy, CombineRule, ContactMaterial, Material};
@@ -225,17 +225,29 @@ impl World {
             .sum()
     }
 
-    /// The first body whose state is not finite.
-    pub fn first_not_finite(&self) -> Option<usize> {
-        self.bodies.iter().find(|slot| {
-            let v = &self.bodies.velocity[*slot];
-            let x = &self.bodies.position[*slot];
-            // A sum is finite only if every term is; it spares twelve comparisons per body.
-            let sum = x.sum()
-                + self.bodies.rotation[*slot].coords.sum()
-                + v.linear.sum()
-                + v.angular.sum();
-            !sum.is_finite()
+    /// The first body that is out of bounds: farther than [`WORLD_LIMIT`] from the origin, faster
+    /// than [`SPEED_LIMIT`], or not a number at all.
+    pub fn first_out_of_bounds(&self) -> Option<usize> {
+        let b = &self.bodies;
+        b.iter().find(|slot| {
+            let u = &b.velocity[*slot];
+            let turned = b.rotation[*slot].coords.sum().is_finite();
+            // Written so that a NaN counts as out of bounds.
+            let placed = b.position[*slot].iter().all(|x| x.abs() <= WORLD_LIMIT);
+            !(placed && turned && is_speed_usable(u))
         })
     }
+}
+
+/// Farthest place from the origin, along each axis [m]: beyond it `f64` no longer resolves contacts.
+pub const WORLD_LIMIT: f64 = 1e8;
+/// Largest component of a velocity [m/s, rad/s]; faster is not mechanics any more.
+pub const SPEED_LIMIT: f64 = 1e8;
+
+/// Whether a velocity is a number within [`SPEED_LIMIT`].
+pub fn is_speed_usable(u: &Twist) -> bool {
+    u.linear
+        .iter()
+        .chain(u.angular.iter())
+        .all(|x| x.abs() <= SPEED_LIMIT)
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::block::{Change, PackedBody, Push, Sweep};
 use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
-use super::{IterationClock, MAX_HALVINGS, alpha, halvings, status};
+use super::{IterationClock, MAX_HALVINGS, alpha, halvings, not_finite, status};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{self, ResidualWorkspace, Under};
@@ -93,6 +93,10 @@ impl Solver for GaussSeidel {
         };
 
         let budget = request.budget;
+        if !self.packed.is_finite() {
+            report.status = not_finite();
+            return report;
+        }
         let mut clock = IterationClock::start(request);
         while report.iterations < budget.iterations && self.running() {
             self.each_island(&|packed, island, s| {
@@ -109,6 +113,11 @@ impl Solver for GaussSeidel {
                 break;
             }
         }
+        self.each_island(&|_, _, s| {
+            if s.monitors[0].is_worse_than_checkpoint() {
+                s.lambda.copy_from_slice(s.checkpoint);
+            }
+        });
         report.delta = self.delta();
         report.halvings = halvings(&self.monitors);
         report.status = status(&self.monitors);

@@ -79,6 +79,11 @@ impl IterationClock {
     }
 }
 
+/// The outcome for a problem that cannot be solved.
+fn not_finite() -> Status {
+    Status::Failed("the problem holds a number that is not finite".into())
+}
+
 /// The outcome of all islands together.
 fn status(monitors: &[Monitor]) -> Status {
     let failed = monitors.iter().filter(|m| m.state == State::Failed).count();

@@ -245,6 +245,34 @@ impl Packed {
         }
     }
 
+    /// Whether every number that a sweep reads is finite. A projection would hide a NaN.
+    pub fn is_finite(&self) -> bool {
+        // A sum is finite only if every term is.
+        let contact = |c: &PackedContact| {
+            c.normal.sum()
+                + c.tangent.sum()
+                + c.arms[0].sum()
+                + c.arms[1].sum()
+                + c.bias.iter().sum::<f64>()
+                + c.r[0]
+                + c.r[1]
+                + c.coupling[0]
+                + c.coupling[1]
+                + c.mu
+        };
+        let extra =
+            |e: &Extra| e.mu[1] + e.compliance[0] + e.compliance[1] + e.spin_radius + e.spin_bias;
+        let row = |r: &PackedRow| r.bias + r.compliance + r.r;
+        let body = |u: &Twist| u.linear.sum() + u.angular.sum();
+        self.contacts.iter().all(|c| contact(c).is_finite())
+            && self.extra.iter().all(|e| extra(e).is_finite())
+            && self
+                .rows
+                .iter()
+                .all(|r| row(r).is_finite() && !r.bounds[0].is_nan() && !r.bounds[1].is_nan())
+            && self.free.iter().all(|u| body(u).is_finite())
+    }
+
     /// Copies Λ from the problem's order.
     pub fn load(&self, problem: &Problem, lambda: &[f64], packed: &mut Vec<f64>) {
         packed.clear();
