@@ -146,7 +146,7 @@ fn tangle(law: FrictionLaw, seed: u32) -> Problem {
             &entries,
             bounds,
             0.1,
-            if k % 2 == 0 { 0.02 } else { 0.0 },
+            if k.is_multiple_of(2) { 0.02 } else { 0.0 },
             0.0,
         );
     }

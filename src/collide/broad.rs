@@ -265,7 +265,7 @@ fn is_unbounded(bodies: &Bodies, slot: usize) -> bool {
         .is_some_and(|s| s.bounding_radius().is_infinite())
 }
 
-/// Farthest point of the shape from the centre of mass, an upper bound [m].
+/// Farthest point of the shape from the centre of mass, an upper bound (m).
 pub(super) fn arm(bodies: &Bodies, slot: usize, bounding: f64) -> f64 {
     bounding + bodies.shape_offset[slot].position.norm()
 }

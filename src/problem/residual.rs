@@ -14,23 +14,23 @@ const POULSEN_R: f64 = 100.0;
 /// All measures of one solution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Residual {
-    /// Largest ‖Λ − prox(Λ − ρ w)‖/ρ over rows and friction blocks, ρ = 1/A_ii [m/s].
+    /// Largest ‖Λ − prox(Λ − ρ w)‖/ρ over rows and friction blocks, ρ = 1/A_ii (m/s).
     pub residual: f64,
-    /// Root mean square of the same [m/s].
+    /// Root mean square of the same (m/s).
     pub residual_rms: f64,
-    /// Largest approach velocity left, max(−w_N, 0) over contacts and limits [m/s].
+    /// Largest approach velocity left, max(−w_N, 0) over contacts and limits (m/s).
     pub penetration_velocity: f64,
-    /// Largest |Λ w| of a normal or limit row whose w is positive [J].
+    /// Largest |Λ w| of a normal or limit row whose w is positive (J).
     pub complementarity: f64,
-    /// Largest distance of an impulse from its set [N s].
+    /// Largest distance of an impulse from its set (N s).
     pub cone: f64,
-    /// Largest ‖Λ_T/‖Λ_T‖ + w_T/‖w_T‖‖ over the sliding contacts [-].
+    /// Largest ‖Λ_T/‖Λ_T‖ + w_T/‖w_T‖‖ over the sliding contacts (-).
     pub sliding_direction: f64,
-    /// Largest |w| of a bilateral row, w including C Λ [m/s].
+    /// Largest |w| of a bilateral row, w including C Λ (m/s).
     pub bilateral: f64,
-    /// Poulsen's quality ½ ‖prox(Λ − R w) − Λ‖² with R = 100 [N² s²].
+    /// Poulsen's quality ½ ‖prox(Λ − R w) − Λ‖² with R = 100 (N² s²).
     pub gamma: f64,
-    /// FCLIB's natural map residual [-]; only for problems that come from there.
+    /// FCLIB's natural map residual (-); only for problems that come from there.
     pub natural_map: Option<f64>,
 }
 

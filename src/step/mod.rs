@@ -21,7 +21,7 @@ use crate::world::{SPEED_LIMIT, WORLD_LIMIT, World};
 pub struct StepReport {
     /// Index of the step, from 1.
     pub step: u64,
-    /// Simulated time after it [s].
+    /// Simulated time after it (s).
     pub time: f64,
     /// Time spent per stage.
     pub timings: Timings,
@@ -38,9 +38,9 @@ pub struct StepReport {
     pub solve: SolveReport,
     /// The residual, the worst over the substeps, under the contacts' own laws.
     pub residual: Residual,
-    /// Deepest overlap found at the midpoints [m].
+    /// Deepest overlap found at the midpoints (m).
     pub penetration: f64,
-    /// Largest |φ + αΛ/h| of a bilateral row [m].
+    /// Largest |φ + αΛ/h| of a bilateral row (m).
     pub joint_error: f64,
 }
 
@@ -76,15 +76,15 @@ pub enum StepError {
 pub struct ContactView {
     /// Slots of the two bodies.
     pub bodies: [u32; 2],
-    /// World position at the midpoint [m].
+    /// World position at the midpoint (m).
     pub point: Vec3,
     /// Unit normal from the first body to the second.
     pub normal: Vec3,
-    /// Gap at the midpoint [m].
+    /// Gap at the midpoint (m).
     pub gap: f64,
-    /// Normal impulse [N s].
+    /// Normal impulse (N s).
     pub normal_impulse: f64,
-    /// Friction impulse on the second body [N s].
+    /// Friction impulse on the second body (N s).
     pub friction_impulse: Vec3,
 }
 
@@ -100,7 +100,6 @@ pub struct Simulation {
     record_history: bool,
     collider: Collider,
     problem: Problem,
-    assembly: assemble::Assembly,
     stabilisation: stabilise::Workspace,
     lambda: Vec<f64>,
     velocity: Vec<Twist>,
@@ -143,7 +142,6 @@ impl Simulation {
             record_history: false,
             collider: Collider::default(),
             problem: Problem::default(),
-            assembly: assemble::Assembly::default(),
             stabilisation: stabilise::Workspace::default(),
             lambda: Vec::new(),
             velocity: Vec::new(),
@@ -211,7 +209,7 @@ impl Simulation {
         &self.problem
     }
 
-    /// The last (sub)step's impulses, one per row of [`Simulation::problem`] [N s].
+    /// The last (sub)step's impulses, one per row of [`Simulation::problem`] (N s).
     pub fn impulses(&self) -> &[f64] {
         &self.lambda
     }
@@ -321,9 +319,8 @@ impl Simulation {
         lap(timings, Stage::Narrowphase, &mut stage);
 
         // 3. The problem: rows, biases, warm start, islands.
-        self.assembly
-            .contacts(world, &self.collider.contacts, &mut self.problem);
-        self.assembly.warm_start(
+        assemble::contacts(world, &self.collider.contacts, &mut self.problem);
+        assemble::warm_start(
             world,
             &self.collider.contacts,
             &self.problem,
@@ -349,7 +346,7 @@ impl Simulation {
                 history: false,
                 ..request
             };
-            self.assembly.warm_start(
+            assemble::warm_start(
                 world,
                 &self.collider.contacts,
                 &self.problem,
@@ -394,8 +391,7 @@ impl Simulation {
         stage = Instant::now();
         integrate::apply_velocities(world, &self.velocity);
         integrate::half_step(world, h);
-        self.assembly
-            .remember(world, &self.collider.contacts, &self.problem, &self.lambda);
+        assemble::remember(world, &self.collider.contacts, &self.problem, &self.lambda);
         self.stabilisation.project(
             world,
             &self.problem,

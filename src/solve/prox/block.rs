@@ -66,13 +66,13 @@ pub struct Extra {
 /// What a sweep changed, for the stopping and divergence tests.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
-    /// ‖ΔΛ‖∞ [N s].
+    /// ‖ΔΛ‖∞ (N s).
     pub delta: f64,
-    /// Largest ‖ΔΛ‖²/R² of a block [m²/s²].
+    /// Largest ‖ΔΛ‖²/R² of a block (m²/s²).
     pub speed_squared: f64,
     /// Σ |ΔΛ|: not finite as soon as anything is not.
     pub sum: f64,
-    /// Largest of |ΔΛ_i| − |Λ_i| T_rel [N s], for Nützi 4.49.
+    /// Largest of |ΔΛ_i| − |Λ_i| T_rel (N s), for Nützi 4.49.
     pub beyond: f64,
     /// Σ ΔΛ² and Σ Λ², for Nützi 4.50.
     pub squares: [f64; 2],

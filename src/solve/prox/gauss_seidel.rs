@@ -20,7 +20,7 @@ pub static INFO: SolverInfo = SolverInfo {
     make: |parameters| Box::new(GaussSeidel::new(parameters)),
 };
 
-/// Islands together smaller than this are one unit of parallel work [contacts and rows].
+/// Islands together smaller than this are one unit of parallel work (contacts and rows).
 const GRAIN: usize = 512;
 
 /// The solver.

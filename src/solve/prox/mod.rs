@@ -52,7 +52,7 @@ impl IterationClock {
         }
     }
 
-    /// Time of the iterations so far [s], what recording cost left out.
+    /// Time of the iterations so far (s), what recording cost left out.
     fn elapsed(&self) -> f64 {
         (self.start.elapsed() - self.recording).as_secs_f64()
     }
