@@ -160,10 +160,20 @@ impl BroadPhase {
     }
 
     fn rebuild(&mut self, world: &World) {
-        let leaves = (0..self.fat.len())
+        let leaves: Vec<(usize, Aabb)> = (0..self.fat.len())
             .filter(|slot| self.in_tree(world, *slot))
-            .map(|slot| (slot, self.fat[slot].aabb));
-        self.bvh = Bvh::from_iter(BvhBuildStrategy::Binned, leaves);
+            .map(|slot| (slot, self.fat[slot].aabb))
+            .collect();
+        // Building at once wants leaves 0 and 1 where there are only one or two.
+        self.bvh = if leaves.len() > 2 {
+            Bvh::from_iter(BvhBuildStrategy::Binned, leaves)
+        } else {
+            let mut small = Bvh::new();
+            for (slot, aabb) in leaves {
+                small.insert(aabb, slot as u32);
+            }
+            small
+        };
     }
 
     fn in_tree(&self, world: &World, slot: usize) -> bool {
