@@ -180,6 +180,26 @@ impl PackedContact {
         n * dn + t1 * d1 + t2 * d2
     }
 
+    /// One prox step of a contact without friction and compliance.
+    #[inline(always)]
+    pub fn normal_step(
+        &self,
+        bodies: [&PackedBody; 2],
+        lambda: &mut f64,
+        sweep: &Sweep,
+        change: &mut Change,
+    ) -> Vec3 {
+        let relative = bodies[1].velocity.at(self.arms[1]) - bodies[0].velocity.at(self.arms[0]);
+        let w = self.normal.dot(&relative) + self.bias[0];
+        let normal = (*lambda - self.r[0] * sweep.scale * w).max(0.0);
+        let dn = normal - *lambda;
+        *lambda = normal;
+        change.note(normal, dn, sweep.relative);
+        let speed = dn * self.inverse_r[0];
+        change.note_speed(speed * speed);
+        self.normal * dn
+    }
+
     /// One prox step of a contact with any law and compliance.
     pub fn general_step(
         &self,

@@ -246,6 +246,15 @@ fn sweep_contacts(
     let span = packed.contact_start[island] as usize..packed.contact_start[island + 1] as usize;
     if packed.is_uniform() {
         let (blocks, _) = lambda.as_chunks_mut::<3>();
+        if packed.frictionless {
+            for (contact, [normal, _, _]) in packed.contacts[span].iter().zip(blocks) {
+                let [i, j] = contact.bodies.map(|b| b as usize);
+                let p = contact.normal_step([&bodies[i], &bodies[j]], normal, sweep, change);
+                bodies[i].push(-p, contact.arms[0]);
+                bodies[j].push(p, contact.arms[1]);
+            }
+            return;
+        }
         for (contact, block) in packed.contacts[span].iter().zip(blocks) {
             let [i, j] = contact.bodies.map(|b| b as usize);
             let p = contact.disc_step([&bodies[i], &bodies[j]], block, sweep, change);
