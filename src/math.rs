@@ -13,7 +13,7 @@ pub type Mat3 = Matrix3<f64>;
 /// A position and an orientation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pose {
-    /// Translation [m].
+    /// Translation (m).
     pub position: Vec3,
     /// Rotation, local to parent.
     pub rotation: Quat,
@@ -199,7 +199,7 @@ pub fn tangent(n: Vec3) -> Vec3 {
 }
 
 /// `exp(ω t) q`, renormalised: the rotation reached from `q` after time `t` at the constant world
-/// angular velocity ω [rad/s].
+/// angular velocity ω (rad/s).
 #[inline]
 pub fn rotate_by(q: &Quat, omega: Vec3, t: f64) -> Quat {
     if omega == Vec3::zeros() {
@@ -218,9 +218,9 @@ pub fn cross_matrix(a: Vec3) -> Mat3 {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Twist {
-    /// Velocity of the centre of mass [m/s].
+    /// Velocity of the centre of mass (m/s).
     pub linear: Vec3,
-    /// Angular velocity in the world frame [rad/s].
+    /// Angular velocity in the world frame (rad/s).
     pub angular: Vec3,
 }
 

@@ -117,7 +117,7 @@ impl FrictionLaw {
         }
     }
 
-    /// How far a friction impulse is outside of its set [N s]; 0 inside.
+    /// How far a friction impulse is outside of its set (N s); 0 inside.
     pub fn violation(self, friction: &[f64], mu: [f64; 2], normal: f64) -> f64 {
         let mut inside = [0.0; Self::MAX_ROWS];
         let inside = &mut inside[..friction.len()];
