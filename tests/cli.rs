@@ -20,7 +20,11 @@ fn text(bytes: &[u8]) -> String {
 /// Standard output of a run that must succeed.
 fn good(args: &[&str]) -> String {
     let output = moreau(args);
-    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        text(&output.stderr)
+    );
     text(&output.stdout)
 }
 
@@ -64,12 +68,26 @@ fn the_json_report_has_its_names() {
         "/potential_energy",
         "/state_hash",
     ] {
-        assert!(report.pointer(pointer).is_some(), "{pointer} is missing in {report:#}");
+        assert!(
+            report.pointer(pointer).is_some(),
+            "{pointer} is missing in {report:#}"
+        );
     }
-    for stage in ["step", "broadphase", "narrowphase", "assemble", "prepare", "solve", "integrate"] {
+    for stage in [
+        "step",
+        "broadphase",
+        "narrowphase",
+        "assemble",
+        "prepare",
+        "solve",
+        "integrate",
+    ] {
         for statistic in ["mean", "median", "p95", "max"] {
             let pointer = format!("/timings_ms/{stage}/{statistic}");
-            assert!(report.pointer(&pointer).is_some_and(Value::is_number), "{pointer}");
+            assert!(
+                report.pointer(&pointer).is_some_and(Value::is_number),
+                "{pointer}"
+            );
         }
     }
     assert_eq!(report["scene"], "ball_grid_8");
@@ -85,7 +103,16 @@ fn a_scene_goes_by_name_and_by_path_and_runs_the_same_on_any_threads() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/ball_grid_8.ron");
     let path = path.to_str().expect("a plain path");
     let hash = |scene: &str, threads: &str| {
-        let report = good(&["run", scene, "--steps", "5", "--threads", threads, "--report", "json"]);
+        let report = good(&[
+            "run",
+            scene,
+            "--steps",
+            "5",
+            "--threads",
+            threads,
+            "--report",
+            "json",
+        ]);
         let report: Value = serde_json::from_str(&report).expect("JSON");
         report["state_hash"].clone()
     };
@@ -104,13 +131,19 @@ fn a_trajectory_is_a_numpy_array_with_its_times_beside_it() {
         ])"#,
     )
     .expect("written");
-    let (scene, path) = (scene.to_str().expect("plain"), file.to_str().expect("plain"));
+    let (scene, path) = (
+        scene.to_str().expect("plain"),
+        file.to_str().expect("plain"),
+    );
     good(&["run", scene, "--seconds", "0.2", "--trajectory", path]);
 
     let bytes = std::fs::read(&file).expect("the trajectory");
     assert!(bytes.starts_with(b"\x93NUMPY\x01\x00"));
     let header = text(&bytes[10..128]);
-    assert!(header.contains("'descr': '<f8'") && header.contains("(20, 2, 13,)"), "{header}");
+    assert!(
+        header.contains("'descr': '<f8'") && header.contains("(20, 2, 13,)"),
+        "{header}"
+    );
     let numbers: Vec<f64> = bytes[128..]
         .chunks_exact(8)
         .map(|c| f64::from_le_bytes(c.try_into().expect("8 bytes")))
@@ -132,7 +165,10 @@ fn a_trajectory_is_a_numpy_array_with_its_times_beside_it() {
 #[test]
 fn text_and_csv_reports_are_for_people_and_tables() {
     let report = good(&["run", "box_stack", "--steps", "4"]);
-    assert!(report.contains("residual [m/s]") && report.contains("state hash"), "{report}");
+    assert!(
+        report.contains("residual [m/s]") && report.contains("state hash"),
+        "{report}"
+    );
     let report = good(&["run", "box_stack", "--steps", "4", "--report", "csv"]);
     let lines: Vec<_> = report.lines().collect();
     assert_eq!(lines.len(), 5);
@@ -175,17 +211,48 @@ fn bad_arguments_and_files_end_with_2_and_say_what_was_expected() {
         assert!(message.contains("expected one of `name`"), "{message}");
     }
     for (args, expected) in [
-        (&["run", "no_such_scene"][..], "no_such_scene: there is no such file"),
-        (&["run", "no/such.ron"], "no/such.ron: the scene cannot be read"),
-        (&["run", "wall", "--solver", "magic"], "there is no solver \"magic\"; there are: "),
-        (&["run", "wall", "--set", "a=1"], "a scene has no \"a\"; it has: name"),
+        (
+            &["run", "no_such_scene"][..],
+            "no_such_scene: there is no such file",
+        ),
+        (
+            &["run", "no/such.ron"],
+            "no/such.ron: the scene cannot be read",
+        ),
+        (
+            &["run", "wall", "--solver", "magic"],
+            "there is no solver \"magic\"; there are: ",
+        ),
+        (
+            &["run", "wall", "--set", "a=1"],
+            "a scene has no \"a\"; it has: name",
+        ),
         (&["run", "wall", "--set", "a"], "expected PATH=VALUE"),
         (&["run", "wall", "--steps", "-3"], "-3"),
-        (&["run", "wall", "--steps", "3", "--seconds", "1"], "cannot be used with"),
+        (
+            &["run", "wall", "--steps", "3", "--seconds", "1"],
+            "cannot be used with",
+        ),
         (&["run", "wall", "--seconds", "nan"], "expected a time"),
-        (&["run", "wall", "--set", "solver.budget.time=0.1"], "wall-time budget"),
-        (&["run", "wall", "--steps", "1", "--trajectory", "/no/such/folder/x.npy"], "cannot be written"),
-        (&["render", "wall", "--out", "x.png", "--size", "big"], "expected WIDTHxHEIGHT"),
+        (
+            &["run", "wall", "--set", "solver.budget.time=0.1"],
+            "wall-time budget",
+        ),
+        (
+            &[
+                "run",
+                "wall",
+                "--steps",
+                "1",
+                "--trajectory",
+                "/no/such/folder/x.npy",
+            ],
+            "cannot be written",
+        ),
+        (
+            &["render", "wall", "--out", "x.png", "--size", "big"],
+            "expected WIDTHxHEIGHT",
+        ),
         (&["fly"], ""),
     ] {
         let (code, message) = bad(args);
@@ -196,11 +263,21 @@ fn bad_arguments_and_files_end_with_2_and_say_what_was_expected() {
 
 #[test]
 fn convergence_can_be_required() {
-    let short = ["run", "wall", "--steps", "2", "--set", "solver.budget.iterations=1"];
+    let short = [
+        "run",
+        "wall",
+        "--steps",
+        "2",
+        "--set",
+        "solver.budget.iterations=1",
+    ];
     assert!(moreau(&short).status.success());
     let (code, message) = bad(&[&short[..], &["--require-convergence"]].concat());
     assert_eq!(code, Some(1));
-    assert!(message.contains("2 of 2 steps ran out of budget"), "{message}");
+    assert!(
+        message.contains("2 of 2 steps ran out of budget"),
+        "{message}"
+    );
 }
 
 #[cfg(not(feature = "viewer"))]
@@ -208,5 +285,8 @@ fn convergence_can_be_required() {
 fn without_the_viewer_its_commands_say_what_there_is_instead() {
     let (code, message) = bad(&["wall"]);
     assert_eq!(code, Some(2));
-    assert!(message.contains("moreau run wall") && message.contains("moreau render"), "{message}");
+    assert!(
+        message.contains("moreau run wall") && message.contains("moreau render"),
+        "{message}"
+    );
 }

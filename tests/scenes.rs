@@ -17,7 +17,9 @@ fn simulation(scene: &Scene) -> Simulation {
 /// Contacts of the first step: all, and those between dynamic bodies.
 fn first_contacts(scene: &Scene) -> (usize, usize) {
     let mut simulation = simulation(scene);
-    let report = simulation.step().unwrap_or_else(|e| panic!("{}: {e}", scene.id()));
+    let report = simulation
+        .step()
+        .unwrap_or_else(|e| panic!("{}: {e}", scene.id()));
     (report.contacts, report.dynamic_contacts)
 }
 
@@ -28,7 +30,12 @@ fn every_scene_file_is_shipped_and_every_shipped_scene_is_a_file() {
         .expect("the folder of scenes")
         .map(|f| f.expect("an entry").path())
         .filter(|p| p.extension().is_some_and(|e| e == "ron"))
-        .map(|p| p.file_stem().expect("a name").to_string_lossy().into_owned())
+        .map(|p| {
+            p.file_stem()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned()
+        })
         .collect();
     let mut shipped: Vec<String> = library::shipped_names().map(String::from).collect();
     files.sort();
@@ -43,7 +50,11 @@ fn every_scene_is_described_and_builds() {
         assert!(!scene.name.is_empty(), "{id} has no name");
         assert!(!scene.group.is_empty(), "{id} has no group");
         assert!(scene.about.len() > 80, "{id} says too little about itself");
-        assert!(scene.summary().ends_with('.'), "{id}: {:?}", scene.summary());
+        assert!(
+            scene.summary().ends_with('.'),
+            "{id}: {:?}",
+            scene.summary()
+        );
         let world = scene.build().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(world.bodies.len() as u64, scene.body_count(), "{id}");
         for parameter in &scene.parameters {
@@ -53,7 +64,11 @@ fn every_scene_is_described_and_builds() {
                 .parse()
                 .expect("a number");
             let range = parameter.min..=parameter.max;
-            assert!(range.contains(&value), "{id}: {} = {value}", parameter.label);
+            assert!(
+                range.contains(&value),
+                "{id}: {} = {value}",
+                parameter.label
+            );
         }
     }
 }
@@ -81,7 +96,11 @@ fn every_small_scene_takes_steps_without_a_failed_solve() {
         let mut simulation = simulation(&scene);
         for _ in 0..10 {
             let report = simulation.step().unwrap_or_else(|e| panic!("{id}: {e}"));
-            assert!(!matches!(report.solve.status, Status::Failed(_)), "{id}: {:?}", report.solve);
+            assert!(
+                !matches!(report.solve.status, Status::Failed(_)),
+                "{id}: {:?}",
+                report.solve
+            );
         }
     }
 }
@@ -89,7 +108,10 @@ fn every_small_scene_takes_steps_without_a_failed_solve() {
 /// Poulsen 2010, table 3.2: bodies and contacts of the ball grids.
 #[test]
 fn ball_grids_have_their_published_contacts() {
-    for (id, bodies, contacts) in [("ball_grid_8", 513, 1_408), ("ball_grid_24", 13_825, 40_320)] {
+    for (id, bodies, contacts) in [
+        ("ball_grid_8", 513, 1_408),
+        ("ball_grid_24", 13_825, 40_320),
+    ] {
         let scene = open(id);
         assert_eq!(scene.body_count(), bodies, "{id}");
         assert_eq!(first_contacts(&scene).0, contacts, "{id}");
@@ -121,7 +143,9 @@ fn disc_pyramids_have_their_published_contacts() {
     for id in ["disc_pyramid", "disc_pyramid_loaded"] {
         for n in [2, 3, 4, 7, 10, 16, 33] {
             let mut scene = open(id);
-            scene.set("generators.0.layers", &n.to_string()).unwrap_or_else(|e| panic!("{e}"));
+            scene
+                .set("generators.0.layers", &n.to_string())
+                .unwrap_or_else(|e| panic!("{e}"));
             let (_, between_discs) = first_contacts(&scene);
             assert_eq!(between_discs, 3 * n * (n - 1) / 2, "{id} with {n} layers");
         }
@@ -172,7 +196,11 @@ fn stacks_stand() {
             simulation.step().unwrap_or_else(|e| panic!("{id}: {e}"));
         }
         let after = &simulation.world().bodies.position;
-        let moved = before.iter().zip(after).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+        let moved = before
+            .iter()
+            .zip(after)
+            .map(|(a, b)| (a - b).norm())
+            .fold(0.0, f64::max);
         assert!(moved < limit, "{id}: a body moved by {moved} m");
     }
 }
@@ -185,8 +213,10 @@ fn newtons_cradle_passes_the_speed_on() {
     let mut seen = [false; 5];
     for step in 0..300 {
         simulation.step().unwrap_or_else(|e| panic!("{e}"));
-        let speeds: Vec<f64> =
-            balls.clone().map(|b| simulation.world().bodies.velocity[b].linear.norm()).collect();
+        let speeds: Vec<f64> = balls
+            .clone()
+            .map(|b| simulation.world().bodies.velocity[b].linear.norm())
+            .collect();
         let moving = speeds.iter().filter(|v| **v > 1e-9).count();
         assert_eq!(moving, 1, "step {step}: {speeds:?}");
         for (k, speed) in speeds.iter().enumerate() {
@@ -202,14 +232,19 @@ fn newtons_cradle_passes_the_speed_on() {
 #[test]
 fn dominoes_topple_one_after_the_other() {
     let mut scene = open("domino_spiral");
-    scene.set("generators.0.count", "40").unwrap_or_else(|e| panic!("{e}"));
+    scene
+        .set("generators.0.count", "40")
+        .unwrap_or_else(|e| panic!("{e}"));
     let mut simulation = simulation(&scene);
     let standing = simulation.world().bodies.position[1].y;
     for _ in 0..360 {
         simulation.step().unwrap_or_else(|e| panic!("{e}"));
     }
     let positions = &simulation.world().bodies.position;
-    let fallen = positions[1..].iter().filter(|x| x.y < 0.9 * standing).count();
+    let fallen = positions[1..]
+        .iter()
+        .filter(|x| x.y < 0.9 * standing)
+        .count();
     assert_eq!(fallen, 40);
 }
 
@@ -221,7 +256,11 @@ fn the_ball_with_backspin_returns() {
         simulation.step().unwrap_or_else(|e| panic!("{e}"));
     }
     let velocity = simulation.world().bodies.velocity[1];
-    assert!((velocity.linear.x + 11.428_571).abs() < 1e-3, "{}", velocity.linear.x);
+    assert!(
+        (velocity.linear.x + 11.428_571).abs() < 1e-3,
+        "{}",
+        velocity.linear.x
+    );
     assert!((velocity.linear.x + 0.25 * velocity.angular.z).abs() < 1e-6);
 }
 
@@ -240,8 +279,16 @@ fn blocks_on_the_incline_slide_or_stick_by_their_friction() {
         let k = names.iter().position(|n| n == name).expect("a block");
         (after[k] - before[k]).norm()
     };
-    assert!((slid("block 0.4") - 1.7549).abs() < 0.01, "{}", slid("block 0.4"));
-    assert!((slid("block 0.3") - 3.5098).abs() < 0.02, "{}", slid("block 0.3"));
+    assert!(
+        (slid("block 0.4") - 1.7549).abs() < 0.01,
+        "{}",
+        slid("block 0.4")
+    );
+    assert!(
+        (slid("block 0.3") - 3.5098).abs() < 0.02,
+        "{}",
+        slid("block 0.3")
+    );
     for name in ["block 0.5", "block 0.6", "block 0.8"] {
         assert!(slid(name) < 1e-3, "{name}: {}", slid(name));
     }
@@ -254,7 +301,10 @@ fn set_reaches_what_the_file_leaves_out_and_says_what_there_is() {
         .set_all(&[
             ("generators.0.size", "24"),
             ("settings.gravity.y", "-1.62"),
-            ("settings.stabilisation", "Baumgarte(beta: 0.2, slop: 0.0001, max_speed: 1)"),
+            (
+                "settings.stabilisation",
+                "Baumgarte(beta: 0.2, slop: 0.0001, max_speed: 1)",
+            ),
             ("settings.stabilisation.beta", "0.1"),
             ("solver.name", "jacobi"),
             ("materials.ice", "(friction: 0.02)"),
@@ -269,21 +319,43 @@ fn set_reaches_what_the_file_leaves_out_and_says_what_there_is() {
     assert_eq!(scene.settings.gravity.y, -1.62);
     assert_eq!(scene.solver.name, "jacobi");
     assert_eq!(scene.materials["ice"].friction, 0.02);
-    assert_eq!(scene.get("settings.stabilisation.beta").as_deref(), Ok("0.1"));
+    assert_eq!(
+        scene.get("settings.stabilisation.beta").as_deref(),
+        Ok("0.1")
+    );
     assert_eq!(scene.bodies[0].mass, Some(5.0));
 
     let before = scene.clone();
     for (path, value, expected) in [
-        ("generators.0.sizes", "1", "generators.0 has no \"sizes\"; it has: size, radius"),
-        ("generators.1.size", "1", "generators has no \"1\"; it has: 0"),
+        (
+            "generators.0.sizes",
+            "1",
+            "generators.0 has no \"sizes\"; it has: size, radius",
+        ),
+        (
+            "generators.1.size",
+            "1",
+            "generators has no \"1\"; it has: 0",
+        ),
         ("generators.0.radius", "abc", "expected float"),
-        ("bodies.0.mass", "-1", "body \"ground\": mass must be positive"),
+        (
+            "bodies.0.mass",
+            "-1",
+            "body \"ground\": mass must be positive",
+        ),
         ("solver.name", "none", "there is no solver \"none\""),
-        ("solver.parameters.nothing", "1", "has no parameter \"nothing\""),
+        (
+            "solver.parameters.nothing",
+            "1",
+            "has no parameter \"nothing\"",
+        ),
         ("settings.substeps", "0", "substeps must be 1 to 1000"),
     ] {
         let message = scene.set(path, value).expect_err(path).to_string();
-        assert!(message.starts_with(&format!("--set {path}={value}: ")), "{message}");
+        assert!(
+            message.starts_with(&format!("--set {path}={value}: ")),
+            "{message}"
+        );
         assert!(message.contains(expected), "{message}");
         assert_eq!(scene, before);
     }
@@ -294,7 +366,9 @@ fn set_reaches_what_the_file_leaves_out_and_says_what_there_is() {
 fn generators_repeat_themselves() {
     let hash = |seed: &str| {
         let mut scene = open("sphere_box_300");
-        scene.set("generators.0.seed", seed).unwrap_or_else(|e| panic!("{e}"));
+        scene
+            .set("generators.0.seed", seed)
+            .unwrap_or_else(|e| panic!("{e}"));
         scene.build().expect("good").state_hash()
     };
     assert_eq!(hash("7"), hash("7"));
