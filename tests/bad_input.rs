@@ -75,7 +75,7 @@ fn text_that_does_not_fit_the_schema() {
     );
     refused(
         "(generators: [BallGrid(size: -1)])",
-        "1:30",
+        "1:31",
         &["expected a whole number", "three as (x, y, z)"],
     );
     refused(
@@ -83,7 +83,7 @@ fn text_that_does_not_fit_the_schema() {
         "1:11",
         &["joints are not available yet"],
     );
-    refused("(bodies: [", "1:11", &[]);
+    refused("(bodies: [", "1:10", &["expected opening `(`"]);
     refused("", "1:1", &["expected"]);
 }
 
@@ -420,7 +420,7 @@ fn meshes_that_are_missing_or_malformed() {
     let error = library::open("no_such_scene")
         .expect_err("missing")
         .to_string();
-    assert!(error.contains("there are: ball_grid_8"), "{error}");
+    assert!(error.contains("there are: ball_grid_loose"), "{error}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

@@ -464,8 +464,16 @@ fn syntax_error(error: &ron::error::SpannedError, text: &str, file: &str) -> Sce
         "" => there.chars().next().map(String::from).unwrap_or_default(),
         token => token.chars().take(30).collect(),
     };
-    if message.starts_with("expected") && !message.contains("found") && !token.is_empty() {
-        message = format!("{message}, found `{token}`");
+    // RON stands on the last sign when the text is at its end.
+    let ends = there.trim_end().len() <= 1 && line >= text.trim_end().lines().count();
+    if message.starts_with("expected") && !message.contains("found") {
+        message = if ends {
+            format!("{message}, but the file ends here")
+        } else if token.is_empty() {
+            message
+        } else {
+            format!("{message}, found `{token}`")
+        };
     }
     SceneError::Syntax {
         place: Place {
