@@ -60,6 +60,8 @@ impl Times {
 pub struct Sample {
     /// Where the time went.
     pub times: Times,
+    /// Processor time of the whole step, all threads together [s].
+    pub cpu: f64,
     /// Contact points that the solver saw.
     pub contacts: usize,
     /// Iterations of the solver; zero where the engine does not say.

@@ -27,7 +27,7 @@ use moreau::solve::SolverConfig;
 struct Args {
     /// Scenes, by name or by the beginning of it; all of them if none is given.
     scenes: Vec<String>,
-    /// Only the small scenes, one round, a quarter of the steps.
+    /// One round and a quarter of the steps; without names, only the small scenes.
     #[arg(long)]
     quick: bool,
     /// Numbers of threads to measure.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use cpu_time::ProcessTime;
 use moreau::math::{Quat, Vec3};
 use nalgebra::Quaternion;
 use rapier3d::prelude::{
@@ -69,9 +70,9 @@ fn widen_rotation(q: Rotation) -> Quat {
 
 impl Engine for Rapier {
     fn step(&mut self) -> Result<Sample, String> {
-        let start = Instant::now();
+        let (start, cpu) = (Instant::now(), ProcessTime::now());
         self.world.step();
-        let step = start.elapsed().as_secs_f64();
+        let (step, cpu) = (start.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
         let c = &self.world.physics_pipeline.counters;
         let seconds = |timer: rapier3d::counters::Timer| timer.time().as_secs_f64();
         Ok(Sample {
@@ -84,6 +85,7 @@ impl Engine for Rapier {
                 solve: seconds(c.stages.solver_time),
                 integrate: seconds(c.stages.update_time),
             },
+            cpu,
             contacts: c.solver.ncontacts,
             iterations: 0,
         })

@@ -29,7 +29,7 @@ pub enum Which {
 
 /// One phase of one scene on some number of threads.
 #[derive(Debug, Serialize)]
-pub struct Result {
+pub struct Outcome {
     /// The scene's name.
     pub scene: String,
     /// The phase's name.
@@ -53,6 +53,9 @@ pub struct Result {
 pub struct Measured {
     /// Time of a step [s].
     pub step: Summary,
+    /// Processor time of a step, all threads together [s]: what the step costs, whatever else the
+    /// machine does.
+    pub cpu: Summary,
     /// Time of broad and narrow phase together [s].
     pub collision: Summary,
     /// Mean time of each stage [s].
@@ -93,7 +96,7 @@ pub fn scene(
     threads: usize,
     solver: &SolverConfig,
     engines: &[Which],
-) -> std::result::Result<Vec<Result>, String> {
+) -> Result<Vec<Outcome>, String> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
@@ -106,7 +109,7 @@ fn in_pool(
     threads: usize,
     solver: &SolverConfig,
     engines: &[Which],
-) -> std::result::Result<Vec<Result>, String> {
+) -> Result<Vec<Outcome>, String> {
     let mut collected: Vec<Vec<Collected>> = engines
         .iter()
         .map(|_| scene.phases.iter().map(|_| Collected::default()).collect())
@@ -115,7 +118,7 @@ fn in_pool(
         let mut worlds = engines
             .iter()
             .map(|which| build(*which, scene, solver))
-            .collect::<std::result::Result<Vec<_>, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
         let length = block_length(scene);
         for block in 0..scene.steps().div_ceil(length) {
             let steps = block * length..((block + 1) * length).min(scene.steps());
@@ -143,7 +146,7 @@ fn in_pool(
             let k = engines.iter().position(|e| *e == which)?;
             measured[k].next().map(|c| c.finish(scene))
         };
-        Result {
+        Outcome {
             scene: scene.name.clone(),
             phase: phase.name,
             threads,
@@ -157,11 +160,7 @@ fn in_pool(
     Ok(scene.phases.iter().map(of).collect())
 }
 
-fn build(
-    which: Which,
-    scene: &Scene,
-    solver: &SolverConfig,
-) -> std::result::Result<Box<dyn Engine>, String> {
+fn build(which: Which, scene: &Scene, solver: &SolverConfig) -> Result<Box<dyn Engine>, String> {
     Ok(match which {
         Which::Ours => Box::new(Ours::new(scene, solver)?),
         Which::Rapier => Box::new(Rapier::new(scene)),
@@ -188,6 +187,7 @@ impl Collected {
         };
         Measured {
             step: of(&|s| s.times.step),
+            cpu: of(&|s| s.cpu),
             collision: of(&|s| s.times.collision()),
             solve: of(&|s| s.times.solve),
             stages: Times {
