@@ -9,9 +9,9 @@ use parry3d_f64::bounding_volume::{Aabb, BoundingVolume};
 use parry3d_f64::partitioning::{Bvh, BvhBuildStrategy, BvhWorkspace};
 use rayon::prelude::*;
 
-use crate::math::Vec3;
+use crate::math::{Pose, Twist, Vec3};
 use crate::problem::ProblemBodies;
-use crate::world::{Bodies, BodyKind, Geometry, World};
+use crate::world::{Bodies, BodyKind, Geometry, Groups, World};
 
 /// Bounds grow by this share of a body's bounding radius, so that a body at rest, or a slow one,
 /// keeps its pairs for many steps.
@@ -29,6 +29,35 @@ struct Fat {
     aabb: Aabb,
     center: Vec3,
     radius: f64,
+}
+
+/// What the tree and the pairs assume of a body besides its place; where it no longer holds,
+/// everything is built anew.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stamp {
+    kind: BodyKind,
+    groups: Groups,
+    /// Address of the geometry, as an identity; 0 where there is none.
+    geometry: usize,
+}
+
+impl Stamp {
+    fn of(bodies: &Bodies, slot: usize) -> Self {
+        Self {
+            kind: bodies.kind[slot],
+            groups: bodies.groups[slot],
+            geometry: bodies.shape[slot]
+                .as_ref()
+                .map_or(0, |shape| std::ptr::from_ref(shape.geometry()).addr()),
+        }
+    }
+}
+
+/// A body without bounds, and where it was when its pairs were found.
+#[derive(Clone, Copy, Debug)]
+struct Plane {
+    slot: u32,
+    pose: Option<Pose>,
 }
 
 impl Default for Fat {
@@ -56,11 +85,11 @@ pub struct BroadPhase {
     workspace: BvhWorkspace,
     fat: Vec<Fat>,
     changed: Vec<bool>,
+    stamps: Vec<Stamp>,
     /// Bodies without bounds: half-spaces. They stay out of the tree.
-    unbounded: Vec<u32>,
+    planes: Vec<Plane>,
     pairs: Vec<[u32; 2]>,
     merged: Vec<[u32; 2]>,
-    revision: Option<u64>,
 }
 
 impl BroadPhase {
@@ -71,36 +100,60 @@ impl BroadPhase {
 
     /// Brings the pairs up to date.
     pub fn update(&mut self, world: &World, free: &ProblemBodies) {
-        let fresh = self.revision != Some(world.revision);
+        let bodies = &world.bodies;
+        let fresh = self.stamps.len() != bodies.slots()
+            || (0..bodies.slots()).any(|slot| self.stamps[slot] != Stamp::of(bodies, slot));
         if fresh {
             self.forget(world);
         }
         let changed = self.refatten(world, free, fresh);
+        let planes_moved = self.move_planes(world, free);
         if fresh {
             self.rebuild(world);
-            self.find_all(world);
+            self.find_all(world, free);
         } else if changed > 0 {
             self.refit();
-            if changed as f64 > FULL_SEARCH * self.fat.len() as f64 {
-                self.find_all(world);
+            if planes_moved || changed as f64 > FULL_SEARCH * self.fat.len() as f64 {
+                self.find_all(world, free);
             } else {
-                self.find_changed(world);
+                self.find_changed(world, free);
             }
+        } else if planes_moved {
+            self.find_all(world, free);
         }
     }
 
     fn forget(&mut self, world: &World) {
-        self.revision = Some(world.revision);
+        let bodies = &world.bodies;
+        let slots = 0..bodies.slots();
+        self.stamps.clear();
+        self.stamps
+            .extend(slots.clone().map(|slot| Stamp::of(bodies, slot)));
         self.fat.clear();
-        self.fat.resize(world.bodies.slots(), Fat::default());
+        self.fat.resize(bodies.slots(), Fat::default());
         self.changed.clear();
-        self.changed.resize(world.bodies.slots(), false);
-        self.unbounded.clear();
-        self.unbounded.extend(
-            (0..world.bodies.slots())
-                .filter(|slot| is_unbounded(&world.bodies, *slot))
-                .map(|slot| slot as u32),
+        self.changed.resize(bodies.slots(), false);
+        self.planes.clear();
+        self.planes.extend(
+            slots
+                .filter(|slot| is_unbounded(bodies, *slot))
+                .map(|slot| Plane {
+                    slot: slot as u32,
+                    pose: None,
+                }),
         );
+    }
+
+    /// Notes where the half-spaces are; true if one is not where its pairs were found, or moves.
+    fn move_planes(&mut self, world: &World, free: &ProblemBodies) -> bool {
+        let mut moved = false;
+        for plane in &mut self.planes {
+            let slot = plane.slot as usize;
+            let pose = Some(world.bodies.shape_pose(slot));
+            moved |= plane.pose != pose || free.free_velocity[slot] != Twist::ZERO;
+            plane.pose = pose;
+        }
+        moved
     }
 
     /// Gives new fat bounds to the bodies that left theirs, and says how many did.
@@ -122,9 +175,7 @@ impl BroadPhase {
                         continue;
                     };
                     let bounding = shape.bounding_radius();
-                    if bounding.is_infinite()
-                        || (bodies.kind[slot] == BodyKind::Fixed && !all && fat.radius >= 0.0)
-                    {
+                    if bounding.is_infinite() {
                         continue;
                     }
                     let velocity = &free.free_velocity[slot];
@@ -146,7 +197,12 @@ impl BroadPhase {
                     if inside && !all {
                         continue;
                     }
-                    let margin = ahead + MARGIN * bounding + STEPS_AHEAD * travel;
+                    // What never moves needs no room; a ground is large, and so its margin would be.
+                    let room = match bodies.kind[slot] {
+                        BodyKind::Fixed => 0.0,
+                        _ => MARGIN * bounding + STEPS_AHEAD * travel,
+                    };
+                    let margin = ahead + room;
                     *fat = Fat {
                         aabb: tight.loosened(margin),
                         center: pose.position,
@@ -190,7 +246,7 @@ impl BroadPhase {
         self.bvh.optimize_incremental(&mut self.workspace);
     }
 
-    fn find_all(&mut self, world: &World) {
+    fn find_all(&mut self, world: &World, free: &ProblemBodies) {
         let found = self.bvh.traverse_bvtt_single_tree_parallel::<false>();
         let mut pairs = std::mem::take(&mut self.pairs);
         pairs.clear();
@@ -200,12 +256,12 @@ impl BroadPhase {
                 .filter_map(|(a, b)| self.keep(world, *a, *b)),
         );
         self.pairs = pairs;
-        let unbounded = self.unbounded_pairs(world, |_| true);
+        let unbounded = self.plane_pairs(world, free, |_| true);
         self.pairs.extend(unbounded);
         self.pairs.par_sort_unstable();
     }
 
-    fn find_changed(&mut self, world: &World) {
+    fn find_changed(&mut self, world: &World, free: &ProblemBodies) {
         let this = &*self;
         let changed = &this.changed;
         let mut new: Vec<[u32; 2]> = (0..this.fat.len())
@@ -220,7 +276,7 @@ impl BroadPhase {
                     .filter_map(move |other| this.keep(world, mine, other))
             })
             .collect();
-        new.extend(this.unbounded_pairs(world, |slot| changed[slot]));
+        new.extend(this.plane_pairs(world, free, |slot| changed[slot]));
         new.par_sort_unstable();
 
         // Merge with the pairs that stand, which are sorted already.
@@ -246,11 +302,17 @@ impl BroadPhase {
     }
 
     /// Pairs of half-spaces with those bodies of a selection that reach below them.
-    fn unbounded_pairs(&self, world: &World, select: impl Fn(usize) -> bool) -> Vec<[u32; 2]> {
+    fn plane_pairs(
+        &self,
+        world: &World,
+        free: &ProblemBodies,
+        select: impl Fn(usize) -> bool,
+    ) -> Vec<[u32; 2]> {
         let bodies = &world.bodies;
+        let h = world.settings.substep();
         let mut out = Vec::new();
-        for &plane in &self.unbounded {
-            let slot = plane as usize;
+        for plane in &self.planes {
+            let slot = plane.slot as usize;
             let Some(Geometry::HalfSpace { normal }) =
                 bodies.shape[slot].as_ref().map(|s| s.geometry())
             else {
@@ -258,10 +320,13 @@ impl BroadPhase {
             };
             let pose = bodies.shape_pose(slot);
             let normal = pose.rotation * normal.normalize();
+            let u = &free.free_velocity[slot];
             for other in (0..self.fat.len()).filter(|o| select(*o) && self.in_tree(world, *o)) {
                 let fat = &self.fat[other];
-                if normal.dot(&(fat.center - pose.position)) <= fat.radius
-                    && let Some(pair) = admissible(bodies, plane, other as u32)
+                let from = fat.center - pose.position;
+                let travel = h * (u.linear.norm() + u.angular.norm() * from.norm());
+                if normal.dot(&from) <= fat.radius + travel
+                    && let Some(pair) = admissible(bodies, plane.slot, other as u32)
                 {
                     out.push(pair);
                 }

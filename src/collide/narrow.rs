@@ -28,6 +28,7 @@ struct Worker {
     manifolds: Vec<ContactManifold<(), ()>>,
     points: Vec<Vec3>,
     gaps: Vec<f64>,
+    features: Vec<[u32; 2]>,
     chosen: Vec<usize>,
 }
 
@@ -98,18 +99,18 @@ impl Search<'_> {
             return 0.0;
         }
         let (a, b) = (&self.free.free_velocity[i], &self.free.free_velocity[j]);
-        let spin = |v: Vec3, slot: usize, bounding: f64| {
-            // A still body has no reach, even if it is infinitely large.
-            let speed = v.norm();
-            if speed > 0.0 {
-                speed * arm(self.bodies, slot, bounding)
+        // A half-space is infinitely large: what counts is how far away the other body is.
+        let apart = (self.bodies.position[i] - self.bodies.position[j]).norm();
+        let lever = |slot: usize, own: f64, other: f64| {
+            if own.is_finite() {
+                arm(self.bodies, slot, own)
             } else {
-                0.0
+                apart + other
             }
         };
         let speed = (a.linear - b.linear).norm()
-            + spin(a.angular, i, bounding[0])
-            + spin(b.angular, j, bounding[1]);
+            + a.angular.norm() * lever(i, bounding[0], bounding[1])
+            + b.angular.norm() * lever(j, bounding[1], bounding[0]);
         self.prediction + self.h * speed
     }
 
@@ -236,28 +237,29 @@ impl Worker {
         let normal = if norm == 1.0 { normal } else { normal / norm };
         self.points.clear();
         self.gaps.clear();
+        self.features.clear();
         for p in &manifold.points {
             let on_first = first.transform_point(p.local_p1.into());
             let on_second = second.transform_point(p.local_p2.into());
-            self.points.push((on_first + on_second) * 0.5);
-            self.gaps.push(p.dist);
+            let (point, gap) = ((on_first + on_second) * 0.5, p.dist);
+            let finite = gap.is_finite() && point.iter().all(|c| c.is_finite());
+            // Choose among those that count, or the support polygon would lose points for nothing.
+            if finite && search.counts(i, j, point, normal, gap) {
+                self.points.push(point);
+                self.gaps.push(gap);
+                self.features.push([p.fid1.0, p.fid2.0]);
+            }
         }
         reduce::choose(&self.points, &self.gaps, normal, &mut self.chosen);
         for &k in &self.chosen {
-            let p = &manifold.points[k];
-            let (point, gap) = (self.points[k], self.gaps[k]);
-            let finite = gap.is_finite() && point.iter().all(|c| c.is_finite());
-            if finite && search.counts(i, j, point, normal, gap) {
-                let feature =
-                    feature_key([manifold.subshape1, manifold.subshape2, p.fid1.0, p.fid2.0]);
-                self.found.push(Found {
-                    bodies: pair,
-                    feature,
-                    point,
-                    normal,
-                    gap,
-                });
-            }
+            let [fid1, fid2] = self.features[k];
+            self.found.push(Found {
+                bodies: pair,
+                feature: feature_key([manifold.subshape1, manifold.subshape2, fid1, fid2]),
+                point: self.points[k],
+                normal,
+                gap: self.gaps[k],
+            });
         }
     }
 }

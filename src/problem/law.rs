@@ -90,13 +90,13 @@ impl FrictionLaw {
                 friction[1] = p[1];
             }
             Self::Box => {
-                friction[0] = friction[0].clamp(-mu[0] * normal, mu[0] * normal);
-                friction[1] = friction[1].clamp(-mu[1] * normal, mu[1] * normal);
+                friction[0] = within(friction[0], mu[0] * normal);
+                friction[1] = within(friction[1], mu[1] * normal);
             }
             Self::Pyramid { sides } => {
                 let bound = Self::pyramid_share(sides) * mu[0] * normal;
                 for f in friction {
-                    *f = f.clamp(-bound, bound);
+                    *f = within(*f, bound);
                 }
             }
             Self::Ellipse => {
@@ -132,6 +132,18 @@ impl FrictionLaw {
     }
 }
 
+/// Projection onto [−bound, bound]; zero where the bound is negative, NaN where either is NaN.
+#[inline(always)]
+pub fn within(x: f64, bound: f64) -> f64 {
+    if bound > 0.0 {
+        x.clamp(-bound, bound)
+    } else if bound <= 0.0 {
+        0.0 * x
+    } else {
+        f64::NAN
+    }
+}
+
 /// Projection onto the disc of the given radius.
 #[inline(always)]
 pub fn disc(v: [f64; 2], radius: f64) -> [f64; 2] {
@@ -152,10 +164,7 @@ pub fn disc(v: [f64; 2], radius: f64) -> [f64; 2] {
 pub fn ellipse(v: [f64; 2], a: [f64; 2]) -> [f64; 2] {
     if a[0] <= 0.0 || a[1] <= 0.0 {
         // A degenerate ellipse is a segment or a point.
-        return [
-            v[0].clamp(-a[0].max(0.0), a[0].max(0.0)),
-            v[1].clamp(-a[1].max(0.0), a[1].max(0.0)),
-        ];
+        return [within(v[0], a[0]), within(v[1], a[1])];
     }
     if a[0] == a[1] {
         return disc(v, a[0]);

@@ -53,8 +53,7 @@ pub struct ResidualWorkspace {
     parts: Vec<Part>,
 }
 
-/// Below this share of the largest free approach speed a tangential velocity counts as rest, and
-/// its direction as undefined.
+/// A tangential velocity up to this one (m/s) counts as rest, and its direction as undefined.
 const REST: f64 = 1e-9;
 
 /// Evaluates the residual of `lambda` for `problem`.
@@ -161,12 +160,21 @@ impl Part {
     fn add_row(&mut self, problem: &Problem, r: usize, u: &[Twist], x: f64) {
         let w = problem.row_velocity(r, u, x);
         let [lo, hi] = problem.rows.bounds[r];
-        let error = |rho: f64| x - (x - rho * w).clamp(lo, hi);
+        // `max` and `min` would hide a NaN, `clamp` would panic on one in the bounds.
+        let error = |rho: f64| {
+            let moved = x - rho * w;
+            if moved.is_nan() || lo.is_nan() || hi.is_nan() {
+                f64::NAN
+            } else {
+                x - moved.max(lo).min(hi)
+            }
+        };
         let rho = 1.0 / problem.row_diagonal(r);
-        self.note(if rho.is_finite() {
-            error(rho).abs() / rho
+        // Between immovable bodies nothing can be solved, and nothing is owed.
+        self.note(if rho.is_infinite() {
+            0.0
         } else {
-            w.abs()
+            error(rho).abs() / rho
         });
         let out = &mut self.residual;
         out.cone = max(out.cone, max(lo - x, x - hi).max(0.0));
@@ -418,9 +426,30 @@ mod tests {
     #[test]
     fn nan_is_never_hidden() {
         let p = ball_on_ground(FrictionLaw::Disc, 0.5, Vec3::zeros());
-        assert!(of(&p, &[f64::NAN, 0.0, 0.0]).residual.is_nan());
+        for law in [
+            FrictionLaw::Disc,
+            FrictionLaw::Box,
+            FrictionLaw::Pyramid { sides: 8 },
+            FrictionLaw::Ellipse,
+            FrictionLaw::Contensou,
+        ] {
+            let mut p = ball_on_ground(law, 0.5, Vec3::zeros());
+            for bad in [f64::NAN, f64::INFINITY] {
+                let mut lambda = vec![0.0; law.rows()];
+                lambda[0] = bad;
+                let residual = of(&p, &lambda).residual;
+                assert!(!residual.is_finite(), "{law:?}, {bad}: {residual}");
+            }
+            p.contacts.bias[0][0] = f64::NAN;
+            assert!(of(&p, &vec![0.0; law.rows()]).residual.is_nan(), "{law:?}");
+        }
         let mut p = p;
-        p.contacts.bias[0][0] = f64::NAN;
-        assert!(of(&p, &[0.0, 0.0, 0.0]).residual.is_nan());
+        let j = Twist {
+            linear: Vec3::x(),
+            angular: Vec3::zeros(),
+        };
+        p.push_row(&[(1, j)], [f64::NAN, 1.0], 0.0, 0.0, 0.0);
+        p.finish();
+        assert!(of(&p, &[0.0; 4]).residual.is_nan());
     }
 }

@@ -189,7 +189,7 @@ impl<'a> Builder<'a> {
                 BodyError::BadMass(_) => "mass",
                 BodyError::NotSolid | BodyError::NoShape => "shape",
                 BodyError::NoMaterial(_) => "material",
-                BodyError::NotFinite(_) => "",
+                BodyError::NotFinite(_) | BodyError::Removed => "",
             };
             FieldError::new(field, e.to_string())
         })

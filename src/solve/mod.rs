@@ -26,7 +26,7 @@ pub struct Budget {
     pub absolute: f64,
     /// T_rel of Nützi 4.49 and 4.50 (-).
     pub relative: f64,
-    /// How `absolute` and `relative` are applied.
+    /// How `absolute` and `relative` are applied; to each island by itself.
     pub norm: ToleranceNorm,
     /// Wall-clock limit (s); 0 switches it off. Results then depend on the machine's speed, so that
     /// it is refused where a state hash is asked for.

@@ -99,10 +99,19 @@ pub fn warm_start(world: &World, found: &FoundContacts, problem: &Problem, lambd
             }
             let old = memory[at..].iter().take_while(|m| m.bodies == pair).count();
             let old = &memory[at..at + old];
-            if !old.is_empty() {
-                let new = pair_features(found, begin, pair);
+            if let [only] = old
+                && end == begin + 1
+                && only.feature == found.feature[begin]
+            {
+                // By far the most frequent case: one contact then, one now.
+                let rows = contacts.rows(begin);
+                let block = &mut span[rows.start - offset..rows.end - offset];
+                let law = contacts.friction[begin].law;
+                start_from(only, &contacts.frame[begin], law, block);
+            } else if !old.is_empty() {
+                let matching = Matching::new(old, pair_features(found, begin, pair));
                 for k in begin..end {
-                    if let Some(m) = matching(world, found, k, old, new) {
+                    if let Some(m) = matching.find(world, found, k) {
                         let rows = contacts.rows(k);
                         let block = &mut span[rows.start - offset..rows.end - offset];
                         start_from(m, &contacts.frame[k], contacts.friction[k].law, block);
@@ -170,11 +179,12 @@ fn contact(world: &World, found: &FoundContacts, k: usize) -> Contact {
     let relative = bodies.velocity[j].at(frame.arms[1]) - bodies.velocity[i].at(frame.arms[0]);
     let start = frame.axes().map(|e| e.dot(&relative));
     let h = settings.substep();
-    let bounces = material.restitution > 0.0 && gap + h * start[0] < 0.0;
+    let fast = start[0] < -settings.restitution_threshold;
+    let bounces = material.restitution > 0.0 && fast && gap + h * start[0] < 0.0;
     let unilateral = gap <= 0.0 || bounces;
     let mut bias = [0.0; 4];
     if unilateral {
-        if start[0].abs() > settings.restitution_threshold {
+        if fast || settings.restitution_threshold == 0.0 {
             bias[0] = material.restitution * start[0];
         }
         bias[0] += baumgarte(settings, gap);
@@ -220,41 +230,70 @@ fn pair_features(found: &FoundContacts, k: usize, pair: [u32; 2]) -> &[u64] {
     &found.feature[k - before..k + after]
 }
 
-/// The remembered contact that `k` continues: the nearest one of the same feature, else a near one
-/// whose own feature is gone.
-fn matching<'a>(
-    world: &World,
-    found: &FoundContacts,
-    k: usize,
+/// Most remembered contacts of one pair whose own features are gone, among which a contact without a
+/// namesake looks for one to continue. A body that slides over a fine mesh leaves too many to compare.
+const MOST_ORPHANS: usize = 32;
+
+/// One pair's remembered contacts, ready for matching.
+struct Matching<'a> {
     old: &'a [ContactMemory],
-    new: &[u64],
-) -> Option<&'a ContactMemory> {
-    if let [only] = old
-        && only.feature == found.feature[k]
-    {
-        return Some(only);
+    /// Indices of `old` by feature.
+    by_feature: Vec<(u64, usize)>,
+    orphans: Vec<usize>,
+}
+
+impl<'a> Matching<'a> {
+    /// `new` are the features that the pair has now.
+    fn new(old: &'a [ContactMemory], new: &[u64]) -> Self {
+        let mut by_feature: Vec<(u64, usize)> = old
+            .iter()
+            .enumerate()
+            .map(|(k, m)| (m.feature, k))
+            .collect();
+        by_feature.sort_unstable();
+        let mut now = new.to_vec();
+        now.sort_unstable();
+        let mut orphans: Vec<usize> = (0..old.len())
+            .filter(|k| now.binary_search(&old[*k].feature).is_err())
+            .collect();
+        if orphans.len() > MOST_ORPHANS {
+            orphans.clear();
+        }
+        Self {
+            old,
+            by_feature,
+            orphans,
+        }
     }
-    let [i, j] = found.bodies[k].map(|b| b as usize);
-    let bodies = &world.bodies;
-    let local = bodies.rotation[i].inverse() * (found.point[k] - bodies.position[i]);
-    let distance = |m: &&ContactMemory| (m.local_point - local).norm_squared();
-    let nearest = |a: &&ContactMemory, b: &&ContactMemory| distance(a).total_cmp(&distance(b));
-    if let Some(same) = old
-        .iter()
-        .filter(|m| m.feature == found.feature[k])
-        .min_by(nearest)
-    {
-        return Some(same);
+
+    /// The remembered contact that `k` continues: the nearest one of the same feature, else a near
+    /// one whose own feature is gone.
+    fn find(&self, world: &World, found: &FoundContacts, k: usize) -> Option<&'a ContactMemory> {
+        let [i, j] = found.bodies[k].map(|b| b as usize);
+        let bodies = &world.bodies;
+        let local = bodies.rotation[i].inverse() * (found.point[k] - bodies.position[i]);
+        let distance = |m: &ContactMemory| (m.local_point - local).norm_squared();
+        let nearest = |indices: &mut dyn Iterator<Item = usize>| {
+            indices
+                .map(|k| &self.old[k])
+                .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        };
+        let feature = found.feature[k];
+        let first = self.by_feature.partition_point(|(f, _)| *f < feature);
+        let mut same = self.by_feature[first..]
+            .iter()
+            .take_while(|(f, _)| *f == feature)
+            .map(|(_, k)| *k);
+        if let Some(same) = nearest(&mut same) {
+            return Some(same);
+        }
+        let size = [i, j]
+            .iter()
+            .filter_map(|slot| bodies.shape[*slot].as_ref())
+            .map(|s| s.bounding_radius())
+            .fold(f64::INFINITY, f64::min);
+        nearest(&mut self.orphans.iter().copied()).filter(|m| distance(m) < (NEAR * size).powi(2))
     }
-    let size = [i, j]
-        .iter()
-        .filter_map(|slot| bodies.shape[*slot].as_ref())
-        .map(|s| s.bounding_radius())
-        .fold(f64::INFINITY, f64::min);
-    old.iter()
-        .filter(|m| !new.contains(&m.feature))
-        .min_by(nearest)
-        .filter(|m| distance(m) < (NEAR * size).powi(2))
 }
 
 /// Writes a remembered impulse in the new frame.

@@ -34,7 +34,13 @@ pub fn free_velocities(world: &World, h: f64, problem: &mut Problem) {
     let n = b.slots();
     let out = &mut problem.bodies;
     out.inverse_mass.resize(n, 0.0);
-    out.inverse_mass.copy_from_slice(&b.inverse_mass);
+    for (slot, m) in out.inverse_mass.iter_mut().enumerate() {
+        *m = if b.is_dynamic(slot) {
+            b.inverse_mass[slot]
+        } else {
+            0.0
+        };
+    }
     out.inverse_inertia.resize(n, SymMat3::ZERO);
     out.free_velocity.resize(n, Twist::ZERO);
     let gravity = world.settings.gravity;
@@ -92,6 +98,7 @@ fn free_spin(
     let inertia = inertia.rotated(q);
     let momentum = Quat::from_scaled_axis(omega * (-0.5 * h)) * inertia.mul_vec(omega) + torque * h;
     let mut next = omega + inverse.mul_vec(torque) * h;
+    let mut last = f64::INFINITY;
     for _ in 0..20 {
         let turned = Quat::from_scaled_axis(next * (-0.5 * h)) * momentum;
         let error = inertia.mul_vec(next) - turned;
@@ -101,11 +108,15 @@ fn free_spin(
             break;
         };
         next -= step;
-        if step.norm() <= 1e-15 * next.norm() {
-            return next;
+        // Newton's steps shrink until rounding stops them.
+        let size = step.norm();
+        if size <= 1e-14 * next.norm() || size >= last {
+            break;
         }
+        last = size;
     }
-    if next.iter().all(|c| c.is_finite()) && next.norm() <= 2.0 * omega.norm().max(1.0) {
+    let turned = Quat::from_scaled_axis(next * (-0.5 * h)) * momentum;
+    if (inertia.mul_vec(next) - turned).norm() <= 1e-9 * momentum.norm() {
         next
     } else {
         // More than about half a turn per step: nothing to resolve, keep the explicit velocity.

@@ -13,7 +13,7 @@ use crate::math::{Twist, Vec3};
 use crate::measure::{Stage, Timings};
 use crate::problem::residual::{self, Residual, ResidualWorkspace, Under};
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig, Status};
+use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig, Status, Value};
 use crate::world::{SPEED_LIMIT, WORLD_LIMIT, World};
 
 /// What one step did.
@@ -47,6 +47,14 @@ pub struct StepReport {
 /// Why a step was not taken. The world is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
+    /// A setting, material or reference that cannot be used, see [`World::problem`].
+    #[error("step {step}: {problem}; the step was not taken")]
+    BadWorld {
+        /// Index of the step.
+        step: u64,
+        /// What is wrong.
+        problem: String,
+    },
     /// A body would leave the bounds that [`World::first_out_of_bounds`] checks.
     #[error(
         "step {step}: {body} would move out of bounds ({WORLD_LIMIT:e} m, {SPEED_LIMIT:e} m/s) or to no number at all; the step was not taken"
@@ -131,11 +139,15 @@ impl Simulation {
     pub fn new(world: World, config: SolverConfig, threads: usize) -> Result<Self, ConfigError> {
         let solver = config.build()?;
         let plain = SolverConfig::default();
+        let mut careful = plain.clone();
+        careful
+            .parameters
+            .insert("alpha".into(), Value::Number(0.5));
         Ok(Self {
             world,
             config,
             solver,
-            fallback: plain.build()?,
+            fallback: careful.build()?,
             stabiliser: plain.build()?,
             pool: pool(threads),
             threads,
@@ -245,7 +257,6 @@ impl Simulation {
     pub fn restore(&mut self, snapshot: &Snapshot) {
         let revision = self.world.revision.max(snapshot.world.revision);
         self.world.clone_from(&snapshot.world);
-        // Caches keyed by the revision must notice.
         self.world.revision = revision + 1;
         if self.solver.info().name == snapshot.solver_name {
             self.solver.set_state(&snapshot.solver_state);
@@ -272,11 +283,19 @@ impl Simulation {
     }
 
     fn step_here(&mut self) -> Result<(), StepError> {
+        if let Some(problem) = self.world.problem() {
+            let step = self.world.step_index + 1;
+            return Err(StepError::BadWorld { step, problem });
+        }
+        let saving = Instant::now();
         self.before.save(&self.world);
+        let saving = saving.elapsed().as_secs_f64();
         self.report = StepReport {
             step: self.world.step_index + 1,
             ..StepReport::default()
         };
+        self.report.timings.add(Stage::Integrate, saving);
+        self.report.timings.add(Stage::Step, saving);
         for substep in 0..self.world.settings.substeps.max(1) {
             if let Err(error) = self.substep(substep) {
                 self.before.restore(&mut self.world);
@@ -340,18 +359,14 @@ impl Simulation {
             &mut self.velocity,
         );
         if let Status::Failed(reason) = &solve.status {
-            // Never applied to the world: the plain sequential solver takes the step instead.
+            // Never applied to the world: the plain sequential solver takes the step instead, from
+            // nothing and with shorter steps, in case it is the one that failed.
             let reason = reason.clone();
+            self.lambda.fill(0.0);
             let request = Request {
                 history: false,
                 ..request
             };
-            assemble::warm_start(
-                world,
-                &self.collider.contacts,
-                &self.problem,
-                &mut self.lambda,
-            );
             let second = self.fallback.solve(
                 &self.problem,
                 &request,
@@ -390,8 +405,8 @@ impl Simulation {
         // 5. Second half step of the positions with u_E, then stabilisation at E.
         stage = Instant::now();
         integrate::apply_velocities(world, &self.velocity);
-        integrate::half_step(world, h);
         assemble::remember(world, &self.collider.contacts, &self.problem, &self.lambda);
+        integrate::half_step(world, h);
         self.stabilisation.project(
             world,
             &self.problem,

@@ -127,9 +127,20 @@ pub enum BodyError {
     /// A dynamic body needs mass and inertia from somewhere.
     #[error("a dynamic body without a shape needs both a mass and an inertia")]
     NoShape,
+    /// The body was removed.
+    #[error("the body was removed")]
+    Removed,
     /// The material index does not exist.
     #[error("there is no material {0}")]
     NoMaterial(u16),
+}
+
+/// What a body weighs whenever it is dynamic; all zero where it has no mass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OwnMass {
+    pub inverse_mass: f64,
+    pub inertia: SymMat3,
+    pub inverse_inertia: SymMat3,
 }
 
 /// All bodies, one array per quantity. A slot without a body is `Fixed`, has no shape and is not
@@ -164,6 +175,7 @@ pub struct Bodies {
     pub name: Vec<String>,
     /// Drawing colours.
     pub color: Vec<Option<[f32; 3]>>,
+    pub(crate) own_mass: Vec<OwnMass>,
     pub(crate) generation: Vec<u32>,
     pub(crate) alive: Vec<bool>,
     pub(crate) free: Vec<u32>,
@@ -261,7 +273,6 @@ impl Bodies {
     }
 
     pub(super) fn add(&mut self, spec: BodySpec) -> Result<BodyId, BodyError> {
-        let dynamic = spec.kind == BodyKind::Dynamic;
         let finite = |v: &Vec3| v.iter().all(|c| c.is_finite());
         for (what, ok) in [
             ("the position", finite(&spec.pose.position)),
@@ -276,10 +287,15 @@ impl Bodies {
                 return Err(BodyError::NotFinite(what));
             }
         }
-        let (mass, center, inertia) = mass_and_inertia(&spec)?;
+        let (mass, center, inertia) = match mass_and_inertia(&spec) {
+            Ok(usable) => usable,
+            Err(error) if spec.kind == BodyKind::Dynamic => return Err(error),
+            // Nothing pushes it, so that it needs no mass.
+            Err(_) => (0.0, Vec3::zeros(), SymMat3::ZERO),
+        };
+        let inverse_inertia = inertia.inverse().unwrap_or(SymMat3::ZERO);
         let rotation = Quat::new_normalize(spec.pose.rotation.into_inner());
         let pose = Pose::new(spec.pose.position, rotation);
-        let still = Twist::ZERO;
         let velocity = Twist {
             linear: spec.linear_velocity,
             angular: spec.angular_velocity,
@@ -288,20 +304,14 @@ impl Bodies {
         let slot = self.claim_slot();
         self.position[slot] = pose.transform_point(center);
         self.rotation[slot] = rotation;
-        self.velocity[slot] = if spec.kind == BodyKind::Fixed {
-            still
-        } else {
-            velocity
+        self.velocity[slot] = velocity;
+        self.force[slot] = Twist::ZERO;
+        self.own_mass[slot] = OwnMass {
+            inverse_mass: if mass > 0.0 { 1.0 / mass } else { 0.0 },
+            inertia,
+            inverse_inertia,
         };
-        self.force[slot] = still;
-        self.inverse_mass[slot] = if dynamic { 1.0 / mass } else { 0.0 };
-        self.inertia[slot] = if dynamic { inertia } else { SymMat3::ZERO };
-        self.inverse_inertia[slot] = if dynamic {
-            inertia.inverse().ok_or(BodyError::BadInertia)?
-        } else {
-            SymMat3::ZERO
-        };
-        self.kind[slot] = spec.kind;
+        self.set_kind(slot, spec.kind);
         self.shape[slot] = spec.shape;
         self.shape_offset[slot] = Pose::new(-center, Quat::identity());
         self.material[slot] = spec.material;
@@ -313,6 +323,21 @@ impl Bodies {
             slot: slot as u32,
             generation: self.generation[slot],
         })
+    }
+
+    /// Changes what moves the body in a slot.
+    pub(super) fn set_kind(&mut self, slot: usize, kind: BodyKind) {
+        let own = match kind {
+            BodyKind::Dynamic => self.own_mass[slot],
+            BodyKind::Kinematic | BodyKind::Fixed => OwnMass::default(),
+        };
+        self.kind[slot] = kind;
+        self.inverse_mass[slot] = own.inverse_mass;
+        self.inertia[slot] = own.inertia;
+        self.inverse_inertia[slot] = own.inverse_inertia;
+        if kind == BodyKind::Fixed {
+            self.velocity[slot] = Twist::ZERO;
+        }
     }
 
     fn claim_slot(&mut self) -> usize {
@@ -333,6 +358,7 @@ impl Bodies {
         self.groups.push(Groups::default());
         self.name.push(String::new());
         self.color.push(None);
+        self.own_mass.push(OwnMass::default());
         self.generation.push(0);
         self.alive.push(false);
         self.slots() - 1
@@ -344,10 +370,8 @@ impl Bodies {
         };
         self.velocity[slot] = Twist::ZERO;
         self.force[slot] = Twist::ZERO;
-        self.inverse_mass[slot] = 0.0;
-        self.inertia[slot] = SymMat3::ZERO;
-        self.inverse_inertia[slot] = SymMat3::ZERO;
-        self.kind[slot] = BodyKind::Fixed;
+        self.own_mass[slot] = OwnMass::default();
+        self.set_kind(slot, BodyKind::Fixed);
         self.shape[slot] = None;
         self.name[slot].clear();
         self.alive[slot] = false;
@@ -359,9 +383,6 @@ impl Bodies {
 
 /// Mass, centre of mass in the shape's frame, and inertia of a body to be.
 fn mass_and_inertia(spec: &BodySpec) -> Result<(f64, Vec3, SymMat3), BodyError> {
-    if spec.kind != BodyKind::Dynamic {
-        return Ok((0.0, Vec3::zeros(), SymMat3::ZERO));
-    }
     let (mass, center, inertia) = match &spec.shape {
         Some(shape) => {
             if !shape.is_solid() {

@@ -91,6 +91,33 @@ pub struct ContactMaterial {
 }
 
 impl Material {
+    /// The first value that is out of range, in words.
+    pub fn problem(&self) -> Option<String> {
+        let across = self.anisotropy.map_or(0.0, |a| a.across);
+        let unit = 0.0..=1.0;
+        let fine = |v: f64| (0.0..=1e6).contains(&v);
+        if !fine(self.friction) || !fine(across) {
+            return Some("friction must be from 0 to 1e6".into());
+        }
+        if !unit.contains(&self.restitution) || !unit.contains(&self.tangential_restitution) {
+            return Some("restitution must be from 0 to 1".into());
+        }
+        if !fine(self.spin_radius) {
+            return Some("spin_radius must be 0 m or more".into());
+        }
+        if let Some(a) = &self.anisotropy {
+            if !a.direction.iter().all(|c| c.is_finite()) || a.direction.norm() <= 0.0 {
+                return Some(
+                    "the direction of anisotropic friction must be finite and not zero".into(),
+                );
+            }
+            if self.spin_radius > 0.0 {
+                return Some("anisotropic friction and spin friction cannot be combined".into());
+            }
+        }
+        None
+    }
+
     /// Combines two materials; the friction is `[along, across]` of whichever is anisotropic.
     pub fn combine(&self, other: &Material) -> ContactMaterial {
         let rule = self.combine.max(other.combine);

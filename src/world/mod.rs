@@ -162,7 +162,7 @@ pub struct ContactMemory {
 }
 
 /// Everything that the next step starts from.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct World {
     /// The bodies.
     pub bodies: Bodies,
@@ -174,19 +174,29 @@ pub struct World {
     pub time: f64,
     /// Steps taken.
     pub step_index: u64,
-    /// The last step's contacts in the engine's order: by bodies, then by feature.
+    /// The last step's contacts in the engine's order: by bodies, then as the narrow phase finds them.
     pub(crate) memory: Vec<ContactMemory>,
-    /// Counts additions and removals of bodies, so that caches notice.
+    /// Counts changes of the set of bodies, for those who keep tables of it.
     pub(crate) revision: u64,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new(Settings::default())
+    }
 }
 
 impl World {
     /// An empty world with one default material.
     pub fn new(settings: Settings) -> Self {
         Self {
+            bodies: Bodies::default(),
             materials: vec![Material::default()],
             settings,
-            ..Self::default()
+            time: 0.0,
+            step_index: 0,
+            memory: Vec::new(),
+            revision: 0,
         }
     }
 
@@ -211,6 +221,50 @@ impl World {
         self.memory.retain(|m| !m.bodies.contains(&id.slot));
         self.revision += 1;
         true
+    }
+
+    /// Changes what moves a body. A body that becomes fixed stops.
+    ///
+    /// # Errors
+    /// The body was removed, or it is to be dynamic and has no mass.
+    pub fn set_kind(&mut self, id: BodyId, kind: BodyKind) -> Result<(), BodyError> {
+        let slot = self.bodies.slot(id).ok_or(BodyError::Removed)?;
+        if kind == BodyKind::Dynamic && self.bodies.own_mass[slot].inverse_mass <= 0.0 {
+            return Err(BodyError::BadMass("0".into()));
+        }
+        self.bodies.set_kind(slot, kind);
+        self.revision += 1;
+        Ok(())
+    }
+
+    /// The first setting, material or reference that cannot be used, in words. A step checks it, so
+    /// that a world that was changed by hand cannot break the engine.
+    pub fn problem(&self) -> Option<String> {
+        if let Some(problem) = self.settings.problem() {
+            return Some(problem);
+        }
+        if let Some((k, problem)) = self
+            .materials
+            .iter()
+            .enumerate()
+            .find_map(|(k, m)| m.problem().map(|p| (k, p)))
+        {
+            return Some(format!("material {k}: {problem}"));
+        }
+        let b = &self.bodies;
+        b.iter().find_map(|slot| {
+            let material = b.material[slot];
+            if material as usize >= self.materials.len() {
+                let label = b.label(slot);
+                Some(format!(
+                    "{label} names material {material}, which does not exist"
+                ))
+            } else if b.is_dynamic(slot) && b.inverse_mass[slot] <= 0.0 {
+                Some(format!("{} is dynamic but has no mass", b.label(slot)))
+            } else {
+                None
+            }
+        })
     }
 
     /// Potential energy of all dynamic bodies in gravity, zero at the origin (J).

@@ -356,6 +356,9 @@ fn build(geometry: &Geometry) -> Result<SharedShape, ShapeError> {
     })
 }
 
+/// Least ratio of a hull's extents: below about 1e-3 the hull loses faces, and with them mass.
+const THINNEST_HULL: f64 = 3e-3;
+
 fn convex_hull(points: &[Vec3]) -> Result<SharedShape, ShapeError> {
     let points = finite("the points of the hull", points)?;
     let degenerate = || {
@@ -367,8 +370,8 @@ fn convex_hull(points: &[Vec3]) -> Result<SharedShape, ShapeError> {
     if points.len() < 4 {
         return Err(degenerate());
     }
-    // parry's hull refuses some degenerate inputs by an error and some by a panic; rule out flat
-    // and tiny ones by the spread of the points along their principal axes first.
+    // parry's hull refuses some degenerate inputs by an error and some by a panic, and of very thin
+    // ones it loses faces; rule them out by the spread of the points along their principal axes.
     let mean = points.iter().copied().sum::<Vector>() / points.len() as f64;
     let mut covariance = Mat3::zeros();
     for p in &points {
@@ -376,8 +379,14 @@ fn convex_hull(points: &[Vec3]) -> Result<SharedShape, ShapeError> {
         covariance += d * d.transpose();
     }
     let spread = covariance.symmetric_eigenvalues();
-    if spread.max() <= 0.0 || spread.min() < 1e-14 * spread.max() || !spread.max().is_finite() {
+    let thickness = (spread.min().max(0.0) / spread.max()).sqrt();
+    if spread.max() <= 0.0 || !spread.max().is_finite() || thickness < 1e-6 {
         return Err(degenerate());
+    }
+    if thickness < THINNEST_HULL {
+        return Err(ShapeError::Degenerate(format!(
+            "the convex hull is too thin: its points spread {thickness:.1e} times as far along one axis as along another, {THINNEST_HULL} is the least; use a cuboid for a plate"
+        )));
     }
     let (vertices, triangles) =
         parry3d_f64::transformation::try_convex_hull(&points).map_err(|_| degenerate())?;
@@ -396,6 +405,15 @@ fn trimesh(vertices: &[Vec3], triangles: &[[u32; 3]]) -> Result<SharedShape, Sha
                 points.len()
             )));
         }
+    }
+    let area = |t: &[u32; 3]| {
+        let [a, b, c] = t.map(|i| points[i as usize]);
+        (b - a).cross(c - a).length()
+    };
+    if !triangles.iter().any(|t| area(t) > 0.0) {
+        return Err(ShapeError::Degenerate(
+            "no triangle of the mesh has an area".into(),
+        ));
     }
     let flags = TriMeshFlags::FIX_INTERNAL_EDGES
         | TriMeshFlags::DELETE_DEGENERATE_TRIANGLES

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use super::body::OwnMass;
 use super::{Bodies, BodyKind, ContactMemory, Geometry, Groups, Material, Settings, Shape, World};
 use crate::math::{Pose, Quat, SymMat3, Twist, Vec3};
 
@@ -50,9 +51,7 @@ struct StoredBody {
     rotation: Quat,
     velocity: Twist,
     force: Twist,
-    inverse_mass: f64,
-    inertia: SymMat3,
-    inverse_inertia: SymMat3,
+    own_mass: OwnMass,
     kind: BodyKind,
     shape: Option<u32>,
     shape_offset: Pose,
@@ -65,7 +64,8 @@ struct StoredBody {
 }
 
 impl World {
-    /// A hash of the state: time, poses, velocities and the memory of contacts, bit for bit.
+    /// A hash of the state: time, poses, velocities and remembered impulses, bit for bit. External
+    /// forces are input, not state, and not in it.
     pub fn state_hash(&self) -> u64 {
         let mut hash = Xxh3::new();
         hash.update(&self.step_index.to_le_bytes());
@@ -100,9 +100,7 @@ impl World {
                 rotation: b.rotation[slot],
                 velocity: b.velocity[slot],
                 force: b.force[slot],
-                inverse_mass: b.inverse_mass[slot],
-                inertia: b.inertia[slot],
-                inverse_inertia: b.inverse_inertia[slot],
+                own_mass: b.own_mass[slot],
                 kind: b.kind[slot],
                 shape: b.shape[slot].as_ref().map(|shape| {
                     *table
@@ -191,9 +189,10 @@ impl World {
             bodies.rotation.push(body.rotation);
             bodies.velocity.push(body.velocity);
             bodies.force.push(body.force);
-            bodies.inverse_mass.push(body.inverse_mass);
-            bodies.inertia.push(body.inertia);
-            bodies.inverse_inertia.push(body.inverse_inertia);
+            bodies.own_mass.push(body.own_mass);
+            bodies.inverse_mass.push(0.0);
+            bodies.inertia.push(SymMat3::ZERO);
+            bodies.inverse_inertia.push(SymMat3::ZERO);
             bodies.kind.push(body.kind);
             bodies.shape.push(shape);
             bodies.shape_offset.push(body.shape_offset);
@@ -203,8 +202,9 @@ impl World {
             bodies.color.push(body.color);
             bodies.generation.push(body.generation);
             bodies.alive.push(body.alive);
+            bodies.set_kind(bodies.slots() - 1, body.kind);
         }
-        Ok(Self {
+        let world = Self {
             bodies,
             materials: stored.materials,
             settings: stored.settings,
@@ -212,6 +212,16 @@ impl World {
             step_index: stored.step_index,
             memory: stored.memory,
             revision: 0,
-        })
+        };
+        let slots = world.bodies.slots();
+        let in_range = |slot: &u32| (*slot as usize) < slots;
+        let named = world.memory.iter().flat_map(|m| &m.bodies);
+        if !world.bodies.free.iter().chain(named).all(in_range) {
+            return Err(damaged(&"it names a body that is not there"));
+        }
+        match world.problem() {
+            Some(problem) => Err(damaged(&problem)),
+            None => Ok(world),
+        }
     }
 }

@@ -72,9 +72,9 @@ pub struct Change {
     pub speed_squared: f64,
     /// Σ |ΔΛ|: not finite as soon as anything is not.
     pub sum: f64,
-    /// Largest of |ΔΛ_i| − |Λ_i| T_rel (N s), for Nützi 4.49.
+    /// Largest of |ΔΛ_i| − |Λ_i^k| T_rel (N s), for Nützi 4.49.
     pub beyond: f64,
-    /// Σ ΔΛ² and Σ Λ², for Nützi 4.50.
+    /// Σ ΔΛ² and Σ (Λ^k)², for Nützi 4.50.
     pub squares: [f64; 2],
 }
 
@@ -101,16 +101,16 @@ impl Change {
         self.squares[1] += other.squares[1];
     }
 
-    /// Notes the new value and the change of one component.
+    /// Notes the old value and the change of one component.
     #[inline(always)]
-    pub fn note(&mut self, new: f64, change: f64, relative: f64) {
+    pub fn note(&mut self, old: f64, change: f64, relative: f64) {
         let size = change.abs();
         self.delta = self.delta.max(size);
         self.sum += size;
         if relative >= 0.0 {
-            self.beyond = self.beyond.max(size - new.abs() * relative);
+            self.beyond = self.beyond.max(size - old.abs() * relative);
             self.squares[0] += change * change;
-            self.squares[1] += new * new;
+            self.squares[1] += old * old;
         }
     }
 
@@ -128,6 +128,9 @@ pub struct Sweep {
     pub scale: f64,
     /// T_rel for [`Change::note`]; negative when Nützi's tests are off.
     pub relative: f64,
+    /// ω: Λ ← (1 − ω)Λ + ω Λ_local. The sets are convex, so that a mean of feasible impulses is
+    /// feasible. Speeds are noted of the local change, everything else of the real one.
+    pub omega: f64,
     /// Whether the friction rows see the change of the normal impulse at once (Gauss–Seidel) or
     /// only in the next iteration (Jacobi).
     pub coupled: bool,
@@ -171,13 +174,19 @@ impl PackedContact {
         let z2 = lambda[2] - rt * (w[2] + self.coupling[1] * seen);
         let [f1, f2] = crate::problem::law::disc([z1, z2], self.mu * normal);
         let (d1, d2) = (f1 - lambda[1], f2 - lambda[2]);
-        *lambda = [normal, f1, f2];
-        change.note(normal, dn, sweep.relative);
-        change.note(f1, d1, sweep.relative);
-        change.note(f2, d2, sweep.relative);
         let (sn, st) = (dn * self.inverse_r[0], self.inverse_r[1]);
         change.note_speed((sn * sn).max((d1 * d1 + d2 * d2) * st * st));
-        n * dn + t1 * d1 + t2 * d2
+        let d = [dn, d1, d2].map(|d| d * sweep.omega);
+        for (old, d) in lambda.iter().zip(d) {
+            change.note(*old, d, sweep.relative);
+        }
+        *lambda = if sweep.omega == 1.0 {
+            // Without a rounding that could leave the cone.
+            [normal, f1, f2]
+        } else {
+            [lambda[0] + d[0], lambda[1] + d[1], lambda[2] + d[2]]
+        };
+        n * d[0] + t1 * d[1] + t2 * d[2]
     }
 
     /// One prox step of a contact without friction and compliance.
@@ -193,8 +202,8 @@ impl PackedContact {
         let w = self.normal.dot(&relative) + self.bias[0];
         let normal = (*lambda - self.r[0] * sweep.scale * w).max(0.0);
         let dn = normal - *lambda;
+        change.note(*lambda, dn, sweep.relative);
         *lambda = normal;
-        change.note(normal, dn, sweep.relative);
         let speed = dn * self.inverse_r[0];
         change.note_speed(speed * speed);
         self.normal * dn
@@ -221,12 +230,12 @@ impl PackedContact {
             t1.dot(&relative) + self.bias[1] + self.coupling[0] * seen,
             t2.dot(&relative) + self.bias[2] + self.coupling[1] * seen,
         ];
-        let mut old = [0.0; FrictionLaw::MAX_ROWS];
-        let old = &mut old[..lambda.len() - 1];
-        old.copy_from_slice(&lambda[1..]);
-        let new = &mut lambda[1..];
-        let mut force = n * dn;
-        let mut moment = 0.0;
+        let rows = lambda.len();
+        let mut local = [0.0; FrictionLaw::MAX_ROWS];
+        let local = &mut local[..rows];
+        local.copy_from_slice(lambda);
+        local[0] = normal;
+        let new = &mut local[1..];
         match extra.law {
             FrictionLaw::Pyramid { sides } => {
                 let bound = FrictionLaw::pyramid_share(sides) * extra.mu[0] * normal;
@@ -234,14 +243,13 @@ impl PackedContact {
                 for (k, f) in new.iter_mut().enumerate() {
                     let d = FrictionLaw::pyramid_direction(sides, k);
                     let w = d[0] * wt[0] + d[1] * wt[1] + ct * *f;
-                    let next = (*f - rt * w).clamp(-bound, bound);
+                    let next = crate::problem::law::within(*f - rt * w, bound);
                     let change = next - *f;
                     *f = next;
                     if sweep.coupled {
                         wt[0] += (k11 * d[0] + k12 * d[1]) * change;
                         wt[1] += (k12 * d[0] + k22 * d[1]) * change;
                     }
-                    force += (t1 * d[0] + t2 * d[1]) * change;
                 }
             }
             FrictionLaw::Contensou => {
@@ -251,27 +259,33 @@ impl PackedContact {
                     *f -= rt * (w + ct * *f);
                 }
                 extra.law.project(new, extra.mu, normal);
-                force += t1 * (new[0] - old[0]) + t2 * (new[1] - old[1]);
-                moment = (new[2] - old[2]) * extra.spin_radius;
             }
             _ => {
                 for (f, w) in new.iter_mut().zip(wt) {
                     *f -= rt * (w + ct * *f);
                 }
                 extra.law.project(new, extra.mu, normal);
-                force += t1 * (new[0] - old[0]) + t2 * (new[1] - old[1]);
             }
         }
         let mut square = 0.0;
-        for (new, old) in new.iter().zip(old.iter()) {
-            change.note(*new, new - old, sweep.relative);
-            square += (new - old) * (new - old);
+        let mut step = [0.0; FrictionLaw::MAX_ROWS];
+        let step = &mut step[..rows];
+        for k in 0..rows {
+            let d = local[k] - lambda[k];
+            if k > 0 {
+                square += d * d;
+            }
+            step[k] = sweep.omega * d;
+            change.note(lambda[k], step[k], sweep.relative);
+            lambda[k] = if sweep.omega == 1.0 {
+                local[k]
+            } else {
+                lambda[k] + step[k]
+            };
         }
-        lambda[0] = normal;
-        change.note(normal, dn, sweep.relative);
         let (sn, st) = (dn * self.inverse_r[0], self.inverse_r[1]);
         change.note_speed((sn * sn).max(square * st * st));
-        Push { force, moment }
+        self.impulse(Some(extra), step)
     }
 
     /// The impulse of a whole block on the second body.
@@ -338,12 +352,16 @@ impl PackedRow {
     #[inline]
     pub fn step(&self, w: f64, lambda: &mut f64, sweep: &Sweep, change: &mut Change) -> f64 {
         let [lo, hi] = self.bounds;
-        let new = (*lambda - self.r * sweep.scale * w).clamp(lo, hi);
-        let delta = new - *lambda;
-        *lambda = new;
-        change.note(new, delta, sweep.relative);
-        let speed = delta * self.inverse_r;
+        let local = (*lambda - self.r * sweep.scale * w).max(lo).min(hi);
+        let speed = (local - *lambda) * self.inverse_r;
         change.note_speed(speed * speed);
+        let delta = sweep.omega * (local - *lambda);
+        change.note(*lambda, delta, sweep.relative);
+        *lambda = if sweep.omega == 1.0 {
+            local
+        } else {
+            *lambda + delta
+        };
         delta
     }
 }

@@ -218,6 +218,7 @@ fn iterate(packed: &Packed, island: usize, s: Slices, budget: &Budget) {
     let sweep = Sweep {
         scale: monitor.scale,
         relative: relative(budget),
+        omega: 1.0,
         coupled: true,
     };
     let mut change = Change::default();

@@ -12,8 +12,8 @@ use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
 use super::{IterationClock, alpha, halvings, not_finite, status};
 use crate::math::Twist;
+use crate::problem::Problem;
 use crate::problem::residual::{self, ResidualWorkspace, Under};
-use crate::problem::{FrictionLaw, Problem};
 use crate::solve::{
     Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
 };
@@ -381,36 +381,29 @@ impl Projection<'_> {
         let sweep = Sweep {
             scale: monitor.scale,
             relative: self.relative,
+            omega: 1.0,
             coupled: false,
         };
         let base = packed.body_start[island] as usize;
         let bodies = &self.bodies[base..packed.body_start[island + 1] as usize];
         let span = unit.span[0] as usize..unit.span[1] as usize;
-        // (1 − ω)Λ + ω Λ_local; the sets are convex, so that a mean of feasible impulses is feasible.
-        let blend = |kind: usize, k: usize, old: &[f64], new: &mut [f64]| {
-            if let Some(omega) = self.omega[kind].get(k) {
-                for (new, old) in new.iter_mut().zip(old) {
-                    *new = old + omega * (*new - old);
-                }
-            }
+        let with_omega = |kind: usize, k: usize| Sweep {
+            omega: self.omega[kind].get(k).copied().unwrap_or(1.0),
+            ..sweep
         };
         if unit.rows {
             for (k, lambda) in span.zip(lambda) {
                 let row = &packed.rows[k];
                 let entries = &packed.entries[row.entries[0] as usize..row.entries[1] as usize];
-                let old = *lambda;
-                let w = row.velocity(entries, bodies, old);
-                row.step(w, lambda, &sweep, change);
-                blend(1, k, &[old], std::slice::from_mut(lambda));
+                let w = row.velocity(entries, bodies, *lambda);
+                row.step(w, lambda, &with_omega(1, k), change);
             }
         } else if packed.is_uniform() {
             let (blocks, _) = lambda.as_chunks_mut::<3>();
             for (k, block) in span.zip(blocks) {
                 let contact = &packed.contacts[k];
                 let [i, j] = contact.bodies.map(|b| b as usize);
-                let old = *block;
-                contact.disc_step([&bodies[i], &bodies[j]], block, &sweep, change);
-                blend(0, k, &old, block);
+                contact.disc_step([&bodies[i], &bodies[j]], block, &with_omega(0, k), change);
             }
         } else {
             let offset = packed.block(island, span.start).start;
@@ -419,16 +412,8 @@ impl Projection<'_> {
                 let [i, j] = contact.bodies.map(|b| b as usize);
                 let rows = packed.block(island, c);
                 let block = &mut lambda[rows.start - offset..rows.end - offset];
-                let mut old = [0.0; FrictionLaw::MAX_ROWS];
-                old[..block.len()].copy_from_slice(block);
-                contact.general_step(
-                    &packed.extra[c],
-                    [&bodies[i], &bodies[j]],
-                    block,
-                    &sweep,
-                    change,
-                );
-                blend(0, c, &old, block);
+                let pair = [&bodies[i], &bodies[j]];
+                contact.general_step(&packed.extra[c], pair, block, &with_omega(0, c), change);
             }
         }
     }
