@@ -14,6 +14,7 @@ pub mod collide;
 pub mod math;
 pub mod measure;
 pub mod problem;
+pub mod scene;
 pub mod solve;
 pub mod step;
 pub mod world;

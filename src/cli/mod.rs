@@ -1,0 +1,319 @@
+//! The command line; one file per command.
+
+#[cfg(feature = "viewer")]
+mod render;
+mod run;
+mod scenes;
+mod solvers;
+mod trajectory;
+mod validate;
+#[cfg(feature = "viewer")]
+mod view;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use moreau::scene::{Scene, SceneError, library};
+use moreau::solve::ConfigError;
+
+/// A rigid-body simulator whose contact solvers are the point.
+#[derive(Debug, Parser)]
+#[command(name = "moreau", version, about, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(flatten)]
+    view: ViewArgs,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Simulate a scene without a window and report on it
+    Run(run::RunArgs),
+    /// Draw a scene off screen, without a window, as one picture or a sequence
+    Render(RenderArgs),
+    /// Check scene files without running them
+    Validate(validate::ValidateArgs),
+    /// List the scenes
+    Scenes(scenes::ScenesArgs),
+    /// List the solvers with their parameters
+    Solvers(solvers::SolversArgs),
+}
+
+/// Which scene, and what is changed in it.
+#[derive(Args, Clone, Debug)]
+pub struct SceneArgs {
+    /// A scene file, or the name of a shipped scene (see `moreau scenes`)
+    pub scene: String,
+    #[command(flatten)]
+    pub changes: Changes,
+}
+
+/// What is changed in a scene before it is used.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Changes {
+    /// Use this solver, with the scene's budget and its own default parameters
+    #[arg(long, value_name = "NAME")]
+    pub solver: Option<String>,
+    /// Set any value of the scene or solver: generators.0.size=24, solver.budget.iterations=200
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+}
+
+/// Arguments of the viewer.
+#[derive(Args, Clone, Debug)]
+pub struct ViewArgs {
+    /// A scene file, or the name of a shipped scene; opens the viewer
+    pub scene: Option<String>,
+}
+
+/// Arguments of `render`.
+#[derive(Args, Clone, Debug)]
+pub struct RenderArgs {
+    #[command(flatten)]
+    pub scene: SceneArgs,
+    /// Simulated time at which the picture is taken, or that the sequence covers [s]
+    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    pub seconds: f64,
+    /// Width and height in pixels
+    #[arg(long, default_value = "1280x720", value_name = "WxH", value_parser = size)]
+    pub size: (u32, u32),
+    /// Where to write: a file ending in .png for one picture, else a folder for a sequence
+    #[arg(long, value_name = "PNG|DIR")]
+    pub out: PathBuf,
+}
+
+/// How a command writes what it found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// Tables for people
+    #[default]
+    Text,
+    /// One JSON value
+    Json,
+    /// Comma-separated values with a header line
+    Csv,
+}
+
+/// Why a command ends with an exit code other than 0.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Bad arguments or a bad file: exit code 2.
+    #[error("{0}")]
+    Input(String),
+    /// The work failed: exit code 1.
+    #[error("{0}")]
+    Work(String),
+}
+
+impl From<SceneError> for Failure {
+    fn from(error: SceneError) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Work(error.to_string())
+    }
+}
+
+/// Reads the arguments, runs the command, and turns its outcome into the exit code.
+pub fn main() -> ExitCode {
+    // clap ends the program itself, with 2 on bad arguments.
+    let cli = Cli::parse();
+    let outcome = match &cli.command {
+        None => open_viewer(&cli.view),
+        Some(Command::Run(args)) => run::run(args),
+        Some(Command::Render(args)) => render_pictures(args),
+        Some(Command::Validate(args)) => validate::run(args),
+        Some(Command::Scenes(args)) => scenes::run(args),
+        Some(Command::Solvers(args)) => solvers::run(args),
+    };
+    let (code, message) = match outcome {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Work(message)) => (1, message),
+        Err(Failure::Input(message)) => (2, message),
+    };
+    // Nothing more can be done when standard error is closed too.
+    let _ = writeln!(io::stderr(), "moreau: {message}");
+    ExitCode::from(code)
+}
+
+#[cfg(feature = "viewer")]
+fn open_viewer(args: &ViewArgs) -> Result<(), Failure> {
+    view::run(args)
+}
+
+#[cfg(not(feature = "viewer"))]
+fn open_viewer(args: &ViewArgs) -> Result<(), Failure> {
+    let scene = args.scene.as_deref().unwrap_or(library::DEFAULT_SCENE);
+    // A bad scene is worth more words than a missing viewer.
+    library::open(scene)?;
+    Err(Failure::Input(format!(
+        "this build has no viewer (feature \"viewer\"). Without a window, `moreau run {scene}` simulates \
+         the scene; a build with the viewer also has `moreau render {scene} --out picture.png`"
+    )))
+}
+
+#[cfg(feature = "viewer")]
+fn render_pictures(args: &RenderArgs) -> Result<(), Failure> {
+    render::run(args)
+}
+
+#[cfg(not(feature = "viewer"))]
+fn render_pictures(args: &RenderArgs) -> Result<(), Failure> {
+    args.scene.open()?;
+    let RenderArgs { seconds, size: (width, height), out, .. } = args;
+    Err(Failure::Input(format!(
+        "this build has no viewer (feature \"viewer\"), so that it cannot draw {seconds} s at \
+         {width}x{height} into {}; `moreau run` simulates without drawing",
+        out.display()
+    )))
+}
+
+impl SceneArgs {
+    /// Opens the scene with the changes made.
+    ///
+    /// # Errors
+    /// A bad scene, or changes that do not fit it.
+    pub fn open(&self) -> Result<Scene, Failure> {
+        let mut scene = library::open(&self.scene)?;
+        self.changes.apply(&mut scene)?;
+        Ok(scene)
+    }
+}
+
+impl Changes {
+    /// Makes the changes: the solver first, then the values in the order given.
+    ///
+    /// # Errors
+    /// An unknown solver, a path that leads nowhere, or a value that does not fit.
+    pub fn apply(&self, scene: &mut Scene) -> Result<(), Failure> {
+        if let Some(name) = &self.solver
+            && *name != scene.solver.name
+        {
+            scene.solver.name.clone_from(name);
+            // They belong to the other solver.
+            scene.solver.parameters.clear();
+            scene.solver.check()?;
+        }
+        let set: Vec<_> = self.set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        Ok(scene.set_all(&set)?)
+    }
+}
+
+/// Writes to standard output. A reader that has gone away (`| head`) is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Columns of equal width, two spaces apart; the columns named in `right` are aligned to the right.
+fn table(rows: &[Vec<String>], right: &[usize]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |c: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(c));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<_> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (c, cell) in row.iter().enumerate() {
+            let pad = " ".repeat(widths[c] - cell.chars().count());
+            if c > 0 {
+                line.push_str("  ");
+            }
+            if right.contains(&c) {
+                line.push_str(&pad);
+                line.push_str(cell);
+            } else {
+                line.push_str(cell);
+                line.push_str(&pad);
+            }
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Text broken between words into lines of at most `width` characters.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is always a line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((path, value)) if !path.trim().is_empty() => {
+            Ok((path.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("expected PATH=VALUE, such as generators.0.size=24".into()),
+    }
+}
+
+/// A length of simulated time, from 0 to a year.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(t) if (0.0..=3.2e7).contains(&t) => Ok(t),
+        _ => Err("expected a time in seconds, 0 or more".into()),
+    }
+}
+
+fn size(text: &str) -> Result<(u32, u32), String> {
+    let sides = text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+    match sides {
+        Some((w, h)) if (1..=16384).contains(&w) && (1..=16384).contains(&h) => Ok((w, h)),
+        _ => Err("expected WIDTHxHEIGHT in pixels, each from 1 to 16384, such as 1280x720".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_declared_consistently() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn values_are_read_as_documented() {
+        assert_eq!(size("640x480"), Ok((640, 480)));
+        assert!(size("640").is_err() && size("0x1").is_err());
+        assert_eq!(assignment("a.b = c=d"), Ok(("a.b".into(), "c=d".into())));
+        assert!(assignment("novalue").is_err());
+        assert!(seconds("-1").is_err() && seconds("nan").is_err());
+    }
+
+    #[test]
+    fn tables_are_aligned() {
+        let rows = [["a", "1"], ["bcd", "22"]].map(|r| r.map(String::from).to_vec());
+        assert_eq!(table(&rows, &[1]), "a     1\nbcd  22\n");
+    }
+}

@@ -1,0 +1,170 @@
+//! The scenes that come with Moreau, found from any working directory.
+//!
+//! A scene named `wall` is looked for as `scenes/wall.ron` in the working directory, then beside the
+//! program, then among the copies inside the program.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::mesh::Files;
+use super::{Scene, SceneError};
+
+macro_rules! embedded {
+    ($folder:literal, $extension:literal, $($name:literal),* $(,)?) => {
+        &[$((
+            $name,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $folder, "/", $name, $extension)),
+        )),*]
+    };
+}
+
+/// Copies of `scenes/`, in the order of the list.
+static SCENES: &[(&str, &str)] = embedded!("scenes", ".ron", "ball_grid_8",);
+
+/// Copies of `assets/`.
+static ASSETS: &[(&str, &str)] = embedded!("assets", ".obj",);
+
+/// The scene that opens when none is asked for.
+pub const DEFAULT_SCENE: &str = "ball_grid_8";
+
+/// A scene of the library.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Its short name: `ball_grid_8`.
+    pub id: String,
+    /// Its file; `None` for a copy inside the program.
+    pub path: Option<PathBuf>,
+    /// Its name.
+    pub name: String,
+    /// Its group.
+    pub group: String,
+    /// One sentence about it, or what is wrong with the file.
+    pub summary: String,
+}
+
+/// All scenes: shipped ones first, group by group, then others found in the folders.
+pub fn list() -> Vec<Entry> {
+    let mut others: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for folder in folders().iter().rev() {
+        for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = file.path();
+            let stem = path.file_stem().and_then(|s| s.to_str()).map(str::to_owned);
+            if let (Some(stem), true) = (stem, path.extension().is_some_and(|e| e == "ron")) {
+                others.insert(stem, path);
+            }
+        }
+    }
+    let mut entries = Vec::new();
+    for (id, _) in SCENES {
+        entries.push(entry(id, others.remove(*id)));
+    }
+    for (id, path) in others {
+        entries.push(entry(&id, Some(path)));
+    }
+    // Groups in the order of their first scene; a stable sort keeps the order within.
+    let order: Vec<String> = entries.iter().map(|e| e.group.clone()).collect();
+    entries.sort_by_key(|e| order.iter().position(|g| *g == e.group));
+    entries
+}
+
+fn entry(id: &str, path: Option<PathBuf>) -> Entry {
+    let scene = match &path {
+        Some(path) => Scene::load(path),
+        None => shipped(id),
+    };
+    match scene {
+        Ok(scene) => Entry {
+            id: id.to_owned(),
+            path,
+            name: if scene.name.is_empty() {
+                id.to_owned()
+            } else {
+                scene.name.clone()
+            },
+            group: if scene.group.is_empty() {
+                "Other".to_owned()
+            } else {
+                scene.group.clone()
+            },
+            summary: scene.summary().to_owned(),
+        },
+        Err(error) => Entry {
+            id: id.to_owned(),
+            path,
+            name: id.to_owned(),
+            group: "Other".to_owned(),
+            summary: error.to_string(),
+        },
+    }
+}
+
+/// Opens a scene by path or by the name of a shipped one.
+///
+/// # Errors
+/// No such file or name, or anything wrong with the scene.
+pub fn open(name_or_path: &str) -> Result<Scene, SceneError> {
+    let path = Path::new(name_or_path);
+    let is_name = !name_or_path.is_empty()
+        && path.extension().is_none()
+        && path.components().count() == 1
+        && !path.is_file();
+    if !is_name {
+        return Scene::load(path);
+    }
+    for folder in folders() {
+        let file = folder.join(format!("{name_or_path}.ron"));
+        if file.is_file() {
+            return Scene::load(&file);
+        }
+    }
+    shipped(name_or_path)
+}
+
+/// Names of the scenes inside the program.
+pub fn shipped_names() -> impl Iterator<Item = &'static str> {
+    SCENES.iter().map(|(id, _)| *id)
+}
+
+/// Text of a scene inside the program.
+pub fn shipped_text(id: &str) -> Option<&'static str> {
+    SCENES
+        .iter()
+        .find(|(name, _)| *name == id)
+        .map(|(_, text)| *text)
+}
+
+/// A scene inside the program, whatever the folders hold.
+///
+/// # Errors
+/// No such scene.
+pub fn shipped(id: &str) -> Result<Scene, SceneError> {
+    match shipped_text(id) {
+        Some(text) => Scene::read(text, format!("{id}.ron"), Files::Shipped),
+        None => Err(SceneError::Read {
+            file: id.to_owned(),
+            message: format!(
+                "there is no such file, and no shipped scene of this name; there are: {}",
+                shipped_names().collect::<Vec<_>>().join(", ")
+            ),
+        }),
+    }
+}
+
+/// A file inside the program, by its path from the package's root.
+pub(super) fn asset(path: &str) -> Option<&'static str> {
+    let name = path.strip_prefix("assets/")?.strip_suffix(".obj")?;
+    ASSETS
+        .iter()
+        .find(|(n, _)| *n == name)
+        .map(|(_, text)| *text)
+}
+
+/// Folders that may hold scenes, the first one first.
+fn folders() -> Vec<PathBuf> {
+    let mut folders = vec![PathBuf::from("scenes")];
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|exe| Some(exe.parent()?.join("scenes")));
+    folders.extend(beside);
+    folders
+}

@@ -1,0 +1,189 @@
+//! Triangle meshes from OBJ files.
+
+use std::io::BufReader;
+use std::path::{Component, Path, PathBuf};
+
+use super::library;
+use crate::math::Vec3;
+
+/// Largest OBJ file that is read [bytes].
+const LARGEST_FILE: u64 = 64 << 20;
+
+/// Where a scene's files are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Files {
+    /// Nowhere: the scene was given as text.
+    #[default]
+    None,
+    /// Relative to this folder.
+    Folder(PathBuf),
+    /// Inside the program, beside its scenes.
+    Shipped,
+}
+
+/// Vertices and triangles of all objects of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Mesh {
+    pub vertices: Vec<Vec3>,
+    pub triangles: Vec<[u32; 3]>,
+}
+
+impl Files {
+    /// Reads a mesh; the message names the file.
+    pub(super) fn mesh(&self, file: &str, scale: f64) -> Result<Mesh, String> {
+        let (label, bytes) = match self {
+            Self::None => {
+                return Err(format!(
+                    "the mesh \"{file}\" cannot be found: the scene is not a file"
+                ));
+            }
+            Self::Folder(folder) => {
+                let path = folder.join(file);
+                let label = path.display().to_string();
+                let missing = |e| format!("the mesh {label} cannot be read: {e}");
+                let size = std::fs::metadata(&path).map_err(missing)?.len();
+                if size > LARGEST_FILE {
+                    return Err(format!(
+                        "the mesh {label} has {size} bytes, more than the {LARGEST_FILE} that are read"
+                    ));
+                }
+                let bytes = std::fs::read(&path).map_err(missing)?;
+                (label, bytes)
+            }
+            Self::Shipped => {
+                let asset = shipped_path(file).and_then(|path| library::asset(&path));
+                match asset {
+                    Some(text) => (file.to_owned(), text.as_bytes().to_vec()),
+                    None => return Err(format!("no mesh \"{file}\" is shipped with this program")),
+                }
+            }
+        };
+        parse(&bytes, scale).map_err(|message| format!("the mesh {label}{message}"))
+    }
+}
+
+/// `file` as seen from `scenes/`, as a path from the package's root.
+fn shipped_path(file: &str) -> Option<String> {
+    let mut parts = vec!["scenes"];
+    for component in Path::new(file).components() {
+        match component {
+            Component::ParentDir => {
+                parts.pop()?;
+            }
+            Component::Normal(part) => parts.push(part.to_str()?),
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// Reads OBJ text. The message begins where the name of the file ends.
+fn parse(bytes: &[u8], scale: f64) -> Result<Mesh, String> {
+    let options = tobj::LoadOptions {
+        triangulate: true,
+        ignore_points: true,
+        ignore_lines: true,
+        ..Default::default()
+    };
+    // Materials play no part in collision.
+    let without_materials = |_: &Path| Ok(Default::default());
+    let (models, _) =
+        tobj::load_obj_buf(&mut BufReader::new(bytes), &options, without_materials)
+            .map_err(|e| format!("{}: it is not a good OBJ file: {e}", bad_line(bytes)))?;
+    let mut mesh = Mesh {
+        vertices: Vec::new(),
+        triangles: Vec::new(),
+    };
+    for model in models {
+        let first = mesh.vertices.len() as u32;
+        let (points, _) = model.mesh.positions.as_chunks::<3>();
+        let (triangles, _) = model.mesh.indices.as_chunks::<3>();
+        mesh.vertices
+            .extend(points.iter().map(|p| Vec3::from(p.map(f64::from)) * scale));
+        mesh.triangles
+            .extend(triangles.iter().map(|t| t.map(|i| i + first)));
+    }
+    if mesh.triangles.is_empty() {
+        return Err(" has no face".into());
+    }
+    Ok(mesh)
+}
+
+/// `:line` of the first line that cannot be read, as far as a simple look tells.
+fn bad_line(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let vertices = text
+        .lines()
+        .filter(|l| l.trim_start().starts_with("v "))
+        .count() as i64;
+    let bad = |line: &str| {
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some("v") => {
+                let numbers: Vec<_> = words.map(str::parse::<f64>).collect();
+                numbers.len() < 3
+                    || numbers
+                        .iter()
+                        .any(|n| n.as_ref().map_or(true, |v| !v.is_finite()))
+            }
+            Some("f") => {
+                let indices: Vec<_> = words
+                    .map(|w| w.split('/').next().unwrap_or("").parse::<i64>())
+                    .collect();
+                indices.len() < 3
+                    || indices
+                        .iter()
+                        .any(|i| !i.as_ref().is_ok_and(|i| *i != 0 && i.abs() <= vertices))
+            }
+            _ => false,
+        }
+    };
+    match text.lines().position(bad) {
+        Some(index) => format!(":{}", index + 1),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quad_becomes_two_triangles() {
+        let text = b"v 0 0 0\nv 1 0 0\nv 1 0 1\nv 0 0 1\nf 1 2 3 4\n";
+        let mesh = parse(text, 2.0).unwrap();
+        assert_eq!(mesh.vertices.len(), 4);
+        assert_eq!(mesh.triangles, [[0, 1, 2], [0, 2, 3]]);
+        assert_eq!(mesh.vertices[2], Vec3::new(2.0, 0.0, 2.0));
+    }
+
+    #[test]
+    fn malformed_files_are_refused_with_their_line() {
+        let wrong_number = b"v 0 0 0\nv 1 zero 0\n";
+        assert!(parse(wrong_number, 1.0).unwrap_err().starts_with(":2: "));
+        let wrong_index = b"v 0 0 0\nv 1 0 0\nv 1 0 1\nf 1 2 9\n";
+        assert!(parse(wrong_index, 1.0).unwrap_err().starts_with(":4: "));
+        for text in [
+            &b""[..],
+            b"v 0 0 0\n",
+            b"f 1 2 3\n",
+            b"f -1 -2 -3\n",
+            b"\xff\xfe\x00",
+            b"f\n",
+            b"v\n",
+        ] {
+            assert!(parse(text, 1.0).is_err());
+        }
+    }
+
+    #[test]
+    fn shipped_paths_stay_inside_the_package() {
+        assert_eq!(
+            shipped_path("../assets/a.obj").as_deref(),
+            Some("assets/a.obj")
+        );
+        assert_eq!(shipped_path("../../a.obj"), None);
+        assert_eq!(shipped_path("/etc/a.obj"), None);
+    }
+}

@@ -1,0 +1,501 @@
+//! Scenes: RON files with hand-written bodies and generators, checked, and built into a world.
+//!
+//! ```
+//! let scene = moreau::scene::Scene::parse(
+//!     r#"(
+//!         name: "A ball on the ground",
+//!         bodies: [
+//!             (name: "ground", kind: Fixed, shape: HalfSpace()),
+//!             (name: "ball", shape: Ball(radius: 0.5), position: (0, 2, 0), mass: 1),
+//!         ],
+//!     )"#,
+//!     "example",
+//! )?;
+//! let world = scene.build()?;
+//! assert_eq!(world.bodies.len(), 2);
+//! # Ok::<(), moreau::scene::SceneError>(())
+//! ```
+//!
+//! The RON extensions `implicit_some`, `unwrap_newtypes` and `unwrap_variant_newtypes` are always
+//! on. A file is refused, with its line and column, when it has an unknown field, a value of the
+//! wrong type, a number that is infinite, not a number or out of range, two bodies of one name, or a
+//! name that nothing has; [`Scene`] and the types that it holds say what each field means.
+
+mod build;
+mod check;
+mod edit;
+mod error;
+pub mod generators;
+pub mod library;
+mod locate;
+mod mesh;
+mod random;
+pub mod schema;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use ron::extensions::Extensions;
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+pub use error::{FieldError, Place, SceneError};
+pub use generators::Generator;
+pub use random::Random;
+pub use schema::{Body, Camera, Material, Parameter, View};
+
+use crate::solve::{ConfigError, SolverConfig};
+use crate::step::Simulation;
+use crate::world::{Settings, World};
+use build::Builder;
+use mesh::Files;
+
+/// Name of the material of bodies that name none. A scene may define it.
+pub const DEFAULT_MATERIAL: &str = "default";
+
+/// How large a scene may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most bodies.
+    pub bodies: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        // Four times the largest published scene; about 2 GB.
+        Self { bodies: 2_000_000 }
+    }
+}
+
+/// A scene, as its file describes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scene {
+    /// Its name.
+    pub name: String,
+    /// The group that lists show it in.
+    pub group: String,
+    /// One paragraph about it; the first sentence is its summary.
+    pub about: String,
+    /// Gravity, step, substeps, stabilisation, friction law.
+    pub settings: Settings,
+    /// The solver, its budget and parameters.
+    pub solver: SolverConfig,
+    /// Materials by name. Bodies that name none have the one called "default".
+    #[serde(deserialize_with = "materials_without_duplicates")]
+    pub materials: BTreeMap<String, Material>,
+    /// Hand-written bodies. They come first in the world, in this order.
+    pub bodies: Vec<Body>,
+    /// Generators; their bodies follow.
+    pub generators: Vec<Generator>,
+    /// Joints; none are available yet.
+    pub joints: Vec<schema::Joint>,
+    /// Values that the viewer shows as sliders.
+    pub parameters: Vec<Parameter>,
+    /// Where the viewer looks from at the start.
+    pub camera: Camera,
+    /// What the viewer draws at the start.
+    pub view: View,
+    /// Where it came from.
+    #[serde(skip)]
+    origin: Origin,
+}
+
+/// Where a scene came from.
+#[derive(Clone, Debug, Default)]
+struct Origin {
+    /// How messages call it.
+    file: String,
+    /// Its text.
+    text: Arc<str>,
+    /// Where its meshes are.
+    files: Files,
+}
+
+impl PartialEq for Origin {
+    /// Two scenes that say the same are equal, wherever they came from.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+fn options() -> ron::Options {
+    ron::Options::default().with_default_extension(
+        Extensions::IMPLICIT_SOME
+            | Extensions::UNWRAP_NEWTYPES
+            | Extensions::UNWRAP_VARIANT_NEWTYPES,
+    )
+}
+
+impl Scene {
+    /// Reads and checks a scene file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or anything wrong with the scene, short of missing meshes.
+    pub fn load(path: &Path) -> Result<Self, SceneError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|e| SceneError::Read {
+            file: file.clone(),
+            message: format!("the scene cannot be read: {e}"),
+        })?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Self::read(&text, file, Files::Folder(folder))
+    }
+
+    /// Reads and checks a scene from text; `origin` is what messages call it. Mesh files are not
+    /// found from such a scene.
+    ///
+    /// # Errors
+    /// Anything wrong with the scene.
+    pub fn parse(text: &str, origin: &str) -> Result<Self, SceneError> {
+        Self::read(text, origin.to_owned(), Files::None)
+    }
+
+    fn read(text: &str, file: String, files: Files) -> Result<Self, SceneError> {
+        let mut scene: Scene = options()
+            .from_str(text)
+            .map_err(|e| syntax_error(&e, text, &file))?;
+        scene.origin = Origin {
+            file,
+            text: text.into(),
+            files,
+        };
+        scene.check()?;
+        Ok(scene)
+    }
+
+    /// The first sentence about it.
+    pub fn summary(&self) -> &str {
+        let end = self
+            .about
+            .find(". ")
+            .map_or(self.about.len(), |dot| dot + 1);
+        &self.about[..end]
+    }
+
+    /// How messages call it: its file, or its name in the library.
+    pub fn origin(&self) -> &str {
+        &self.origin.file
+    }
+
+    /// The short name that reports use: the file's without folder and extension.
+    pub fn id(&self) -> &str {
+        Path::new(&self.origin.file)
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or(&self.origin.file)
+    }
+
+    /// Number of bodies that it will have.
+    pub fn body_count(&self) -> u64 {
+        self.generators
+            .iter()
+            .fold(self.bodies.len() as u64, |n, g| n.saturating_add(g.count()))
+    }
+
+    /// Checks everything that can be told without building: numbers, names, counts.
+    ///
+    /// # Errors
+    /// The first thing wrong.
+    pub fn check(&self) -> Result<(), SceneError> {
+        self.check_settings()?;
+        self.check_solver()?;
+        for (name, material) in &self.materials {
+            let what = || (format!("materials.{name}"), format!("material \"{name}\""));
+            material.check().map_err(|e| self.invalid(what(), e))?;
+        }
+        let most = usize::from(u16::MAX);
+        if self.materials.len() >= most {
+            let e = FieldError::new("", format!("a scene has at most {most} materials"));
+            return Err(self.invalid(("materials".into(), "materials".into()), e));
+        }
+        self.check_bodies()?;
+        for (k, generator) in self.generators.iter().enumerate() {
+            let inner = generator.inner();
+            inner
+                .check()
+                .and_then(|()| {
+                    self.check_material(inner.style().material.as_deref())
+                        .map_err(|e| e.inside("style"))
+                })
+                .map_err(|e| self.invalid(self.generator_label(k), e))?;
+        }
+        self.camera
+            .check()
+            .map_err(|e| self.invalid(("camera".into(), "camera".into()), e))?;
+        self.check_parameters()
+    }
+
+    fn check_settings(&self) -> Result<(), SceneError> {
+        let what = || ("settings".to_owned(), "settings".to_owned());
+        if let Some(message) = self.settings.problem() {
+            // Its messages begin with the name of the setting.
+            let field = message
+                .split([' ', '.'])
+                .next()
+                .unwrap_or_default()
+                .to_owned();
+            return Err(self.invalid(what(), FieldError::new(field, message)));
+        }
+        check::finite("gravity", self.settings.gravity.as_slice())
+            .and_then(|()| check::finite("prediction", &[self.settings.prediction]))
+            .and_then(|()| check::in_range("step", self.settings.step, 1e-7, 1.0))
+            .map_err(|e| self.invalid(what(), e))
+    }
+
+    fn check_solver(&self) -> Result<(), SceneError> {
+        let Err(error) = self.solver.check() else {
+            return Ok(());
+        };
+        let field = match &error {
+            ConfigError::UnknownSolver { .. } => "name".to_owned(),
+            ConfigError::UnknownParameter { name, .. } => format!("parameters.{name}"),
+            ConfigError::BadValue { name, .. } => format!("parameters.{name}"),
+            // These begin with the path of the value.
+            ConfigError::Budget(message) => {
+                message.split(' ').next().unwrap_or_default().to_owned()
+            }
+        };
+        let error = FieldError::new(field, error.to_string());
+        Err(self.invalid(("solver".into(), "solver".into()), error))
+    }
+
+    fn check_bodies(&self) -> Result<(), SceneError> {
+        let mut names: HashMap<&str, usize> = HashMap::new();
+        for (k, body) in self.bodies.iter().enumerate() {
+            body.check()
+                .and_then(|()| self.check_material(body.material.as_deref()))
+                .map_err(|e| self.invalid(self.body_label(k), e))?;
+            if body.name.is_empty() {
+                continue;
+            }
+            if let Some(first) = names.insert(&body.name, k) {
+                let message = format!(
+                    "bodies {first} and {k} have the same name; names must differ or be empty"
+                );
+                return Err(self.invalid(self.body_label(k), FieldError::new("name", message)));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_material(&self, name: Option<&str>) -> Result<(), FieldError> {
+        match name {
+            Some(name) if name != DEFAULT_MATERIAL && !self.materials.contains_key(name) => {
+                let mut known: Vec<_> = self.materials.keys().map(String::as_str).collect();
+                if !known.contains(&DEFAULT_MATERIAL) {
+                    known.push(DEFAULT_MATERIAL);
+                }
+                let message = format!(
+                    "there is no material \"{name}\"; there are: {}",
+                    known.join(", ")
+                );
+                Err(FieldError::new("material", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_parameters(&self) -> Result<(), SceneError> {
+        if self.parameters.is_empty() {
+            return Ok(());
+        }
+        let text = edit::write(self);
+        for (k, parameter) in self.parameters.iter().enumerate() {
+            let number = edit::value_in(&text, &parameter.path).map(|v| v.parse::<f64>());
+            parameter
+                .check()
+                .and_then(|()| match number {
+                    Ok(Ok(_)) => Ok(()),
+                    Ok(Err(_)) => {
+                        let message =
+                            format!("path \"{}\" does not lead to a number", parameter.path);
+                        Err(FieldError::new("path", message))
+                    }
+                    Err(message) => Err(FieldError::new("path", message)),
+                })
+                .map_err(|e| {
+                    let what = (
+                        format!("parameters.{k}"),
+                        format!("parameter \"{}\"", parameter.label),
+                    );
+                    self.invalid(what, e)
+                })?;
+        }
+        Ok(())
+    }
+
+    /// Builds the world.
+    ///
+    /// # Errors
+    /// Anything wrong with the scene, mesh files and shapes included.
+    pub fn build(&self) -> Result<World, SceneError> {
+        self.build_within(Limits::default())
+    }
+
+    /// Builds the world, unless it would be larger than `limits`.
+    ///
+    /// # Errors
+    /// As [`Scene::build`].
+    pub fn build_within(&self, limits: Limits) -> Result<World, SceneError> {
+        self.check()?;
+        self.check_count(limits)?;
+        let mut builder = Builder::new(World::new(self.settings), &self.origin.files);
+        let default = Material::default();
+        let default = self.materials.get(DEFAULT_MATERIAL).unwrap_or(&default);
+        builder.add_material(DEFAULT_MATERIAL, default.surface(), default.density);
+        for (name, material) in self
+            .materials
+            .iter()
+            .filter(|(name, _)| *name != DEFAULT_MATERIAL)
+        {
+            builder.add_material(name, material.surface(), material.density);
+        }
+        for (k, body) in self.bodies.iter().enumerate() {
+            builder
+                .body(body)
+                .map_err(|e| self.invalid(self.body_label(k), e))?;
+        }
+        for (k, generator) in self.generators.iter().enumerate() {
+            generator
+                .inner()
+                .generate(&mut builder)
+                .map_err(|e| self.invalid(self.generator_label(k), e))?;
+        }
+        Ok(builder.world)
+    }
+
+    /// The limit is checked before anything is allocated.
+    fn check_count(&self, limits: Limits) -> Result<(), SceneError> {
+        let mut count = self.bodies.len() as u64;
+        let too_many = |made: u64| {
+            let made = match made {
+                u64::MAX => "far too many".to_owned(),
+                made => made.to_string(),
+            };
+            FieldError::new(
+                "",
+                format!("{made} bodies; a scene has at most {}", limits.bodies),
+            )
+        };
+        if count > limits.bodies {
+            return Err(self.invalid(("bodies".into(), "bodies".into()), too_many(count)));
+        }
+        for (k, generator) in self.generators.iter().enumerate() {
+            count = count.saturating_add(generator.count());
+            if count > limits.bodies {
+                return Err(self.invalid(self.generator_label(k), too_many(count)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds the world and the solver; `threads` as in [`Simulation::new`].
+    ///
+    /// # Errors
+    /// As [`Scene::build`].
+    pub fn simulation(&self, threads: usize) -> Result<Simulation, SceneError> {
+        let world = self.build()?;
+        Simulation::new(world, self.solver.clone(), threads).map_err(|e| {
+            let what = ("solver".to_owned(), "solver".to_owned());
+            self.invalid(what, FieldError::new("", e.to_string()))
+        })
+    }
+
+    fn body_label(&self, k: usize) -> (String, String) {
+        let label = match self.bodies[k].name.as_str() {
+            "" => format!("body {k}"),
+            name => format!("body \"{name}\""),
+        };
+        (format!("bodies.{k}"), label)
+    }
+
+    fn generator_label(&self, k: usize) -> (String, String) {
+        let label = format!("generator {k} ({})", self.generators[k].name());
+        (format!("generators.{k}"), label)
+    }
+
+    /// An error about one element, given by path and label, at its place in the file.
+    fn invalid(&self, (path, subject): (String, String), error: FieldError) -> SceneError {
+        let text = &self.origin.text;
+        let full = error.field.clone();
+        let path: Vec<&str> = path
+            .split('.')
+            .chain(full.split('.'))
+            .filter(|s| !s.is_empty())
+            .collect();
+        // A field that is not written takes the place of what should hold it; but nothing takes the
+        // place of the whole file.
+        let line_column = locate::locate(text, &path)
+            .filter(|found| found.matched > 0)
+            .map(|found| locate::line_column(text, found.span.start));
+        SceneError::Invalid {
+            place: Place {
+                file: self.origin.file.clone(),
+                line_column,
+            },
+            subject,
+            message: error.message,
+        }
+    }
+}
+
+/// RON's own message with file, line, column, and what stands there.
+fn syntax_error(error: &ron::error::SpannedError, text: &str, file: &str) -> SceneError {
+    let (line, column) = (error.span.start.line, error.span.start.col);
+    let mut message = error.code.to_string();
+    if let Some(first) = message.get(..1).filter(|_| !message.starts_with("RON")) {
+        message = first.to_lowercase() + &message[1..];
+    }
+    let rest: String = text
+        .lines()
+        .nth(line.saturating_sub(1))
+        .map(|l| l.chars().skip(column.saturating_sub(1)).collect())
+        .unwrap_or_default();
+    let there = rest.trim_start();
+    let end = there
+        .find(|c: char| c.is_whitespace() || matches!(c, ',' | ')' | ']' | '}'))
+        .unwrap_or(there.len());
+    let token = match &there[..end] {
+        "" => there.chars().next().map(String::from).unwrap_or_default(),
+        token => token.chars().take(30).collect(),
+    };
+    if message.starts_with("expected") && !message.contains("found") && !token.is_empty() {
+        message = format!("{message}, found `{token}`");
+    }
+    SceneError::Syntax {
+        place: Place {
+            file: file.to_owned(),
+            line_column: Some((line, column)),
+        },
+        message,
+    }
+}
+
+/// A map of materials that refuses to hold a name twice.
+fn materials_without_duplicates<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, Material>, D::Error> {
+    struct MaterialsVisitor;
+    impl<'de> de::Visitor<'de> for MaterialsVisitor {
+        type Value = BTreeMap<String, Material>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a map from names to materials: {\"ice\": (friction: 0.05)}")
+        }
+
+        fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut materials = BTreeMap::new();
+            while let Some(name) = map.next_key::<String>()? {
+                if materials.contains_key(&name) {
+                    return Err(de::Error::custom(format!(
+                        "material \"{name}\" is there twice"
+                    )));
+                }
+                materials.insert(name, map.next_value()?);
+            }
+            Ok(materials)
+        }
+    }
+    deserializer.deserialize_map(MaterialsVisitor)
+}

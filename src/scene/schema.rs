@@ -1,0 +1,613 @@
+//! The parts of a scene file other than generators: bodies, shapes, materials, camera, view.
+//!
+//! Lengths in metres, masses in kilograms, angles in degrees where a field says so; y points up.
+//! Every field has a default unless it says that it is needed.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::check::{self, Check};
+use super::error::FieldError;
+use crate::math::{Quat, SymMat3, Vec3};
+use crate::world::{self, BodyKind, CombineRule, Groups};
+
+/// A colour, written `"#rrggbb"` (sRGB).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Color(pub [u8; 3]);
+
+impl Color {
+    /// Linear RGB, as the engine and the viewer keep it.
+    pub fn linear(self) -> [f32; 3] {
+        self.0.map(|byte| {
+            let c = f32::from(byte) / 255.0;
+            if c <= 0.04045 {
+                c / 12.92
+            } else {
+                ((c + 0.055) / 1.055).powf(2.4)
+            }
+        })
+    }
+}
+
+impl Serialize for Color {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let [r, g, b] = self.0;
+        serializer.serialize_str(&format!("#{r:02x}{g:02x}{b:02x}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Color {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits = text
+            .strip_prefix('#')
+            .filter(|d| d.len() == 6 && d.is_ascii());
+        let parse = |digits: &str| u32::from_str_radix(digits, 16).ok();
+        match digits.and_then(parse) {
+            Some(rgb) => Ok(Self([(rgb >> 16) as u8, (rgb >> 8) as u8, rgb as u8])),
+            None => Err(de::Error::custom(format!(
+                "a colour is written \"#rrggbb\" with hexadecimal digits, not {text:?}"
+            ))),
+        }
+    }
+}
+
+/// An orientation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Rotation {
+    /// None.
+    #[default]
+    Identity,
+    /// About one axis.
+    AxisAngle {
+        /// The axis; need not be of unit length.
+        axis: [f64; 3],
+        /// Angle [degrees].
+        degrees: f64,
+    },
+    /// About the world's x, then y, then z axis.
+    Euler {
+        /// The three angles [degrees].
+        degrees: [f64; 3],
+    },
+    /// A quaternion; need not be of unit length.
+    Quaternion {
+        /// Imaginary part i.
+        x: f64,
+        /// Imaginary part j.
+        y: f64,
+        /// Imaginary part k.
+        z: f64,
+        /// Real part.
+        w: f64,
+    },
+}
+
+impl Rotation {
+    /// As a unit quaternion; the identity where it is not a rotation (see `check`).
+    pub fn quaternion(&self) -> Quat {
+        match *self {
+            Self::Identity => Quat::identity(),
+            Self::AxisAngle { axis, degrees } => {
+                nalgebra::Unit::try_new(Vec3::from(axis), check::SMALLEST)
+                    .map_or_else(Quat::identity, |axis| {
+                        Quat::from_axis_angle(&axis, degrees.to_radians())
+                    })
+            }
+            Self::Euler { degrees: [x, y, z] } => {
+                Quat::from_euler_angles(x.to_radians(), y.to_radians(), z.to_radians())
+            }
+            Self::Quaternion { x, y, z, w } => {
+                Quat::try_new(nalgebra::Quaternion::new(w, x, y, z), check::SMALLEST)
+                    .unwrap_or_else(Quat::identity)
+            }
+        }
+    }
+
+    pub(super) fn check(&self) -> Check {
+        match *self {
+            Self::Identity => Ok(()),
+            Self::AxisAngle { axis, degrees } => {
+                check::finite("axis", &axis)?;
+                check::finite("degrees", &[degrees])?;
+                check::positive("the length of axis", Vec3::from(axis).norm())
+            }
+            Self::Euler { degrees } => check::finite("degrees", &degrees),
+            Self::Quaternion { x, y, z, w } => {
+                check::finite("quaternion", &[x, y, z, w])?;
+                let norm = (x * x + y * y + z * z + w * w).sqrt();
+                check::positive("the norm of the quaternion", norm)
+            }
+        }
+        .map_err(|e| FieldError::new("rotation", e.message))
+    }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn up() -> [f64; 3] {
+    [0.0, 1.0, 0.0]
+}
+
+/// A collision shape, in its own frame [m]. Axes of revolution lie along y.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Shape {
+    /// A solid sphere.
+    Ball {
+        /// Radius [m].
+        radius: f64,
+    },
+    /// A box.
+    Cuboid {
+        /// Half of the edge lengths along x, y and z [m].
+        half_extents: [f64; 3],
+    },
+    /// A cylinder with hemispherical ends.
+    Capsule {
+        /// Half of the distance between the centres of the two hemispheres [m].
+        half_height: f64,
+        /// Radius [m].
+        radius: f64,
+    },
+    /// A solid cylinder.
+    Cylinder {
+        /// Half of the height [m].
+        half_height: f64,
+        /// Radius [m].
+        radius: f64,
+    },
+    /// A solid cone; the apex points along +y, the origin is at half height.
+    Cone {
+        /// Half of the height [m].
+        half_height: f64,
+        /// Radius of the base [m].
+        radius: f64,
+    },
+    /// The convex hull of points.
+    ConvexHull {
+        /// The points [m].
+        points: Vec<[f64; 3]>,
+    },
+    /// The convex hull of the vertices of an OBJ file.
+    ConvexHullFile {
+        /// The file, relative to the scene file.
+        file: String,
+        /// What its coordinates are multiplied by to become metres.
+        #[serde(default = "one")]
+        scale: f64,
+    },
+    /// A triangle mesh; for bodies that do not move freely.
+    TriMesh {
+        /// Vertices [m].
+        vertices: Vec<[f64; 3]>,
+        /// Three vertex indices per triangle, counter-clockwise seen from outside.
+        triangles: Vec<[u32; 3]>,
+    },
+    /// The triangle mesh of an OBJ file; for bodies that do not move freely.
+    TriMeshFile {
+        /// The file, relative to the scene file.
+        file: String,
+        /// What its coordinates are multiplied by to become metres.
+        #[serde(default = "one")]
+        scale: f64,
+    },
+    /// A height field over the x-z plane, centred on the origin; for bodies that do not move freely.
+    HeightField {
+        /// Extent along x and z [m].
+        size: [f64; 2],
+        /// Heights [m]: one list per sample along z, each with the samples along x.
+        heights: Vec<Vec<f64>>,
+    },
+    /// Everything below the plane through the origin; never dynamic.
+    HalfSpace {
+        /// Outward normal; need not be of unit length.
+        #[serde(default = "up")]
+        normal: [f64; 3],
+    },
+    /// Several convex solids, rigidly joined.
+    Compound {
+        /// The parts.
+        parts: Vec<Part>,
+    },
+}
+
+/// A part of a compound.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Its shape; needed.
+    pub shape: Shape,
+    /// Where it is in the body's frame [m].
+    #[serde(default)]
+    pub position: [f64; 3],
+    /// How it is turned.
+    #[serde(default)]
+    pub rotation: Rotation,
+}
+
+impl Shape {
+    pub(super) fn check(&self) -> Check {
+        match self {
+            Self::Ball { radius } => check::positive("radius", *radius),
+            Self::Cuboid {
+                half_extents: [x, y, z],
+            } => {
+                for (letter, value) in [("x", x), ("y", y), ("z", z)] {
+                    check::positive(&format!("half_extents.{letter}"), *value)?;
+                }
+                Ok(())
+            }
+            Self::Capsule {
+                half_height,
+                radius,
+            }
+            | Self::Cylinder {
+                half_height,
+                radius,
+            }
+            | Self::Cone {
+                half_height,
+                radius,
+            } => {
+                check::positive("half_height", *half_height)?;
+                check::positive("radius", *radius)
+            }
+            Self::ConvexHull { points } => check::finite("points", points.as_flattened()),
+            Self::TriMesh { vertices, .. } => check::finite("vertices", vertices.as_flattened()),
+            Self::ConvexHullFile { file, scale } | Self::TriMeshFile { file, scale } => {
+                if file.is_empty() {
+                    return Err(FieldError::new("file", "file must name an OBJ file"));
+                }
+                check::positive("scale", *scale)
+            }
+            Self::HeightField { size, heights } => {
+                check::positive("size.0", size[0])?;
+                check::positive("size.1", size[1])?;
+                let columns = heights.first().map_or(0, Vec::len);
+                for (k, row) in heights.iter().enumerate() {
+                    if row.len() != columns {
+                        return Err(FieldError::new(
+                            format!("heights.{k}"),
+                            format!(
+                                "every row of heights must have the {columns} samples of the first one, not {}",
+                                row.len()
+                            ),
+                        ));
+                    }
+                    check::finite("heights", row)?;
+                }
+                Ok(())
+            }
+            Self::HalfSpace { normal } => {
+                check::finite("normal", normal)?;
+                check::positive("the length of normal", Vec3::from(*normal).norm())
+                    .map_err(|e| FieldError::new("normal", e.message))
+            }
+            Self::Compound { parts } => {
+                for (k, part) in parts.iter().enumerate() {
+                    part.shape
+                        .check()
+                        .map_err(|e| e.inside(&format!("parts.{k}.shape")))?;
+                    check::finite("position", &part.position)
+                        .and_then(|()| part.rotation.check())
+                        .map_err(|e| e.inside(&format!("parts.{k}")))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The inertia of a body about its centre of mass, along the axes of its shape [kg m²].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inertia {
+    /// I_xx, I_yy, I_zz; needed.
+    pub diagonal: [f64; 3],
+    /// I_xy, I_xz, I_yz.
+    #[serde(default)]
+    pub products: [f64; 3],
+}
+
+impl From<Inertia> for SymMat3 {
+    fn from(i: Inertia) -> Self {
+        let ([xx, yy, zz], [xy, xz, yz]) = (i.diagonal, i.products);
+        Self {
+            xx,
+            xy,
+            xz,
+            yy,
+            yz,
+            zz,
+        }
+    }
+}
+
+/// A body.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Body {
+    /// Name for messages, the viewer and other parts of the scene; unique unless empty.
+    pub name: String,
+    /// `Dynamic` (the default), `Kinematic` (keeps its velocity whatever it meets) or `Fixed`.
+    pub kind: BodyKind,
+    /// Collision shape. A body without one needs `mass` and `inertia`.
+    pub shape: Option<Shape>,
+    /// Position of the shape's origin [m].
+    pub position: [f64; 3],
+    /// Orientation of the shape.
+    pub rotation: Rotation,
+    /// Velocity of the centre of mass [m/s].
+    pub velocity: [f64; 3],
+    /// Angular velocity, world axes [rad/s].
+    pub angular_velocity: [f64; 3],
+    /// Mass [kg]; without it the density decides.
+    pub mass: Option<f64>,
+    /// Density [kg/m³]; without it that of the material.
+    pub density: Option<f64>,
+    /// Inertia; without it that of the shape filled evenly.
+    pub inertia: Option<Inertia>,
+    /// Name of the material; without it the one called "default".
+    pub material: Option<String>,
+    /// Collision groups: bit masks, all ones by default.
+    pub groups: Groups,
+    /// Constant force on the centre of mass [N].
+    pub force: [f64; 3],
+    /// Constant torque [N m].
+    pub torque: [f64; 3],
+    /// Colour; without it the viewer chooses one.
+    pub color: Option<Color>,
+}
+
+impl Body {
+    pub(super) fn check(&self) -> Check {
+        if let Some(shape) = &self.shape {
+            shape.check().map_err(|e| e.inside("shape"))?;
+        }
+        check::finite("position", &self.position)?;
+        self.rotation.check()?;
+        check::finite("velocity", &self.velocity)?;
+        check::finite("angular_velocity", &self.angular_velocity)?;
+        check::finite("force", &self.force)?;
+        check::finite("torque", &self.torque)?;
+        if let Some(mass) = self.mass {
+            check::positive("mass", mass)?;
+        }
+        if let Some(density) = self.density {
+            check::positive("density", density)?;
+            if self.mass.is_some() {
+                let message = "mass and density cannot both be given";
+                return Err(FieldError::new("density", message));
+            }
+        }
+        if let Some(inertia) = self.inertia {
+            check::finite("inertia", &inertia.diagonal)?;
+            check::finite("inertia", &inertia.products)?;
+        }
+        Ok(())
+    }
+}
+
+/// A surface, and the density of bodies made of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Material {
+    /// Density [kg/m³].
+    pub density: f64,
+    /// Coefficient of Coulomb friction μ [-].
+    pub friction: f64,
+    /// Newton's coefficient of restitution ε [-], from 0 to 1.
+    pub restitution: f64,
+    /// Coefficient of restitution ε_T in the tangential plane [-], from 0 to 1.
+    pub tangential_restitution: f64,
+    /// Effective contact radius R_c of Coulomb–Contensou spin friction [m]; 0 switches it off.
+    pub spin_radius: f64,
+    /// A second coefficient of friction, for surfaces that slide more easily one way.
+    pub anisotropy: Option<Anisotropy>,
+    /// How it combines with another material; of two rules the later one in the list
+    /// `GeometricMean`, `Average`, `Min`, `Multiply`, `Max` wins.
+    pub combine: CombineRule,
+}
+
+/// A direction with its own friction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Anisotropy {
+    /// Direction in the body's frame along which `friction` holds; needed.
+    pub direction: [f64; 3],
+    /// Coefficient of friction across it [-]; needed.
+    pub across: f64,
+}
+
+impl Default for Material {
+    fn default() -> Self {
+        let surface = world::Material::default();
+        Self {
+            density: 1000.0,
+            friction: surface.friction,
+            restitution: surface.restitution,
+            tangential_restitution: surface.tangential_restitution,
+            spin_radius: surface.spin_radius,
+            anisotropy: None,
+            combine: surface.combine,
+        }
+    }
+}
+
+impl Material {
+    pub(super) fn check(&self) -> Check {
+        check::positive("density", self.density)?;
+        check::not_negative("friction", self.friction)?;
+        check::in_range("restitution", self.restitution, 0.0, 1.0)?;
+        check::in_range(
+            "tangential_restitution",
+            self.tangential_restitution,
+            0.0,
+            1.0,
+        )?;
+        check::not_negative("spin_radius", self.spin_radius)?;
+        if let Some(anisotropy) = self.anisotropy {
+            check::finite("direction", &anisotropy.direction)
+                .and_then(|()| {
+                    let length = Vec3::from(anisotropy.direction).norm();
+                    check::positive("the length of direction", length)
+                })
+                .and_then(|()| check::not_negative("across", anisotropy.across))
+                .map_err(|e| FieldError::new("anisotropy", e.message))?;
+        }
+        Ok(())
+    }
+
+    /// The surface as the engine has it.
+    pub fn surface(&self) -> world::Material {
+        world::Material {
+            friction: self.friction,
+            restitution: self.restitution,
+            tangential_restitution: self.tangential_restitution,
+            spin_radius: self.spin_radius,
+            anisotropy: self.anisotropy.map(|a| world::Anisotropy {
+                direction: Vec3::from(a.direction).normalize(),
+                across: a.across,
+            }),
+            combine: self.combine,
+        }
+    }
+}
+
+/// How a generator's bodies look and feel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Style {
+    /// Name of the material; without it the one called "default".
+    pub material: Option<String>,
+    /// Collision groups.
+    pub groups: Groups,
+    /// Colours that follow each other from layer to layer, or from body to body.
+    pub colors: Vec<Color>,
+}
+
+impl Style {
+    /// The colour of the k-th layer or body.
+    pub fn color(&self, k: usize) -> Option<[f32; 3]> {
+        (!self.colors.is_empty()).then(|| self.colors[k % self.colors.len()].linear())
+    }
+}
+
+/// Where the viewer looks from at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Camera {
+    /// Position of the eye [m].
+    pub position: [f64; 3],
+    /// The point that it looks at, and orbits about [m].
+    pub target: [f64; 3],
+    /// Vertical field of view [degrees], from 5 to 120.
+    pub field_of_view: f64,
+}
+
+impl Default for Camera {
+    fn default() -> Self {
+        Self {
+            position: [6.0, 4.0, 10.0],
+            target: [0.0, 1.0, 0.0],
+            field_of_view: 45.0,
+        }
+    }
+}
+
+impl Camera {
+    pub(super) fn check(&self) -> Check {
+        check::finite("position", &self.position)?;
+        check::finite("target", &self.target)?;
+        let distance = (Vec3::from(self.position) - Vec3::from(self.target)).norm();
+        if distance < 1e-6 {
+            let message = "position and target must not be the same point";
+            return Err(FieldError::new("position", message));
+        }
+        check::in_range("field_of_view", self.field_of_view, 5.0, 120.0)
+    }
+}
+
+/// What the viewer draws at the start; all of it can be switched there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct View {
+    /// Contact points.
+    pub contacts: bool,
+    /// Contact normals.
+    pub normals: bool,
+    /// Contact forces.
+    pub forces: bool,
+    /// Bodies coloured by island.
+    pub islands: bool,
+    /// The ground grid.
+    pub grid: bool,
+    /// Whether time runs as soon as the scene is open.
+    pub playing: bool,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self {
+            contacts: false,
+            normals: false,
+            forces: false,
+            islands: false,
+            grid: true,
+            playing: true,
+        }
+    }
+}
+
+/// A value of the scene that the viewer shows as a slider.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    /// What the slider is called; needed.
+    pub label: String,
+    /// Path of the value, as `--set` takes it: "generators.0.size"; needed.
+    pub path: String,
+    /// Smallest value; needed.
+    pub min: f64,
+    /// Largest value; needed.
+    pub max: f64,
+    /// Whether only whole numbers make sense.
+    #[serde(default)]
+    pub integer: bool,
+    /// Whether the slider should be logarithmic.
+    #[serde(default)]
+    pub logarithmic: bool,
+}
+
+impl Parameter {
+    pub(super) fn check(&self) -> Check {
+        if self.label.is_empty() {
+            return Err(FieldError::new("label", "label must not be empty"));
+        }
+        check::finite("min", &[self.min])?;
+        check::finite("max", &[self.max])?;
+        if self.min >= self.max {
+            let message = format!("min must be below max, not {} and {}", self.min, self.max);
+            return Err(FieldError::new("min", message));
+        }
+        if self.logarithmic {
+            check::positive("min", self.min)?;
+        }
+        Ok(())
+    }
+}
+
+/// A joint. There are none yet, so that the list of joints has to be empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Joint {}
+
+impl<'de> Deserialize<'de> for Joint {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(de::Error::custom(
+            "joints are not available yet: the list must be empty",
+        ))
+    }
+}
