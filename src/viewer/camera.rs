@@ -4,7 +4,7 @@ use bevy::input::mouse::{AccumulatedMouseMotion, AccumulatedMouseScroll, MouseSc
 use bevy::prelude::*;
 
 use super::draw::{Bounds, Canvas, Paint};
-use super::hands::Hands;
+use super::hands::{Hands, Hold};
 use super::keys::Action;
 use super::physics::Begun;
 
@@ -32,6 +32,7 @@ pub struct Eye {
     /// The view that the scene asks for.
     pub start: Option<StartView>,
     settled: bool,
+    opened: bool,
 }
 
 /// A view: where from and what at.
@@ -65,6 +66,7 @@ impl Default for Eye {
             flying: false,
             start: None,
             settled: false,
+            opened: false,
         };
         eye.look(Vec3::new(8.0, 5.0, 10.0), Vec3::ZERO);
         eye
@@ -72,6 +74,12 @@ impl Default for Eye {
 }
 
 impl Eye {
+    /// Another scene is on its way: its view is taken when its first frame arrives.
+    pub fn open(&mut self, start: StartView) {
+        self.start = Some(start);
+        self.opened = true;
+    }
+
     /// What it orbits around.
     pub fn focus(&self) -> Vec3 {
         self.position + self.rotation * Vec3::NEG_Z * self.focus_distance
@@ -170,7 +178,7 @@ impl Plugin for CameraPlugin {
     fn build(&self, app: &mut App) {
         app.init_resource::<Eye>()
             .init_resource::<Pointer>()
-            .add_systems(Update, (steer, fly))
+            .add_systems(Update, (steer, fly).after(Hold))
             .add_systems(
                 PostUpdate,
                 begin.after(Paint::Overlays).before(Paint::View),
@@ -180,8 +188,9 @@ impl Plugin for CameraPlugin {
 
 /// The first picture of a scene decides where to look, once it is known how large everything is.
 fn begin(mut begun: MessageReader<Begun>, mut eye: ResMut<Eye>, canvas: Res<Canvas>) {
-    if begun.read().any(|b| b.loaded) {
+    if begun.read().any(|b| b.loaded) && eye.opened {
         eye.settled = false;
+        eye.opened = false;
     }
     if !eye.settled && !canvas.batches.is_empty() {
         eye.settled = true;

@@ -40,6 +40,10 @@ impl Hands {
     }
 }
 
+/// The mouse takes hold of bodies.
+#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Hold;
+
 /// Picks, drags and throws.
 pub struct HandsPlugin;
 
@@ -47,7 +51,7 @@ impl Plugin for HandsPlugin {
     fn build(&self, app: &mut App) {
         app.init_resource::<Hands>().add_systems(
             Update,
-            (forget, press_keys, grab, pull).chain().before(super::panels::Panels),
+            (forget, press_keys, grab, pull).chain().in_set(Hold),
         );
     }
 }

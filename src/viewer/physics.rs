@@ -513,7 +513,8 @@ fn pull(simulation: &mut Simulation, drag: &Drag) -> Option<(usize, Twist)> {
     Some((slot, before))
 }
 
-fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
+/// Writes the present state of a simulation into a frame.
+pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     let world = simulation.world();
     let bodies = &world.bodies;
     frame.time = world.time;

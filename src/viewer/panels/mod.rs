@@ -23,16 +23,12 @@ use super::camera::{Eye, Pointer};
 use super::draw::bodies::Dressing;
 use super::draw::contacts::Overlays;
 use super::frame::Severity;
-use super::hands::Hands;
+use super::hands::{Hands, Hold};
 use super::history::History;
 use super::keys::Action;
 use super::physics::{Command, Observe, Physics, Playback};
 use super::scenes::Scenes;
 use super::setup::Setup;
-
-/// The panels are laid out.
-#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Panels;
 
 /// Which panels are open.
 #[derive(Resource, Clone, Debug)]
@@ -45,7 +41,8 @@ pub struct Open {
     pub help: bool,
     /// Which plots.
     plot: plots::Choice,
-    notice: Option<super::frame::Notice>,
+    /// Frames per second, smoothed.
+    frames: f64,
     dismissed: Option<super::frame::Notice>,
 }
 
@@ -56,7 +53,7 @@ impl Default for Open {
             plots: true,
             help: false,
             plot: plots::Choice::default(),
-            notice: None,
+            frames: 60.0,
             dismissed: None,
         }
     }
@@ -88,7 +85,7 @@ impl Plugin for PanelsPlugin {
         app.add_plugins(EguiPlugin::default())
             .init_resource::<Open>()
             .add_systems(EguiPrimaryContextPass, lay_out)
-            .add_systems(Update, (press_keys, observe).in_set(Panels));
+            .add_systems(Update, (press_keys, observe).chain().after(Hold));
     }
 }
 
@@ -239,8 +236,9 @@ fn inspector(ui: &mut egui::Ui, context: &mut Context) {
 fn notice(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
     let latest = context.playback.frame.as_ref().and_then(|f| f.notice.clone());
     let open = &mut *context.open;
-    open.notice = latest.or_else(|| context.scenes.notice.clone());
-    let Some(shown) = open.notice.clone().filter(|n| open.dismissed.as_ref() != Some(n)) else {
+    // A scene that does not open is news; what the physics thread says may be older.
+    let latest = context.scenes.notice.clone().or(latest);
+    let Some(shown) = latest.filter(|n| open.dismissed.as_ref() != Some(n)) else {
         return;
     };
     let (sign, color) = match shown.severity {
