@@ -13,7 +13,7 @@ pub type Mat3 = Matrix3<f64>;
 /// A position and an orientation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pose {
-    /// Translation [m].
+    /// Translation (m).
     pub position: Vec3,
     /// Rotation, local to parent.
     pub rotation: Quat,
@@ -181,9 +181,14 @@ impl SymMat3 {
 }
 
 /// A deterministic orthonormal frame around a unit vector: `t₁`, with `t₂ = n × t₁`. Exact for the
-/// axes, and free of branches (Duff et al., "Building an Orthonormal Basis, Revisited", 2017).
+/// axes (Duff et al., "Building an Orthonormal Basis, Revisited", 2017). A normal in a coordinate
+/// plane has one tangent in it and the other straight across, so that what moves in such a plane
+/// stays there to the last bit.
 #[inline]
 pub fn tangent(n: Vec3) -> Vec3 {
+    if n.z == 0.0 {
+        return Vec3::new(-n.y, n.x, 0.0);
+    }
     let sign = 1.0f64.copysign(n.z);
     let a = -1.0 / (sign + n.z);
     Vec3::new(
@@ -194,7 +199,7 @@ pub fn tangent(n: Vec3) -> Vec3 {
 }
 
 /// `exp(ω t) q`, renormalised: the rotation reached from `q` after time `t` at the constant world
-/// angular velocity ω [rad/s].
+/// angular velocity ω (rad/s).
 #[inline]
 pub fn rotate_by(q: &Quat, omega: Vec3, t: f64) -> Quat {
     if omega == Vec3::zeros() {
@@ -213,9 +218,9 @@ pub fn cross_matrix(a: Vec3) -> Mat3 {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Twist {
-    /// Velocity of the centre of mass [m/s].
+    /// Velocity of the centre of mass (m/s).
     pub linear: Vec3,
-    /// Angular velocity in the world frame [rad/s].
+    /// Angular velocity in the world frame (rad/s).
     pub angular: Vec3,
 }
 
@@ -259,6 +264,17 @@ mod tests {
                 assert_eq!(v.iter().filter(|c| **c == 0.0).count(), 2, "{n:?} -> {v:?}");
             }
             assert_eq!(t1.dot(&n), 0.0);
+        }
+        for (n, across) in [
+            (Vec3::new(0.6, 0.8, 0.0), 2),
+            (Vec3::new(0.6, 0.0, -0.8), 1),
+            (Vec3::new(0.0, -0.6, 0.8), 0),
+        ] {
+            let t1 = tangent(n);
+            let t2 = n.cross(&t1);
+            let (inside, axis) = if t1[across] == 0.0 { (t1, t2) } else { (t2, t1) };
+            assert_eq!(inside[across], 0.0, "{n:?} -> {t1:?}");
+            assert_eq!(axis.iter().filter(|c| **c == 0.0).count(), 2, "{n:?} -> {t1:?}");
         }
         let n = Vec3::new(0.3, -0.4, -0.866).normalize();
         let t1 = tangent(n);

@@ -61,7 +61,10 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let mut simulation = scene.simulation(args.threads as usize)?;
     let mut trajectory = match &args.trajectory {
         Some(path) => Some(Trajectory::create(path, simulation.world()).map_err(|e| {
-            Failure::Input(format!("{}: the trajectory cannot be written: {e}", path.display()))
+            Failure::Input(format!(
+                "{}: the trajectory cannot be written: {e}",
+                path.display()
+            ))
         })?),
         None => None,
     };
@@ -98,7 +101,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     if let Some(first) = &record.first_failure {
         return Err(Failure::Work(format!(
             "{} of {} solves failed; the first: {first}",
-            record.failed, record.steps.len()
+            record.failed,
+            record.steps.len()
         )));
     }
     if args.require_convergence && record.budget > 0 {
@@ -259,7 +263,11 @@ impl Record {
             pair("scene", format!("{} ({})", scene.id(), scene.name)),
             pair(
                 "solver",
-                format!("{}, threads: {}", simulation.solver_config().name, threads(simulation)),
+                format!(
+                    "{}, threads: {}",
+                    simulation.solver_config().name,
+                    threads(simulation)
+                ),
             ),
             pair(
                 "steps",
@@ -274,7 +282,10 @@ impl Record {
             pair("bodies", world.bodies.len().to_string()),
             pair(
                 "solves",
-                format!("{} converged, {} out of budget, {} failed", self.converged, self.budget, self.failed),
+                format!(
+                    "{} converged, {} out of budget, {} failed",
+                    self.converged, self.budget, self.failed
+                ),
             ),
             pair(
                 "contacts",
@@ -295,18 +306,32 @@ impl Record {
             pair("state hash", format!("{:016x}", world.state_hash())),
         ];
 
-        let mut rows = vec![["per step", "mean", "median", "p95", "max"].map(String::from).to_vec()];
+        let mut rows = vec![
+            ["per step", "mean", "median", "p95", "max"]
+                .map(String::from)
+                .to_vec(),
+        ];
         let mut row = |name: &str, s: Summary, show: fn(f64) -> String| {
             let mut cells = vec![name.to_owned()];
             cells.extend([s.mean, s.median, s.p95, s.max].map(show));
             rows.push(cells);
         };
         let count: fn(f64) -> String = |v| format!("{v:.1}");
-        let small: fn(f64) -> String = |v| if v == 0.0 { "0".into() } else { format!("{v:.3e}") };
+        let small: fn(f64) -> String = |v| {
+            if v == 0.0 {
+                "0".into()
+            } else {
+                format!("{v:.3e}")
+            }
+        };
         let time: fn(f64) -> String = |v| format!("{v:.4}");
         row("contacts", self.summary(|s| s.contacts as f64), count);
         row("islands", self.summary(|s| s.islands as f64), count);
-        row("iterations", self.summary(|s| f64::from(s.iterations)), count);
+        row(
+            "iterations",
+            self.summary(|s| f64::from(s.iterations)),
+            count,
+        );
         row("residual [m/s]", self.summary(|s| s.residual), small);
         row("penetration [m]", self.summary(|s| s.penetration), small);
         if self.steps.iter().any(|s| s.joint_error > 0.0) {

@@ -42,7 +42,12 @@ pub fn run(args: &ScenesArgs) -> Result<(), Failure> {
             let mut text = String::from("id,group,summary\n");
             for e in &entries {
                 let quoted = |s: &str| format!("\"{}\"", s.replace('"', "\"\""));
-                text += &format!("{},{},{}\n", quoted(&e.id), quoted(&e.group), quoted(&e.summary));
+                text += &format!(
+                    "{},{},{}\n",
+                    quoted(&e.id),
+                    quoted(&e.group),
+                    quoted(&e.summary)
+                );
             }
             text
         }

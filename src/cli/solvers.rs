@@ -44,7 +44,11 @@ fn as_text() -> String {
         }
         text += &format!("  Source: {}\n", solver.source);
         for p in solver.parameters {
-            let unit = if p.unit == "-" { String::new() } else { format!(" [{}]", p.unit) };
+            let unit = if p.unit == "-" {
+                String::new()
+            } else {
+                format!(" [{}]", p.unit)
+            };
             text += &format!(
                 "\n    {}{unit} = {}, {}\n",
                 p.name,

@@ -39,8 +39,17 @@ impl Trajectory {
     pub fn add(&mut self, world: &World) -> io::Result<()> {
         let b = &world.bodies;
         for slot in b.iter() {
-            let (x, q, u) = (&b.position[slot], &b.rotation[slot].coords, &b.velocity[slot]);
-            let parts = [x.as_slice(), q.as_slice(), u.linear.as_slice(), u.angular.as_slice()];
+            let (x, q, u) = (
+                &b.position[slot],
+                &b.rotation[slot].coords,
+                &b.velocity[slot],
+            );
+            let parts = [
+                x.as_slice(),
+                q.as_slice(),
+                u.linear.as_slice(),
+                u.angular.as_slice(),
+            ];
             for number in parts.into_iter().flatten() {
                 self.file.write_all(&number.to_le_bytes())?;
             }
@@ -53,7 +62,8 @@ impl Trajectory {
     pub fn finish(mut self) -> io::Result<PathBuf> {
         let steps = self.times.len();
         self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(&header(&[steps, self.bodies, PER_BODY]))?;
+        self.file
+            .write_all(&header(&[steps, self.bodies, PER_BODY]))?;
         self.file.flush()?;
         std::fs::rename(unfinished(&self.path), &self.path)?;
 
@@ -75,7 +85,10 @@ fn unfinished(path: &Path) -> PathBuf {
 /// Magic, version 1.0, length of the rest, and a Python dictionary padded with spaces.
 fn header(shape: &[usize]) -> Vec<u8> {
     let sides: String = shape.iter().map(|n| format!("{n}, ")).collect();
-    let text = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}), }}", sides.trim_end());
+    let text = format!(
+        "{{'descr': '<f8', 'fortran_order': False, 'shape': ({}), }}",
+        sides.trim_end()
+    );
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend_from_slice(&(HEADER as u16 - 10).to_le_bytes());
     bytes.extend_from_slice(text.as_bytes());

@@ -18,7 +18,10 @@ pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
         match library::open(name).and_then(|scene| scene.build().map(|world| (scene, world))) {
             Ok((scene, world)) => {
                 let bodies = &world.bodies;
-                let moving = bodies.iter().filter(|slot| bodies.is_dynamic(*slot)).count();
+                let moving = bodies
+                    .iter()
+                    .filter(|slot| bodies.is_dynamic(*slot))
+                    .count();
                 print(&format!(
                     "{name}: good: \"{}\", {} bodies ({moving} dynamic), solver {}\n",
                     scene.name,

@@ -160,10 +160,20 @@ impl BroadPhase {
     }
 
     fn rebuild(&mut self, world: &World) {
-        let leaves = (0..self.fat.len())
+        let leaves: Vec<(usize, Aabb)> = (0..self.fat.len())
             .filter(|slot| self.in_tree(world, *slot))
-            .map(|slot| (slot, self.fat[slot].aabb));
-        self.bvh = Bvh::from_iter(BvhBuildStrategy::Binned, leaves);
+            .map(|slot| (slot, self.fat[slot].aabb))
+            .collect();
+        // Building at once wants leaves 0 and 1 where there are only one or two.
+        self.bvh = if leaves.len() > 2 {
+            Bvh::from_iter(BvhBuildStrategy::Binned, leaves)
+        } else {
+            let mut small = Bvh::new();
+            for (slot, aabb) in leaves {
+                small.insert(aabb, slot as u32);
+            }
+            small
+        };
     }
 
     fn in_tree(&self, world: &World, slot: usize) -> bool {
@@ -265,7 +275,7 @@ fn is_unbounded(bodies: &Bodies, slot: usize) -> bool {
         .is_some_and(|s| s.bounding_radius().is_infinite())
 }
 
-/// Farthest point of the shape from the centre of mass, an upper bound [m].
+/// Farthest point of the shape from the centre of mass, an upper bound (m).
 pub(super) fn arm(bodies: &Bodies, slot: usize, bounding: f64) -> f64 {
     bounding + bodies.shape_offset[slot].position.norm()
 }

@@ -21,11 +21,11 @@ pub struct FoundContacts {
     pub bodies: Vec<[u32; 2]>,
     /// Which features touch; the same from step to step.
     pub feature: Vec<u64>,
-    /// World position, half way between the two surfaces [m].
+    /// World position, half way between the two surfaces (m).
     pub point: Vec<Vec3>,
     /// Unit normal from the first body to the second.
     pub normal: Vec<Vec3>,
-    /// Signed distance of the surfaces [m].
+    /// Signed distance of the surfaces (m).
     pub gap: Vec<f64>,
 }
 

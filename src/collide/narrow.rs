@@ -92,7 +92,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// How far apart two bodies may be and still meet within the step [m].
+    /// How far apart two bodies may be and still meet within the step (m).
     fn reach(&self, i: usize, j: usize, bounding: [f64; 2]) -> f64 {
         if self.prediction <= 0.0 {
             return 0.0;

@@ -61,17 +61,17 @@ impl Stage {
     }
 }
 
-/// Time spent per stage in one step, all substeps together [s].
+/// Time spent per stage in one step, all substeps together (s).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Timings([f64; Stage::ALL.len()]);
 
 impl Timings {
-    /// The time of one stage [s].
+    /// The time of one stage (s).
     pub fn get(&self, stage: Stage) -> f64 {
         self.0[stage as usize]
     }
 
-    /// Adds to the time of one stage [s].
+    /// Adds to the time of one stage (s).
     pub fn add(&mut self, stage: Stage, seconds: f64) {
         self.0[stage as usize] += seconds;
     }

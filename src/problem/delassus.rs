@@ -17,7 +17,7 @@ pub struct Delassus {
     pub column: Vec<u32>,
     /// Where each entry's values begin in `value`, row-major; one past the last at the end.
     pub value_start: Vec<usize>,
-    /// The values [1/kg].
+    /// The values (1/kg).
     pub value: Vec<f64>,
 }
 

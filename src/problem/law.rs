@@ -16,7 +16,8 @@ pub enum FrictionLaw {
     Disc,
     /// |Λ_T1|, |Λ_T2| ≤ μ Λ_N.
     Box,
-    /// `sides`/2 directions, evenly spread over the tangential plane, each with |Λ_d| ≤ μ Λ_N.
+    /// `sides`/2 directions, evenly spread over the tangential plane, each with
+    /// |Λ_d| ≤ tan(π/sides) μ Λ_N: their sum fills the regular polygon around the disc.
     Pyramid {
         /// Number of sides: even, 4 to 16. Four is the box.
         sides: u8,
@@ -66,6 +67,17 @@ impl FrictionLaw {
         }
     }
 
+    /// The bound of one direction of a pyramid, as a share of μ Λ_N: half an edge of the regular
+    /// polygon around the unit circle.
+    #[inline]
+    pub fn pyramid_share(sides: u8) -> f64 {
+        if sides == 4 {
+            1.0
+        } else {
+            (std::f64::consts::PI / f64::from(sides)).tan()
+        }
+    }
+
     /// Projects a friction impulse onto the set that the normal impulse allows, in place.
     ///
     /// `friction` holds the rows after the normal one; `mu` are μ₁ and μ₂; `normal` is Λ_N ≥ 0.
@@ -81,8 +93,8 @@ impl FrictionLaw {
                 friction[0] = friction[0].clamp(-mu[0] * normal, mu[0] * normal);
                 friction[1] = friction[1].clamp(-mu[1] * normal, mu[1] * normal);
             }
-            Self::Pyramid { .. } => {
-                let bound = mu[0] * normal;
+            Self::Pyramid { sides } => {
+                let bound = Self::pyramid_share(sides) * mu[0] * normal;
                 for f in friction {
                     *f = f.clamp(-bound, bound);
                 }
@@ -105,7 +117,7 @@ impl FrictionLaw {
         }
     }
 
-    /// How far a friction impulse is outside of its set [N s]; 0 inside.
+    /// How far a friction impulse is outside of its set (N s); 0 inside.
     pub fn violation(self, friction: &[f64], mu: [f64; 2], normal: f64) -> f64 {
         let mut inside = [0.0; Self::MAX_ROWS];
         let inside = &mut inside[..friction.len()];
@@ -241,6 +253,26 @@ mod tests {
                 f.iter().all(|x| *x == 0.0),
                 "{law:?} with no normal impulse"
             );
+        }
+    }
+
+    #[test]
+    fn pyramids_hold_between_the_disc_and_its_corners() {
+        // The largest tangential impulse in any direction lies between the in- and circumradius.
+        for sides in [4u8, 6, 8, 12, 16] {
+            let share = FrictionLaw::pyramid_share(sides);
+            for k in 0..360 {
+                let (s, c) = f64::from(k).to_radians().sin_cos();
+                let support: f64 = (0..sides as usize / 2)
+                    .map(|k| FrictionLaw::pyramid_direction(sides, k))
+                    .map(|d| share * (d[0] * c + d[1] * s).abs())
+                    .sum();
+                let corner = 1.0 / (std::f64::consts::PI / f64::from(sides)).cos();
+                assert!(
+                    support > 1.0 - 1e-12 && support < corner + 1e-12,
+                    "{sides}: {support}"
+                );
+            }
         }
     }
 

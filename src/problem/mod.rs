@@ -2,7 +2,7 @@
 //!
 //! Nothing here is for contacts alone: a problem holds contact blocks (a normal row and the
 //! friction rows that its impulse bounds) and general rows (joints, limits, motors: up to four
-//! bodies, an interval of allowed impulses, a compliance). The impulse vector Λ [N s] is flat:
+//! bodies, an interval of allowed impulses, a compliance). The impulse vector Λ (N s) is flat:
 //! first the contacts, each with its rows in the order N, T1, T2, τ, then the general rows.
 //!
 //! A = J M⁻¹ Jᵀ + C is never formed unless somebody asks ([`delassus`]); J and M⁻¹ act through the
@@ -20,11 +20,11 @@ pub use law::FrictionLaw;
 /// What is needed of the bodies: M⁻¹ and the velocities without constraint impulses.
 #[derive(Clone, Debug, Default)]
 pub struct ProblemBodies {
-    /// 1/m per body [1/kg]; zero for bodies that impulses do not move.
+    /// 1/m per body (1/kg); zero for bodies that impulses do not move.
     pub inverse_mass: Vec<f64>,
-    /// World inverse inertia per body [1/(kg m²)]; zero for bodies that impulses do not move.
+    /// World inverse inertia per body (1/(kg m²)); zero for bodies that impulses do not move.
     pub inverse_inertia: Vec<SymMat3>,
-    /// u_free = u_S + M⁻¹ h f [m/s, rad/s].
+    /// u_free = u_S + M⁻¹ h f (m/s, rad/s).
     pub free_velocity: Vec<Twist>,
 }
 
@@ -53,7 +53,7 @@ pub struct ContactFrame {
     pub normal: Vec3,
     /// First tangent, a unit vector across the normal; the second is `normal × tangent`.
     pub tangent: Vec3,
-    /// Contact point relative to the first and second body's centre of mass [m].
+    /// Contact point relative to the first and second body's centre of mass (m).
     pub arms: [Vec3; 2],
 }
 
@@ -70,9 +70,9 @@ impl ContactFrame {
 pub struct Friction {
     /// Which set.
     pub law: FrictionLaw,
-    /// μ₁ and μ₂ [-]; equal except for the ellipse.
+    /// μ₁ and μ₂ (-); equal except for the ellipse.
     pub mu: [f64; 2],
-    /// R_c [m]: scales the spin row of Coulomb–Contensou friction to N s and m/s.
+    /// R_c (m): scales the spin row of Coulomb–Contensou friction to N s and m/s.
     pub spin_radius: f64,
 }
 
@@ -85,11 +85,11 @@ pub struct Contacts {
     pub frame: Vec<ContactFrame>,
     /// Friction laws.
     pub friction: Vec<Friction>,
-    /// Bias of the N, T1, T2 and τ rows [m/s]; a pyramid's directions take theirs from T1 and T2.
+    /// Bias of the N, T1, T2 and τ rows (m/s); a pyramid's directions take theirs from T1 and T2.
     pub bias: Vec<[f64; 4]>,
-    /// Compliance C of the normal row and of the friction rows [1/kg].
+    /// Compliance C of the normal row and of the friction rows (1/kg).
     pub compliance: Vec<[f64; 2]>,
-    /// Gap at the midpoint [m]; negative when the bodies overlap.
+    /// Gap at the midpoint (m); negative when the bodies overlap.
     pub gap: Vec<f64>,
     /// First row of each contact in Λ, and one past the last: `len + 1` entries.
     pub row_start: Vec<u32>,
@@ -122,13 +122,13 @@ pub struct Rows {
     pub body: Vec<u32>,
     /// Jacobian of each entry: `linear · v + angular · ω` is its share of the row's velocity.
     pub jacobian: Vec<Twist>,
-    /// Interval [lo, hi] of Λ [N s]: (−∞, ∞) is bilateral, (0, ∞) a limit, (−a, a) a motor or friction.
+    /// Interval [lo, hi] of Λ (N s): (−∞, ∞) is bilateral, (0, ∞) a limit, (−a, a) a motor or friction.
     pub bounds: Vec<[f64; 2]>,
-    /// Bias [m/s].
+    /// Bias (m/s).
     pub bias: Vec<f64>,
-    /// Compliance C [1/kg].
+    /// Compliance C (1/kg).
     pub compliance: Vec<f64>,
-    /// Position error φ [m] (angles times the row's declared length), for reports.
+    /// Position error φ (m) (angles times the row's declared length), for reports.
     pub position_error: Vec<f64>,
 }
 
@@ -169,18 +169,18 @@ pub struct NewContact {
     pub frame: ContactFrame,
     /// Its friction.
     pub friction: Friction,
-    /// Bias of the N, T1, T2 and τ rows [m/s].
+    /// Bias of the N, T1, T2 and τ rows (m/s).
     pub bias: [f64; 4],
-    /// Compliance of the normal and the friction rows [1/kg].
+    /// Compliance of the normal and the friction rows (1/kg).
     pub compliance: [f64; 2],
-    /// Gap [m].
+    /// Gap (m).
     pub gap: f64,
 }
 
 /// One step's problem. Reused from step to step: clearing keeps the memory.
 #[derive(Clone, Debug, Default)]
 pub struct Problem {
-    /// Length of the (sub)step h [s].
+    /// Length of the (sub)step h (s).
     pub h: f64,
     /// The bodies.
     pub bodies: ProblemBodies,
@@ -302,8 +302,8 @@ impl Problem {
         }
     }
 
-    /// The impulse of contact `c` on its second body: force part in the world frame [N s] and
-    /// spin moment about the normal [N m s]. The first body gets the opposite.
+    /// The impulse of contact `c` on its second body: force part in the world frame (N s) and
+    /// spin moment about the normal (N m s). The first body gets the opposite.
     #[inline]
     pub fn contact_impulse(&self, c: usize, block: &[f64]) -> (Vec3, f64) {
         let frame = &self.contacts.frame[c];
@@ -338,7 +338,7 @@ impl Problem {
         }
     }
 
-    /// w of contact `c`: its rows of J u + C Λ + bias [m/s], written to `w`.
+    /// w of contact `c`: its rows of J u + C Λ + bias (m/s), written to `w`.
     #[inline]
     pub fn contact_velocity(&self, c: usize, u: &[Twist], block: &[f64], w: &mut [f64]) {
         let frame = &self.contacts.frame[c];
@@ -370,7 +370,7 @@ impl Problem {
         }
     }
 
-    /// w of general row `r`: J u + C Λ + bias [m/s].
+    /// w of general row `r`: J u + C Λ + bias (m/s).
     #[inline]
     pub fn row_velocity(&self, r: usize, u: &[Twist], lambda: f64) -> f64 {
         let velocity: f64 = self
@@ -381,7 +381,7 @@ impl Problem {
         velocity + self.rows.compliance[r] * lambda + self.rows.bias[r]
     }
 
-    /// The diagonal of A over the rows of contact `c` [1/kg], written to `diagonal`.
+    /// The diagonal of A over the rows of contact `c` (1/kg), written to `diagonal`.
     pub fn contact_diagonal(&self, c: usize, diagonal: &mut [f64]) {
         let frame = &self.contacts.frame[c];
         let friction = &self.contacts.friction[c];
@@ -411,7 +411,7 @@ impl Problem {
         }
     }
 
-    /// a · (J M⁻¹ Jᵀ) b for two directions at the point of contact `c` [1/kg]: how much velocity
+    /// a · (J M⁻¹ Jᵀ) b for two directions at the point of contact `c` (1/kg): how much velocity
     /// along `a` a unit impulse along `b` makes.
     #[inline]
     pub fn contact_coupling(&self, c: usize, a: Vec3, b: Vec3) -> f64 {
@@ -425,7 +425,7 @@ impl Problem {
         sum
     }
 
-    /// The diagonal entry of A for general row `r` [1/kg].
+    /// The diagonal entry of A for general row `r` (1/kg).
     pub fn row_diagonal(&self, r: usize) -> f64 {
         let inertial: f64 = self
             .rows

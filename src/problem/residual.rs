@@ -3,34 +3,37 @@
 //! Everything is recomputed from scratch in `f64`: u from Λ, w = A Λ + b from u, and then each
 //! block's Λ − prox(Λ − ρ w).
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{FrictionLaw, Problem, tangential};
 use crate::math::Twist;
 
+/// Blocks per unit of parallel work.
+const CHUNK: usize = 1024;
 /// Poulsen's R in the quality measure γ.
 const POULSEN_R: f64 = 100.0;
 
 /// All measures of one solution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Residual {
-    /// Largest ‖Λ − prox(Λ − ρ w)‖/ρ over rows and friction blocks, ρ = 1/A_ii [m/s].
+    /// Largest ‖Λ − prox(Λ − ρ w)‖/ρ over rows and friction blocks, ρ = 1/A_ii (m/s).
     pub residual: f64,
-    /// Root mean square of the same [m/s].
+    /// Root mean square of the same (m/s).
     pub residual_rms: f64,
-    /// Largest approach velocity left, max(−w_N, 0) over contacts and limits [m/s].
+    /// Largest approach velocity left, max(−w_N, 0) over contacts and limits (m/s).
     pub penetration_velocity: f64,
-    /// Largest |Λ w| of a normal or limit row whose w is positive [J].
+    /// Largest |Λ w| of a normal or limit row whose w is positive (J).
     pub complementarity: f64,
-    /// Largest distance of an impulse from its set [N s].
+    /// Largest distance of an impulse from its set (N s).
     pub cone: f64,
-    /// Largest ‖Λ_T/‖Λ_T‖ + w_T/‖w_T‖‖ over the sliding contacts [-].
+    /// Largest ‖Λ_T/‖Λ_T‖ + w_T/‖w_T‖‖ over the sliding contacts (-).
     pub sliding_direction: f64,
-    /// Largest |w| of a bilateral row, w including C Λ [m/s].
+    /// Largest |w| of a bilateral row, w including C Λ (m/s).
     pub bilateral: f64,
-    /// Poulsen's quality ½ ‖prox(Λ − R w) − Λ‖² with R = 100 [N² s²].
+    /// Poulsen's quality ½ ‖prox(Λ − R w) − Λ‖² with R = 100 (N² s²).
     pub gamma: f64,
-    /// FCLIB's natural map residual [-]; only for problems that come from there.
+    /// FCLIB's natural map residual (-); only for problems that come from there.
     pub natural_map: Option<f64>,
 }
 
@@ -47,6 +50,7 @@ pub enum Under {
 #[derive(Clone, Debug, Default)]
 pub struct ResidualWorkspace {
     velocity: Vec<Twist>,
+    parts: Vec<Part>,
 }
 
 /// Below this share of the largest free approach speed a tangential velocity counts as rest, and
@@ -66,55 +70,105 @@ pub fn evaluate(
     assert_eq!(lambda.len(), problem.row_count(), "one impulse per row");
     problem.velocities(lambda, &mut workspace.velocity);
     let u = &workspace.velocity;
-    let mut out = Residual::default();
-    let mut square_sum = 0.0;
-    let mut count = 0usize;
+    let contacts = problem.contacts.len();
+    let units = contacts.div_ceil(CHUNK) + problem.rows.len().div_ceil(CHUNK);
+    (0..units)
+        .into_par_iter()
+        .map(|unit| {
+            let mut part = Part::default();
+            let first_rows = contacts.div_ceil(CHUNK);
+            if unit < first_rows {
+                for c in unit * CHUNK..((unit + 1) * CHUNK).min(contacts) {
+                    part.add_contact(problem, c, u, &lambda[problem.contacts.rows(c)], under);
+                }
+            } else {
+                let begin = (unit - first_rows) * CHUNK;
+                for r in begin..(begin + CHUNK).min(problem.rows.len()) {
+                    part.add_row(problem, r, u, lambda[problem.contact_rows() + r]);
+                }
+            }
+            part
+        })
+        .collect_into_vec(&mut workspace.parts);
+    // Sums in a fixed order, so that the result is the same for every number of threads.
+    let mut whole = Part::default();
+    for part in &workspace.parts {
+        whole.merge(part);
+    }
+    let mut out = whole.residual;
+    out.residual_rms = (whole.square_sum / whole.count.max(1) as f64).sqrt();
+    out
+}
 
-    for c in 0..problem.contacts.len() {
-        let block = &lambda[problem.contacts.rows(c)];
+/// The measures of some of the blocks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    residual: Residual,
+    square_sum: f64,
+    count: usize,
+}
+
+impl Part {
+    fn merge(&mut self, other: &Part) {
+        let (a, b) = (&mut self.residual, &other.residual);
+        a.residual = max(a.residual, b.residual);
+        a.penetration_velocity = max(a.penetration_velocity, b.penetration_velocity);
+        a.complementarity = max(a.complementarity, b.complementarity);
+        a.cone = max(a.cone, b.cone);
+        a.sliding_direction = max(a.sliding_direction, b.sliding_direction);
+        a.bilateral = max(a.bilateral, b.bilateral);
+        a.gamma += b.gamma;
+        self.square_sum += other.square_sum;
+        self.count += other.count;
+    }
+
+    fn note(&mut self, error: f64) {
+        self.residual.residual = max(self.residual.residual, error);
+        self.square_sum += error * error;
+        self.count += 1;
+    }
+
+    fn add_contact(
+        &mut self,
+        problem: &Problem,
+        c: usize,
+        u: &[Twist],
+        block: &[f64],
+        under: Under,
+    ) {
         let mut w = [0.0; FrictionLaw::MAX_ROWS];
         let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
         problem.contact_velocity(c, u, block, &mut w);
         problem.contact_diagonal(c, &mut diagonal);
         let own = problem.contacts.friction[c];
         let polyhedral = matches!(own.law, FrictionLaw::Box | FrictionLaw::Pyramid { .. });
-        if under == Under::Coulomb && polyhedral {
+        let out = &mut self.residual;
+        let errors = if under == Under::Coulomb && polyhedral {
             // The same impulse, seen as a disc contact: tangential components only.
             let [f1, f2] = tangential(own.law, &block[1..]);
             let as_disc = [block[0], f1, f2];
             let (w, diagonal) = as_disc_contact(problem, c, u, &as_disc);
-            add_contact(&mut out, FrictionLaw::Disc, own.mu, &as_disc, &w, &diagonal)
+            add_contact(out, FrictionLaw::Disc, own.mu, &as_disc, &w, &diagonal)
         } else {
             let rows = own.law.rows();
-            add_contact(
-                &mut out,
-                own.law,
-                own.mu,
-                block,
-                &w[..rows],
-                &diagonal[..rows],
-            )
+            add_contact(out, own.law, own.mu, block, &w[..rows], &diagonal[..rows])
+        };
+        for error in errors {
+            self.note(error);
         }
-        .into_iter()
-        .for_each(|e| {
-            square_sum += e * e;
-            count += 1;
-        });
     }
 
-    let first = problem.contact_rows();
-    for r in 0..problem.rows.len() {
-        let x = lambda[first + r];
+    fn add_row(&mut self, problem: &Problem, r: usize, u: &[Twist], x: f64) {
         let w = problem.row_velocity(r, u, x);
         let [lo, hi] = problem.rows.bounds[r];
         let error = |rho: f64| x - (x - rho * w).clamp(lo, hi);
         let rho = 1.0 / problem.row_diagonal(r);
-        let e = if rho.is_finite() {
+        self.note(if rho.is_finite() {
             error(rho).abs() / rho
         } else {
             w.abs()
-        };
-        out.residual = max(out.residual, e);
+        });
+        let out = &mut self.residual;
         out.cone = max(out.cone, max(lo - x, x - hi).max(0.0));
         out.gamma += 0.5 * error(POULSEN_R).powi(2);
         if problem.rows.is_bilateral(r) {
@@ -123,16 +177,17 @@ pub fn evaluate(
             out.penetration_velocity = max(out.penetration_velocity, -w);
             out.complementarity = max(out.complementarity, (x * w.max(0.0)).abs());
         }
-        square_sum += e * e;
-        count += 1;
     }
-    out.residual_rms = (square_sum / count.max(1) as f64).sqrt();
-    out
 }
 
 /// `max` that keeps a NaN instead of hiding it.
 fn max(a: f64, b: f64) -> f64 {
     if a >= b || a.is_nan() { a } else { b }
+}
+
+/// max(x, 0), but NaN stays NaN.
+fn positive_part(x: f64) -> f64 {
+    if x <= 0.0 { 0.0 } else { x }
 }
 
 fn as_disc_contact(problem: &Problem, c: usize, u: &[Twist], x: &[f64; 3]) -> ([f64; 3], [f64; 3]) {
@@ -162,7 +217,7 @@ fn add_contact(
     diagonal: &[f64],
 ) -> [f64; 2] {
     let moved = |rho_n: f64, rho_t: f64| {
-        let normal = (x[0] - rho_n * w[0]).max(0.0);
+        let normal = positive_part(x[0] - rho_n * w[0]);
         let mut friction = [0.0; FrictionLaw::MAX_ROWS];
         let friction = &mut friction[..x.len() - 1];
         for (k, f) in friction.iter_mut().enumerate() {
@@ -185,7 +240,6 @@ fn add_contact(
         // Both bodies are immovable: nothing can be solved here, and nothing is owed.
         [0.0, 0.0]
     };
-    out.residual = max(max(out.residual, errors[0]), errors[1]);
     let (normal, friction) = moved(POULSEN_R, POULSEN_R);
     out.gamma += 0.5 * (normal * normal + friction);
     out.penetration_velocity = max(out.penetration_velocity, -w[0]);
@@ -365,5 +419,8 @@ mod tests {
     fn nan_is_never_hidden() {
         let p = ball_on_ground(FrictionLaw::Disc, 0.5, Vec3::zeros());
         assert!(of(&p, &[f64::NAN, 0.0, 0.0]).residual.is_nan());
+        let mut p = p;
+        p.contacts.bias[0][0] = f64::NAN;
+        assert!(of(&p, &[0.0, 0.0, 0.0]).residual.is_nan());
     }
 }

@@ -19,10 +19,32 @@ macro_rules! embedded {
 }
 
 /// Copies of `scenes/`, in the order of the list.
-static SCENES: &[(&str, &str)] = embedded!("scenes", ".ron", "ball_grid_8",);
+static SCENES: &[(&str, &str)] = embedded!(
+    "scenes",
+    ".ron",
+    "ball_grid_8",
+    "ball_grid_24",
+    "ball_grid_40",
+    "ball_grid_cannonball",
+    "box_stack",
+    "wall",
+    "pyramid",
+    "house_of_cards",
+    "domino_spiral",
+    "newtons_cradle",
+    "mixed_shapes",
+    "incline",
+    "rolling_ball",
+    "disc_pyramid",
+    "disc_pyramid_loaded",
+    "sphere_box_300",
+    "sphere_box_3000",
+    "ball_pile_40",
+    "ball_pile_80",
+);
 
 /// Copies of `assets/`.
-static ASSETS: &[(&str, &str)] = embedded!("assets", ".obj",);
+static ASSETS: &[(&str, &str)] = embedded!("assets", ".obj", "rock", "terrain");
 
 /// The scene that opens when none is asked for.
 pub const DEFAULT_SCENE: &str = "ball_grid_8";

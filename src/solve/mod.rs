@@ -19,16 +19,16 @@ use crate::problem::Problem;
 pub struct Budget {
     /// Most iterations.
     pub iterations: u32,
-    /// Stop when the largest ‖ΔΛ‖/R of an iteration is at most this [m/s]; 0 switches it off. It is
+    /// Stop when the largest ‖ΔΛ‖/R of an iteration is at most this (m/s); 0 switches it off. It is
     /// what the residual sees, and does not depend on the masses.
     pub tolerance: f64,
-    /// T_abs of Nützi 4.49 and 4.50 [N s]; with `relative`, 0 and 0 switch the test off.
+    /// T_abs of Nützi 4.49 and 4.50 (N s); with `relative`, 0 and 0 switch the test off.
     pub absolute: f64,
-    /// T_rel of Nützi 4.49 and 4.50 [-].
+    /// T_rel of Nützi 4.49 and 4.50 (-).
     pub relative: f64,
     /// How `absolute` and `relative` are applied.
     pub norm: ToleranceNorm,
-    /// Wall-clock limit [s]; 0 switches it off. Results then depend on the machine's speed, so that
+    /// Wall-clock limit (s); 0 switches it off. Results then depend on the machine's speed, so that
     /// it is refused where a state hash is asked for.
     pub time: f64,
 }
@@ -96,11 +96,11 @@ pub enum Status {
 pub struct HistoryPoint {
     /// Iterations done.
     pub iteration: u32,
-    /// Solver time so far, what recording costs left out [s].
+    /// Solver time so far, what recording costs left out (s).
     pub time: f64,
-    /// The residual of section 3 at this Λ [m/s].
+    /// The residual of section 3 at this Λ (m/s).
     pub residual: f64,
-    /// ‖ΔΛ‖∞ of the iteration [N s].
+    /// ‖ΔΛ‖∞ of the iteration (N s).
     pub delta: f64,
 }
 
@@ -111,11 +111,11 @@ pub struct SolveReport {
     pub status: Status,
     /// Iterations done.
     pub iterations: u32,
-    /// Time before the first iteration (packing, colouring, factorisation) [s].
+    /// Time before the first iteration (packing, colouring, factorisation) (s).
     pub prepare_time: f64,
-    /// Time of the iterations [s].
+    /// Time of the iterations (s).
     pub solve_time: f64,
-    /// ‖Λ^{k+1} − Λ^k‖∞ of the last iteration [N s].
+    /// ‖Λ^{k+1} − Λ^k‖∞ of the last iteration (N s).
     pub delta: f64,
     /// Times the step length R was halved after divergence.
     pub halvings: u32,

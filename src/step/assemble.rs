@@ -34,132 +34,113 @@ struct Contact {
     bias: [f64; 4],
 }
 
-/// Assembles problems.
-#[derive(Default)]
-pub struct Assembly;
-
-impl Assembly {
-    /// Fills the problem's contacts, and numbers rows and islands. The bodies are there already.
-    pub fn contacts(&mut self, world: &World, found: &FoundContacts, problem: &mut Problem) {
-        problem.h = world.settings.substep();
-        let c = &mut problem.contacts;
-        let n = found.len();
-        c.bodies.clone_from(&found.bodies);
-        c.gap.clone_from(&found.gap);
-        c.compliance.clear();
-        c.compliance.resize(n, [0.0; 2]);
-        c.frame.resize(n, NO_CONTACT.frame);
-        c.friction.resize(n, NO_CONTACT.friction);
-        c.bias.resize(n, NO_CONTACT.bias);
-        c.frame
-            .par_chunks_mut(CHUNK)
-            .zip(c.friction.par_chunks_mut(CHUNK))
-            .zip(c.bias.par_chunks_mut(CHUNK))
-            .enumerate()
-            .for_each(|(chunk, ((frame, friction), bias))| {
-                for k in 0..frame.len() {
-                    let contact = contact(world, found, chunk * CHUNK + k);
-                    frame[k] = contact.frame;
-                    friction[k] = contact.friction;
-                    bias[k] = contact.bias;
-                }
-            });
-        problem.rows.start.clear();
-        problem.finish();
-    }
-
-    /// Λ to start from: last step's impulses where the contact is the same, else zero.
-    pub fn warm_start(
-        &mut self,
-        world: &World,
-        found: &FoundContacts,
-        problem: &Problem,
-        lambda: &mut Vec<f64>,
-    ) {
-        lambda.clear();
-        lambda.resize(problem.row_count(), 0.0);
-        if !world.settings.warm_start || world.memory.is_empty() {
-            return;
-        }
-        let contacts = &problem.contacts;
-        let memory = &world.memory;
-        // Disjoint spans of Λ for chunks of contacts.
-        let mut rest = &mut lambda[..problem.contact_rows()];
-        let mut spans = Vec::with_capacity(contacts.len().div_ceil(CHUNK));
-        for first in (0..contacts.len()).step_by(CHUNK) {
-            let last = (first + CHUNK).min(contacts.len());
-            let length = (contacts.row_start[last] - contacts.row_start[first]) as usize;
-            let (span, tail) = rest.split_at_mut(length);
-            spans.push((first, last, span));
-            rest = tail;
-        }
-        spans.into_par_iter().for_each(|(first, last, span)| {
-            let mut at = memory.partition_point(|m| m.bodies < contacts.bodies[first]);
-            let offset = contacts.row_start[first] as usize;
-            let mut begin = first;
-            while begin < last {
-                let pair = contacts.bodies[begin];
-                // A pair's contacts may straddle two chunks: look at all of them for the matching.
-                let end = begin
-                    + found.bodies[begin..last]
-                        .iter()
-                        .take_while(|p| **p == pair)
-                        .count();
-                while at < memory.len() && memory[at].bodies < pair {
-                    at += 1;
-                }
-                let old = memory[at..].iter().take_while(|m| m.bodies == pair).count();
-                let old = &memory[at..at + old];
-                if !old.is_empty() {
-                    let new = pair_features(found, begin, pair);
-                    for k in begin..end {
-                        if let Some(m) = matching(world, found, k, old, new) {
-                            let rows = contacts.rows(k);
-                            let block = &mut span[rows.start - offset..rows.end - offset];
-                            start_from(m, &contacts.frame[k], contacts.friction[k].law, block);
-                        }
-                    }
-                }
-                begin = end;
+/// Fills the problem's contacts, and numbers rows and islands. The bodies are there already.
+pub fn contacts(world: &World, found: &FoundContacts, problem: &mut Problem) {
+    problem.h = world.settings.substep();
+    let c = &mut problem.contacts;
+    let n = found.len();
+    c.bodies.clone_from(&found.bodies);
+    c.gap.clone_from(&found.gap);
+    c.compliance.clear();
+    c.compliance.resize(n, [0.0; 2]);
+    c.frame.resize(n, NO_CONTACT.frame);
+    c.friction.resize(n, NO_CONTACT.friction);
+    c.bias.resize(n, NO_CONTACT.bias);
+    c.frame
+        .par_chunks_mut(CHUNK)
+        .zip(c.friction.par_chunks_mut(CHUNK))
+        .zip(c.bias.par_chunks_mut(CHUNK))
+        .enumerate()
+        .for_each(|(chunk, ((frame, friction), bias))| {
+            for k in 0..frame.len() {
+                let contact = contact(world, found, chunk * CHUNK + k);
+                frame[k] = contact.frame;
+                friction[k] = contact.friction;
+                bias[k] = contact.bias;
             }
         });
-    }
+    problem.rows.start.clear();
+    problem.finish();
+}
 
-    /// Stores the impulses for the next step.
-    pub fn remember(
-        &mut self,
-        world: &mut World,
-        found: &FoundContacts,
-        problem: &Problem,
-        lambda: &[f64],
-    ) {
-        let World { bodies, memory, .. } = world;
-        memory.clear();
-        (0..found.len())
-            .into_par_iter()
-            .with_min_len(CHUNK)
-            .map(|k| {
-                let first = found.bodies[k][0] as usize;
-                let block = &lambda[problem.contacts.rows(k)];
-                let law = problem.contacts.friction[k].law;
-                let [_, t1, t2] = problem.contacts.frame[k].axes();
-                let [f1, f2] = tangential(law, &block[1..]);
-                ContactMemory {
-                    bodies: found.bodies[k],
-                    feature: found.feature[k],
-                    local_point: bodies.rotation[first].inverse()
-                        * problem.contacts.frame[k].arms[0],
-                    normal: block[0],
-                    friction: t1 * f1 + t2 * f2,
-                    spin: if law == FrictionLaw::Contensou {
-                        block[3]
-                    } else {
-                        0.0
-                    },
-                }
-            })
-            .collect_into_vec(memory);
+/// Λ to start from: last step's impulses where the contact is the same, else zero.
+pub fn warm_start(world: &World, found: &FoundContacts, problem: &Problem, lambda: &mut Vec<f64>) {
+    lambda.clear();
+    lambda.resize(problem.row_count(), 0.0);
+    if !world.settings.warm_start || world.memory.is_empty() {
+        return;
     }
+    let contacts = &problem.contacts;
+    let memory = &world.memory;
+    // Disjoint spans of Λ for chunks of contacts.
+    let mut rest = &mut lambda[..problem.contact_rows()];
+    let mut spans = Vec::with_capacity(contacts.len().div_ceil(CHUNK));
+    for first in (0..contacts.len()).step_by(CHUNK) {
+        let last = (first + CHUNK).min(contacts.len());
+        let length = (contacts.row_start[last] - contacts.row_start[first]) as usize;
+        let (span, tail) = rest.split_at_mut(length);
+        spans.push((first, last, span));
+        rest = tail;
+    }
+    spans.into_par_iter().for_each(|(first, last, span)| {
+        let mut at = memory.partition_point(|m| m.bodies < contacts.bodies[first]);
+        let offset = contacts.row_start[first] as usize;
+        let mut begin = first;
+        while begin < last {
+            let pair = contacts.bodies[begin];
+            // A pair's contacts may straddle two chunks: look at all of them for the matching.
+            let end = begin
+                + found.bodies[begin..last]
+                    .iter()
+                    .take_while(|p| **p == pair)
+                    .count();
+            while at < memory.len() && memory[at].bodies < pair {
+                at += 1;
+            }
+            let old = memory[at..].iter().take_while(|m| m.bodies == pair).count();
+            let old = &memory[at..at + old];
+            if !old.is_empty() {
+                let new = pair_features(found, begin, pair);
+                for k in begin..end {
+                    if let Some(m) = matching(world, found, k, old, new) {
+                        let rows = contacts.rows(k);
+                        let block = &mut span[rows.start - offset..rows.end - offset];
+                        start_from(m, &contacts.frame[k], contacts.friction[k].law, block);
+                    }
+                }
+            }
+            begin = end;
+        }
+    });
+}
+
+/// Stores the impulses for the next step.
+pub fn remember(world: &mut World, found: &FoundContacts, problem: &Problem, lambda: &[f64]) {
+    let World { bodies, memory, .. } = world;
+    memory.clear();
+    (0..found.len())
+        .into_par_iter()
+        .with_min_len(CHUNK)
+        .map(|k| {
+            let first = found.bodies[k][0] as usize;
+            let block = &lambda[problem.contacts.rows(k)];
+            let law = problem.contacts.friction[k].law;
+            let [_, t1, t2] = problem.contacts.frame[k].axes();
+            let [f1, f2] = tangential(law, &block[1..]);
+            ContactMemory {
+                bodies: found.bodies[k],
+                feature: found.feature[k],
+                local_point: bodies.rotation[first].inverse() * problem.contacts.frame[k].arms[0],
+                normal: block[0],
+                friction: t1 * f1 + t2 * f2,
+                spin: if law == FrictionLaw::Contensou {
+                    block[3]
+                } else {
+                    0.0
+                },
+            }
+        })
+        .collect_into_vec(memory);
 }
 
 /// One contact's frame, law and biases (the table of laws in section 2).

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::math::{Quat, SymMat3, Twist, Vec3, rotate_by};
 use crate::problem::Problem;
-use crate::world::{BodyKind, ContactMemory, World};
+use crate::world::{BodyKind, ContactMemory, World, is_speed_usable};
 
 /// Bodies per unit of parallel work.
 const CHUNK: usize = 1024;
@@ -60,6 +60,16 @@ pub fn free_velocities(world: &World, h: f64, problem: &mut Problem) {
                     free_spin(&b.inertia[slot], &inverse, q, u.angular, force.angular, h);
             }
         });
+}
+
+/// The first body whose free velocity cannot be used: collision detection and solvers must never see
+/// a NaN or an infinity.
+pub fn first_unusable(problem: &Problem) -> Option<usize> {
+    problem
+        .bodies
+        .free_velocity
+        .iter()
+        .position(|u| !is_speed_usable(u))
 }
 
 /// ω_E of a free body with torque τ, such that its angular momentum is exactly L_S + h τ.

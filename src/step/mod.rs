@@ -14,14 +14,14 @@ use crate::measure::{Stage, Timings};
 use crate::problem::residual::{self, Residual, ResidualWorkspace, Under};
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig, Status};
-use crate::world::World;
+use crate::world::{SPEED_LIMIT, WORLD_LIMIT, World};
 
 /// What one step did.
 #[derive(Clone, Debug, Default)]
 pub struct StepReport {
     /// Index of the step, from 1.
     pub step: u64,
-    /// Simulated time after it [s].
+    /// Simulated time after it (s).
     pub time: f64,
     /// Time spent per stage.
     pub timings: Timings,
@@ -38,18 +38,20 @@ pub struct StepReport {
     pub solve: SolveReport,
     /// The residual, the worst over the substeps, under the contacts' own laws.
     pub residual: Residual,
-    /// Deepest overlap found at the midpoints [m].
+    /// Deepest overlap found at the midpoints (m).
     pub penetration: f64,
-    /// Largest |φ + αΛ/h| of a bilateral row [m].
+    /// Largest |φ + αΛ/h| of a bilateral row (m).
     pub joint_error: f64,
 }
 
 /// Why a step was not taken. The world is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
-    /// The state would not be finite.
-    #[error("step {step}: {body} would move to a place that is not finite; the step was not taken")]
-    NotFinite {
+    /// A body would leave the bounds that [`World::first_out_of_bounds`] checks.
+    #[error(
+        "step {step}: {body} would move out of bounds ({WORLD_LIMIT:e} m, {SPEED_LIMIT:e} m/s) or to no number at all; the step was not taken"
+    )]
+    OutOfBounds {
         /// Index of the step.
         step: u64,
         /// The body.
@@ -74,15 +76,15 @@ pub enum StepError {
 pub struct ContactView {
     /// Slots of the two bodies.
     pub bodies: [u32; 2],
-    /// World position at the midpoint [m].
+    /// World position at the midpoint (m).
     pub point: Vec3,
     /// Unit normal from the first body to the second.
     pub normal: Vec3,
-    /// Gap at the midpoint [m].
+    /// Gap at the midpoint (m).
     pub gap: f64,
-    /// Normal impulse [N s].
+    /// Normal impulse (N s).
     pub normal_impulse: f64,
-    /// Friction impulse on the second body [N s].
+    /// Friction impulse on the second body (N s).
     pub friction_impulse: Vec3,
 }
 
@@ -98,7 +100,6 @@ pub struct Simulation {
     record_history: bool,
     collider: Collider,
     problem: Problem,
-    assembly: assemble::Assembly,
     stabilisation: stabilise::Workspace,
     lambda: Vec<f64>,
     velocity: Vec<Twist>,
@@ -141,7 +142,6 @@ impl Simulation {
             record_history: false,
             collider: Collider::default(),
             problem: Problem::default(),
-            assembly: assemble::Assembly::default(),
             stabilisation: stabilise::Workspace::default(),
             lambda: Vec::new(),
             velocity: Vec::new(),
@@ -209,7 +209,7 @@ impl Simulation {
         &self.problem
     }
 
-    /// The last (sub)step's impulses, one per row of [`Simulation::problem`] [N s].
+    /// The last (sub)step's impulses, one per row of [`Simulation::problem`] (N s).
     pub fn impulses(&self) -> &[f64] {
         &self.lambda
     }
@@ -257,7 +257,7 @@ impl Simulation {
     /// One step of Moreau's midpoint rule (Nützi 2011, table 4.2), substep by substep.
     ///
     /// # Errors
-    /// A state that would not be finite, or a solver that failed together with its fallback. The
+    /// A body that would go out of bounds, or a solver that failed together with its fallback. The
     /// world is then as it was before the step.
     pub fn step(&mut self) -> Result<&StepReport, StepError> {
         match self.pool.take() {
@@ -299,6 +299,17 @@ impl Simulation {
         let mut stage = Instant::now();
         integrate::half_step(world, h);
         integrate::free_velocities(world, h, &mut self.problem);
+        let step = self.report.step;
+        let out_of_bounds = |world: &World, slot: usize| StepError::OutOfBounds {
+            step,
+            body: world.bodies.label(slot),
+        };
+        if let Some(slot) = world
+            .first_out_of_bounds()
+            .or_else(|| integrate::first_unusable(&self.problem))
+        {
+            return Err(out_of_bounds(world, slot));
+        }
         lap(timings, Stage::Integrate, &mut stage);
 
         // 2. Collision detection at M.
@@ -308,9 +319,8 @@ impl Simulation {
         lap(timings, Stage::Narrowphase, &mut stage);
 
         // 3. The problem: rows, biases, warm start, islands.
-        self.assembly
-            .contacts(world, &self.collider.contacts, &mut self.problem);
-        self.assembly.warm_start(
+        assemble::contacts(world, &self.collider.contacts, &mut self.problem);
+        assemble::warm_start(
             world,
             &self.collider.contacts,
             &self.problem,
@@ -336,7 +346,7 @@ impl Simulation {
                 history: false,
                 ..request
             };
-            self.assembly.warm_start(
+            assemble::warm_start(
                 world,
                 &self.collider.contacts,
                 &self.problem,
@@ -381,19 +391,15 @@ impl Simulation {
         stage = Instant::now();
         integrate::apply_velocities(world, &self.velocity);
         integrate::half_step(world, h);
-        self.assembly
-            .remember(world, &self.collider.contacts, &self.problem, &self.lambda);
+        assemble::remember(world, &self.collider.contacts, &self.problem, &self.lambda);
         self.stabilisation.project(
             world,
             &self.problem,
             &self.velocity,
             self.stabiliser.as_mut(),
         );
-        if let Some(slot) = world.first_not_finite() {
-            return Err(StepError::NotFinite {
-                step: self.report.step,
-                body: world.bodies.label(slot),
-            });
+        if let Some(slot) = world.first_out_of_bounds() {
+            return Err(out_of_bounds(world, slot));
         }
         lap(timings, Stage::Integrate, &mut stage);
         timings.add(Stage::Step, whole.elapsed().as_secs_f64() - overhead);

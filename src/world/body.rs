@@ -68,17 +68,17 @@ pub struct BodySpec {
     pub kind: BodyKind,
     /// Pose of the shape's frame (not of the centre of mass).
     pub pose: Pose,
-    /// Velocity of the centre of mass [m/s].
+    /// Velocity of the centre of mass (m/s).
     pub linear_velocity: Vec3,
-    /// Angular velocity, world frame [rad/s].
+    /// Angular velocity, world frame (rad/s).
     pub angular_velocity: Vec3,
     /// The collision shape; a body without one only takes part in joints.
     pub shape: Option<Shape>,
-    /// Mass [kg]; `None` takes it from the shape and `density`.
+    /// Mass (kg); `None` takes it from the shape and `density`.
     pub mass: Option<f64>,
-    /// Density [kg/m³], where `mass` is `None`.
+    /// Density (kg/m³), where `mass` is `None`.
     pub density: f64,
-    /// Inertia about the centre of mass, shape axes [kg m²]; `None` takes it from the shape.
+    /// Inertia about the centre of mass, shape axes (kg m²); `None` takes it from the shape.
     pub inertia: Option<SymMat3>,
     /// Index into [`super::World::materials`].
     pub material: u16,
@@ -136,17 +136,17 @@ pub enum BodyError {
 /// `alive`.
 #[derive(Clone, Debug, Default)]
 pub struct Bodies {
-    /// Position of the centre of mass [m].
+    /// Position of the centre of mass (m).
     pub position: Vec<Vec3>,
     /// Orientation, body to world.
     pub rotation: Vec<Quat>,
-    /// Velocity of the centre of mass and angular velocity [m/s, rad/s].
+    /// Velocity of the centre of mass and angular velocity (m/s, rad/s).
     pub velocity: Vec<Twist>,
-    /// External force and torque that act until changed [N, N m]; gravity is not among them.
+    /// External force and torque that act until changed (N, N m); gravity is not among them.
     pub force: Vec<Twist>,
-    /// 1/m [1/kg]; zero for bodies that nothing pushes.
+    /// 1/m (1/kg); zero for bodies that nothing pushes.
     pub inverse_mass: Vec<f64>,
-    /// Inertia in the body's frame [kg m²]; zero for bodies that nothing pushes.
+    /// Inertia in the body's frame (kg m²); zero for bodies that nothing pushes.
     pub inertia: Vec<SymMat3>,
     /// Its inverse; zero for bodies that nothing pushes.
     pub inverse_inertia: Vec<SymMat3>,
@@ -232,7 +232,7 @@ impl Bodies {
         }
     }
 
-    /// Kinetic energy of all dynamic bodies [J].
+    /// Kinetic energy of all dynamic bodies (J).
     pub fn kinetic_energy(&self) -> f64 {
         self.iter()
             .filter(|slot| self.is_dynamic(*slot))
@@ -245,7 +245,7 @@ impl Bodies {
             .sum()
     }
 
-    /// Linear momentum [kg m/s] and angular momentum about the origin [kg m²/s] of all dynamic bodies.
+    /// Linear momentum (kg m/s) and angular momentum about the origin (kg m²/s) of all dynamic bodies.
     pub fn momentum(&self) -> Twist {
         let mut sum = Twist::ZERO;
         for slot in self.iter().filter(|slot| self.is_dynamic(*slot)) {

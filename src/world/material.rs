@@ -8,13 +8,13 @@ use crate::math::Vec3;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Material {
-    /// Coefficient of Coulomb friction μ [-].
+    /// Coefficient of Coulomb friction μ (-).
     pub friction: f64,
-    /// Newton's coefficient of restitution ε in the normal direction [-].
+    /// Newton's coefficient of restitution ε in the normal direction (-).
     pub restitution: f64,
-    /// Coefficient of restitution ε_T in the tangential plane [-].
+    /// Coefficient of restitution ε_T in the tangential plane (-).
     pub tangential_restitution: f64,
-    /// Effective contact radius R_c of Coulomb–Contensou spin friction [m]; 0 switches it off.
+    /// Effective contact radius R_c of Coulomb–Contensou spin friction (m); 0 switches it off.
     pub spin_radius: f64,
     /// Second coefficient of friction, across `direction`, for anisotropic surfaces.
     pub anisotropy: Option<Anisotropy>,
@@ -28,7 +28,7 @@ pub struct Material {
 pub struct Anisotropy {
     /// Direction in the body's frame along which `Material::friction` holds.
     pub direction: Vec3,
-    /// Coefficient of friction across it [-].
+    /// Coefficient of friction across it (-).
     pub across: f64,
 }
 
@@ -80,13 +80,13 @@ impl Default for Material {
 /// The surface parameters of one contact.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContactMaterial {
-    /// μ along t₁ and t₂ [-]; equal unless anisotropic.
+    /// μ along t₁ and t₂ (-); equal unless anisotropic.
     pub friction: [f64; 2],
-    /// ε [-].
+    /// ε (-).
     pub restitution: f64,
-    /// ε_T [-].
+    /// ε_T (-).
     pub tangential_restitution: f64,
-    /// R_c [m].
+    /// R_c (m).
     pub spin_radius: f64,
 }
 

@@ -7,7 +7,7 @@ pub mod snapshot;
 
 use serde::{Deserialize, Serialize};
 
-use crate::math::Vec3;
+use crate::math::{Twist, Vec3};
 use crate::problem::FrictionLaw;
 pub use body::{Bodies, BodyError, BodyId, BodyKind, BodySpec, Groups};
 pub use material::{Anisotropy, CombineRule, ContactMaterial, Material};
@@ -21,20 +21,20 @@ pub enum Stabilisation {
     None,
     /// A bias velocity max(β(g + slop)/h, −max_speed) in the contact law.
     Baumgarte {
-        /// Share of the error removed per step [-].
+        /// Share of the error removed per step (-).
         beta: f64,
-        /// Penetration that is left alone [m].
+        /// Penetration that is left alone (m).
         slop: f64,
-        /// Fastest push [m/s].
+        /// Fastest push (m/s).
         max_speed: f64,
     },
     /// A separate position-level pass after the step, so that no energy enters the velocities.
     Projection {
-        /// Share of the error removed per step [-].
+        /// Share of the error removed per step (-).
         fraction: f64,
-        /// Penetration that is left alone [m].
+        /// Penetration that is left alone (m).
         slop: f64,
-        /// Fastest push [m/s].
+        /// Fastest push (m/s).
         max_speed: f64,
     },
 }
@@ -55,13 +55,13 @@ impl Default for Stabilisation {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Acceleration of gravity [m/s²].
+    /// Acceleration of gravity (m/s²).
     pub gravity: Vec3,
-    /// Length of one step [s]; each substep is `step / substeps` long.
+    /// Length of one step (s); each substep is `step / substeps` long.
     pub step: f64,
     /// Substeps per step.
     pub substeps: u32,
-    /// Gaps up to this one are contacts [m]. Above zero it grows with the approach speed, so that
+    /// Gaps up to this one are contacts (m). Above zero it grows with the approach speed, so that
     /// nothing tunnels; zero is pure Moreau: only what touches at the midpoint is a contact.
     pub prediction: f64,
     /// What keeps penetration from building up.
@@ -71,7 +71,7 @@ pub struct Settings {
     pub friction_law: FrictionLaw,
     /// Whether a step starts from the impulses of the last one.
     pub warm_start: bool,
-    /// Approach speed below which restitution is ignored [m/s]; zero needs no threshold, since
+    /// Approach speed below which restitution is ignored (m/s); zero needs no threshold, since
     /// γ_N^S is taken before gravity acts.
     pub restitution_threshold: f64,
 }
@@ -92,7 +92,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Length of one substep h [s].
+    /// Length of one substep h (s).
     pub fn substep(&self) -> f64 {
         self.step / f64::from(self.substeps.max(1))
     }
@@ -151,13 +151,13 @@ pub struct ContactMemory {
     pub bodies: [u32; 2],
     /// Which features touch.
     pub feature: u64,
-    /// Contact point in the frame of the first body [m].
+    /// Contact point in the frame of the first body (m).
     pub local_point: Vec3,
-    /// Normal impulse [N s].
+    /// Normal impulse (N s).
     pub normal: f64,
-    /// Friction impulse on the second body, world frame [N s].
+    /// Friction impulse on the second body, world frame (N s).
     pub friction: Vec3,
-    /// Spin impulse [N s].
+    /// Spin impulse (N s).
     pub spin: f64,
 }
 
@@ -170,7 +170,7 @@ pub struct World {
     pub materials: Vec<Material>,
     /// Parameters of the time step.
     pub settings: Settings,
-    /// Simulated time [s].
+    /// Simulated time (s).
     pub time: f64,
     /// Steps taken.
     pub step_index: u64,
@@ -213,7 +213,7 @@ impl World {
         true
     }
 
-    /// Potential energy of all dynamic bodies in gravity, zero at the origin [J].
+    /// Potential energy of all dynamic bodies in gravity, zero at the origin (J).
     pub fn potential_energy(&self) -> f64 {
         self.bodies
             .iter()
@@ -225,17 +225,29 @@ impl World {
             .sum()
     }
 
-    /// The first body whose state is not finite.
-    pub fn first_not_finite(&self) -> Option<usize> {
-        self.bodies.iter().find(|slot| {
-            let v = &self.bodies.velocity[*slot];
-            let x = &self.bodies.position[*slot];
-            // A sum is finite only if every term is; it spares twelve comparisons per body.
-            let sum = x.sum()
-                + self.bodies.rotation[*slot].coords.sum()
-                + v.linear.sum()
-                + v.angular.sum();
-            !sum.is_finite()
+    /// The first body that is out of bounds: farther than [`WORLD_LIMIT`] from the origin, faster
+    /// than [`SPEED_LIMIT`], or not a number at all.
+    pub fn first_out_of_bounds(&self) -> Option<usize> {
+        let b = &self.bodies;
+        b.iter().find(|slot| {
+            let u = &b.velocity[*slot];
+            let turned = b.rotation[*slot].coords.sum().is_finite();
+            // Written so that a NaN counts as out of bounds.
+            let placed = b.position[*slot].iter().all(|x| x.abs() <= WORLD_LIMIT);
+            !(placed && turned && is_speed_usable(u))
         })
     }
+}
+
+/// Farthest place from the origin, along each axis (m): beyond it `f64` no longer resolves contacts.
+pub const WORLD_LIMIT: f64 = 1e8;
+/// Largest component of a velocity (m/s, rad/s); faster is not mechanics any more.
+pub const SPEED_LIMIT: f64 = 1e8;
+
+/// Whether a velocity is a number within [`SPEED_LIMIT`].
+pub fn is_speed_usable(u: &Twist) -> bool {
+    u.linear
+        .iter()
+        .chain(u.angular.iter())
+        .all(|x| x.abs() <= SPEED_LIMIT)
 }

@@ -13,43 +13,43 @@ use crate::math::{Mat3, Pose, SymMat3, Vec3};
 pub enum Geometry {
     /// A solid sphere.
     Ball {
-        /// Radius [m].
+        /// Radius (m).
         radius: f64,
     },
     /// A box.
     Cuboid {
-        /// Half of the edge lengths along x, y and z [m].
+        /// Half of the edge lengths along x, y and z (m).
         half_extents: Vec3,
     },
     /// A cylinder with hemispherical ends.
     Capsule {
-        /// Half of the distance between the centres of the two hemispheres [m].
+        /// Half of the distance between the centres of the two hemispheres (m).
         half_height: f64,
-        /// Radius [m].
+        /// Radius (m).
         radius: f64,
     },
     /// A solid cylinder.
     Cylinder {
-        /// Half of the height [m].
+        /// Half of the height (m).
         half_height: f64,
-        /// Radius [m].
+        /// Radius (m).
         radius: f64,
     },
     /// A solid cone; the apex points along +y, the origin is at half height.
     Cone {
-        /// Half of the height [m].
+        /// Half of the height (m).
         half_height: f64,
-        /// Radius of the base [m].
+        /// Radius of the base (m).
         radius: f64,
     },
     /// The convex hull of a set of points.
     ConvexHull {
-        /// The points [m]; those inside the hull are dropped.
+        /// The points (m); those inside the hull are dropped.
         points: Vec<Vec3>,
     },
     /// A triangle mesh; for bodies that do not move freely.
     TriMesh {
-        /// Vertices [m].
+        /// Vertices (m).
         vertices: Vec<Vec3>,
         /// Three vertex indices per triangle, counter-clockwise seen from outside.
         triangles: Vec<[u32; 3]>,
@@ -60,9 +60,9 @@ pub enum Geometry {
         columns: usize,
         /// Number of samples along z.
         rows: usize,
-        /// Heights [m], row by row (z), `rows * columns` of them.
+        /// Heights (m), row by row (z), `rows * columns` of them.
         heights: Vec<f64>,
-        /// Extent along x and z [m].
+        /// Extent along x and z (m).
         size: [f64; 2],
     },
     /// Everything below the plane through the origin with this outward normal; never dynamic.
@@ -102,11 +102,11 @@ pub enum ShapeError {
 /// Mass, centre of mass and inertia of a shape of some density.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MassProperties {
-    /// Mass [kg].
+    /// Mass (kg).
     pub mass: f64,
-    /// Centre of mass in the shape's frame [m].
+    /// Centre of mass in the shape's frame (m).
     pub center: Vec3,
-    /// Inertia about the centre of mass, along the shape's axes [kg m²].
+    /// Inertia about the centre of mass, along the shape's axes (kg m²).
     pub inertia: SymMat3,
 }
 
@@ -162,7 +162,7 @@ impl Shape {
         &self.parry
     }
 
-    /// Largest distance of a point of the shape from the shape's origin [m]; infinite for a half-space.
+    /// Largest distance of a point of the shape from the shape's origin (m); infinite for a half-space.
     pub fn bounding_radius(&self) -> f64 {
         self.bounding_radius
     }
@@ -172,7 +172,7 @@ impl Shape {
         is_solid(&self.geometry)
     }
 
-    /// Mass properties at a density [kg/m³]. All zero for shapes that are not solid.
+    /// Mass properties at a density (kg/m³). All zero for shapes that are not solid.
     pub fn mass_properties(&self, density: f64) -> MassProperties {
         if !self.is_solid() {
             return MassProperties {

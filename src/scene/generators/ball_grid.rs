@@ -10,7 +10,7 @@ use super::super::random::Random;
 use super::super::schema::Style;
 use super::Generate;
 use crate::math::{Pose, Vec3};
-use crate::world::{BodySpec, Geometry};
+use crate::world::{BodyKind, BodySpec, Geometry};
 
 /// Spheres in a regular grid (Poulsen 2010, 3.8.1).
 ///
@@ -46,7 +46,8 @@ pub enum Layout {
     #[default]
     Cubic,
     /// Every sphere in the hollow between four: each layer has one row and one column less, as in
-    /// a stack of cannonballs.
+    /// a stack of cannonballs. A fixed frame of four bars around the lowest layer comes first, for
+    /// spheres roll, and nothing else would keep the lowest ones from being pushed apart.
     Cannonball,
 }
 
@@ -124,19 +125,49 @@ impl BallGrid {
     }
 }
 
+impl BallGrid {
+    /// Four bars that touch the outer spheres of the lowest layer at their equator.
+    fn add_frame(&self, build: &mut Builder<'_>, pitch: [f64; 3]) -> Result<(), FieldError> {
+        let [nx, _, nz] = self.size.0;
+        let r = self.radius;
+        let x = r + 0.5 * f64::from(nx - 1) * pitch[0];
+        let z = r + 0.5 * f64::from(nz - 1) * pitch[2];
+        let (half_width, half_height) = (0.25 * r, 0.6 * r);
+        for side in [-1.0, 1.0] {
+            let bars = [
+                ([side * (x + half_width), half_height, 0.0], [half_width, half_height, z]),
+                (
+                    [0.0, half_height, side * (z + half_width)],
+                    [x + 2.0 * half_width, half_height, half_width],
+                ),
+            ];
+            for (center, half_extents) in bars {
+                let half_extents = Vec3::from(half_extents);
+                build.add(BodySpec {
+                    kind: BodyKind::Fixed,
+                    pose: Pose::new(Vec3::from(self.at) + Vec3::from(center), Pose::IDENTITY.rotation),
+                    shape: Some(build.solid(Geometry::Cuboid { half_extents })?),
+                    ..build.template(&self.style, None)
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Generate for BallGrid {
     fn count(&self) -> u64 {
         let [nx, ny, nz] = self.size.0.map(u64::from);
         match self.layout {
             Layout::Cubic => nx.saturating_mul(ny).saturating_mul(nz),
-            // Σ (nx − j)(nz − j) for j < ny, in closed form.
+            // Four bars, and Σ (nx − j)(nz − j) for j < ny in closed form.
             Layout::Cannonball => {
                 let [x, y, z] = [nx, ny, nz].map(u128::from);
                 let ones = y;
                 let js = y * y.saturating_sub(1) / 2;
                 let squares = y.saturating_sub(1) * y * (2 * y).saturating_sub(1) / 6;
                 let sum = (x * z * ones + squares).saturating_sub((x + z) * js);
-                u64::try_from(sum).unwrap_or(u64::MAX)
+                u64::try_from(sum + 4).unwrap_or(u64::MAX)
             }
         }
     }
@@ -182,6 +213,9 @@ impl Generate for BallGrid {
                 (pitch[1] * pitch[1] - half_diagonal).max(0.0).sqrt()
             }
         };
+        if self.layout == Layout::Cannonball {
+            self.add_frame(build, pitch)?;
+        }
         for j in 0..self.size.0[1] {
             let [nx, nz] = self.layer(j);
             let color = self.style.color(j as usize);
@@ -222,7 +256,7 @@ mod tests {
                 ..BallGrid::default()
             };
             let counted: u32 = (0..ny).map(|j| (nx - j) * (nz - j)).sum();
-            assert_eq!(grid.count(), u64::from(counted));
+            assert_eq!(grid.count(), u64::from(counted) + 4);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::super::error::FieldError;
 use super::super::schema::Style;
 use super::{Generate, triangular};
 use crate::math::{Pose, SymMat3, Twist, Vec3};
-use crate::world::{BodySpec, Geometry};
+use crate::world::{BodyKind, BodySpec, Geometry};
 
 /// Planar discs in a triangle (Munksgaard & Kaiser).
 ///
@@ -24,6 +24,9 @@ pub struct DiscPyramid {
     pub mass: f64,
     /// Constant force that pushes the top disc down [N].
     pub load: f64,
+    /// Whether a fixed stop on either side touches the outer discs of the lowest layer. Discs roll,
+    /// and more than a few layers would push them apart. The stops come first.
+    pub stops: bool,
     /// Middle of the underside [m].
     pub at: [f64; 3],
     /// Look and feel; colours follow the layers.
@@ -37,6 +40,7 @@ impl Default for DiscPyramid {
             radius: 1.0,
             mass: 1.0,
             load: 0.0,
+            stops: true,
             at: [0.0; 3],
             style: Style::default(),
         }
@@ -45,7 +49,7 @@ impl Default for DiscPyramid {
 
 impl Generate for DiscPyramid {
     fn count(&self) -> u64 {
-        triangular(u64::from(self.layers))
+        triangular(u64::from(self.layers)).saturating_add(if self.stops { 2 } else { 0 })
     }
 
     fn check(&self) -> Check {
@@ -67,6 +71,20 @@ impl Generate for DiscPyramid {
         let template = build.template(&self.style, Some(self.mass));
         let i = 0.5 * self.mass * self.radius * self.radius;
         let rise = self.radius * 3.0_f64.sqrt();
+        if self.stops {
+            let r = self.radius;
+            let half_extents = Vec3::new(0.25 * r, 0.6 * r, r);
+            let block = build.solid(Geometry::Cuboid { half_extents })?;
+            for side in [-1.0, 1.0] {
+                let x = side * (f64::from(self.layers) * r + half_extents.x);
+                build.add(BodySpec {
+                    kind: BodyKind::Fixed,
+                    pose: Pose::translation(self.at[0] + x, self.at[1] + half_extents.y, self.at[2]),
+                    shape: Some(block.clone()),
+                    ..build.template(&self.style, None)
+                })?;
+            }
+        }
         let mut top = None;
         for j in 0..self.layers {
             let n = self.layers - j;

@@ -66,13 +66,13 @@ pub struct Extra {
 /// What a sweep changed, for the stopping and divergence tests.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
-    /// ‖ΔΛ‖∞ [N s].
+    /// ‖ΔΛ‖∞ (N s).
     pub delta: f64,
-    /// Largest ‖ΔΛ‖²/R² of a block [m²/s²].
+    /// Largest ‖ΔΛ‖²/R² of a block (m²/s²).
     pub speed_squared: f64,
     /// Σ |ΔΛ|: not finite as soon as anything is not.
     pub sum: f64,
-    /// Largest of |ΔΛ_i| − |Λ_i| T_rel [N s], for Nützi 4.49.
+    /// Largest of |ΔΛ_i| − |Λ_i| T_rel (N s), for Nützi 4.49.
     pub beyond: f64,
     /// Σ ΔΛ² and Σ Λ², for Nützi 4.50.
     pub squares: [f64; 2],
@@ -180,6 +180,26 @@ impl PackedContact {
         n * dn + t1 * d1 + t2 * d2
     }
 
+    /// One prox step of a contact without friction and compliance.
+    #[inline(always)]
+    pub fn normal_step(
+        &self,
+        bodies: [&PackedBody; 2],
+        lambda: &mut f64,
+        sweep: &Sweep,
+        change: &mut Change,
+    ) -> Vec3 {
+        let relative = bodies[1].velocity.at(self.arms[1]) - bodies[0].velocity.at(self.arms[0]);
+        let w = self.normal.dot(&relative) + self.bias[0];
+        let normal = (*lambda - self.r[0] * sweep.scale * w).max(0.0);
+        let dn = normal - *lambda;
+        *lambda = normal;
+        change.note(normal, dn, sweep.relative);
+        let speed = dn * self.inverse_r[0];
+        change.note_speed(speed * speed);
+        self.normal * dn
+    }
+
     /// One prox step of a contact with any law and compliance.
     pub fn general_step(
         &self,
@@ -209,7 +229,7 @@ impl PackedContact {
         let mut moment = 0.0;
         match extra.law {
             FrictionLaw::Pyramid { sides } => {
-                let bound = extra.mu[0] * normal;
+                let bound = FrictionLaw::pyramid_share(sides) * extra.mu[0] * normal;
                 let [k11, k12, k22] = extra.tangential;
                 for (k, f) in new.iter_mut().enumerate() {
                     let d = FrictionLaw::pyramid_direction(sides, k);

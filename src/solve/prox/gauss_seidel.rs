@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::block::{Change, PackedBody, Push, Sweep};
 use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
-use super::{IterationClock, MAX_HALVINGS, alpha, halvings, status};
+use super::{IterationClock, MAX_HALVINGS, alpha, halvings, not_finite, status};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{self, ResidualWorkspace, Under};
@@ -20,7 +20,7 @@ pub static INFO: SolverInfo = SolverInfo {
     make: |parameters| Box::new(GaussSeidel::new(parameters)),
 };
 
-/// Islands together smaller than this are one unit of parallel work [contacts and rows].
+/// Islands together smaller than this are one unit of parallel work (contacts and rows).
 const GRAIN: usize = 512;
 
 /// The solver.
@@ -93,6 +93,10 @@ impl Solver for GaussSeidel {
         };
 
         let budget = request.budget;
+        if !self.packed.is_finite() {
+            report.status = not_finite();
+            return report;
+        }
         let mut clock = IterationClock::start(request);
         while report.iterations < budget.iterations && self.running() {
             self.each_island(&|packed, island, s| {
@@ -109,6 +113,11 @@ impl Solver for GaussSeidel {
                 break;
             }
         }
+        self.each_island(&|_, _, s| {
+            if s.monitors[0].is_worse_than_checkpoint() {
+                s.lambda.copy_from_slice(s.checkpoint);
+            }
+        });
         report.delta = self.delta();
         report.halvings = halvings(&self.monitors);
         report.status = status(&self.monitors);
@@ -237,6 +246,15 @@ fn sweep_contacts(
     let span = packed.contact_start[island] as usize..packed.contact_start[island + 1] as usize;
     if packed.is_uniform() {
         let (blocks, _) = lambda.as_chunks_mut::<3>();
+        if packed.frictionless {
+            for (contact, [normal, _, _]) in packed.contacts[span].iter().zip(blocks) {
+                let [i, j] = contact.bodies.map(|b| b as usize);
+                let p = contact.normal_step([&bodies[i], &bodies[j]], normal, sweep, change);
+                bodies[i].push(-p, contact.arms[0]);
+                bodies[j].push(p, contact.arms[1]);
+            }
+            return;
+        }
         for (contact, block) in packed.contacts[span].iter().zip(blocks) {
             let [i, j] = contact.bodies.map(|b| b as usize);
             let p = contact.disc_step([&bodies[i], &bodies[j]], block, sweep, change);

@@ -10,21 +10,36 @@ use rayon::prelude::*;
 use super::block::{Change, PackedBody, Sweep};
 use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
-use super::{IterationClock, alpha, halvings, status};
+use super::{IterationClock, alpha, halvings, not_finite, status};
 use crate::math::Twist;
-use crate::problem::Problem;
 use crate::problem::residual::{self, ResidualWorkspace, Under};
-use crate::solve::{Parameters, Request, SolveReport, Solver, SolverInfo};
+use crate::problem::{FrictionLaw, Problem};
+use crate::solve::{
+    Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
+};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
     name: "jacobi",
     summary: "JOR Prox, factorized: every contact sees the velocities of the last iteration; parallel",
     source: "Poulsen 2010, 3.4 and 6.1; Nützi 2011, 4.46 and 6.2",
-    parameters: &[alpha(
-        0.35,
-        "relaxation of the local R-factors, R = α/A_ii; 0.35 is the largest that Nützi found stable",
-    )],
+    parameters: &[
+        Parameter {
+            name: "relaxation",
+            unit: "-",
+            summary: "fixed: none but alpha. degree: Λ ← (1 − ω)Λ + ω Λ_local with ω = 1/max(1, adjacent blocks)",
+            source: "Munksgaard & Kaiser, section 4 (degree); Nützi 2011, 6.3 (fixed, α = 0.35)",
+            kind: ParameterKind::Choice {
+                default: "degree",
+                options: &["degree", "fixed"],
+            },
+        },
+        alpha(
+            1.0,
+            "relaxation of the local R-factors, R = α/A_ii; with fixed relaxation, contacts of many \
+             neighbours need about 0.35",
+        ),
+    ],
     make: |parameters| Box::new(Jacobi::new(parameters)),
 };
 
@@ -58,6 +73,9 @@ const ROW: u32 = 1 << 31;
 /// The solver.
 pub struct Jacobi {
     alpha: f64,
+    by_degree: bool,
+    /// ω of every contact and of every row; empty with fixed relaxation.
+    omega: [Vec<f64>; 2],
     packed: Packed,
     bodies: Vec<PackedBody>,
     lambda: Vec<f64>,
@@ -78,6 +96,8 @@ impl Jacobi {
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             alpha: parameters.number("alpha"),
+            by_degree: parameters.choice("relaxation") == "degree",
+            omega: [Vec::new(), Vec::new()],
             packed: Packed::default(),
             bodies: Vec::new(),
             lambda: Vec::new(),
@@ -103,6 +123,7 @@ impl Jacobi {
             .resize(self.packed.islands(), Monitor::default());
         self.find_units();
         self.find_touches();
+        self.find_omega();
         self.gather();
     }
 
@@ -155,12 +176,42 @@ impl Jacobi {
         });
     }
 
+    /// ω = 1/max(1, number of other blocks on the same bodies).
+    fn find_omega(&mut self) {
+        let [contacts, rows] = &mut self.omega;
+        contacts.clear();
+        rows.clear();
+        if !self.by_degree {
+            return;
+        }
+        let packed = &self.packed;
+        let start = &self.touch_start;
+        let others = |island: usize, body: u32| {
+            let b = (packed.body_start[island] + body) as usize;
+            // A dummy has no touches: bodies that do not move couple nothing.
+            (start[b + 1] - start[b]).saturating_sub(1)
+        };
+        let omega = |adjacent: u32| 1.0 / f64::from(adjacent.max(1));
+        for island in 0..packed.islands() {
+            for c in packed.contact_start[island]..packed.contact_start[island + 1] {
+                let pair = packed.contacts[c as usize].bodies;
+                contacts.push(omega(pair.into_iter().map(|b| others(island, b)).sum()));
+            }
+            for r in packed.row_start[island]..packed.row_start[island + 1] {
+                let [first, last] = packed.rows[r as usize].entries;
+                let entries = &packed.entries[first as usize..last as usize];
+                rows.push(omega(entries.iter().map(|e| others(island, e.body)).sum()));
+            }
+        }
+    }
+
     /// Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for all blocks at once, from the old velocities.
     fn project(&mut self, relative: f64) {
         let work = Projection {
             packed: &self.packed,
             bodies: &self.bodies,
             monitors: &self.monitors,
+            omega: &self.omega,
             relative,
         };
         work.run(&self.units, &mut self.lambda, &mut self.changes);
@@ -210,12 +261,11 @@ impl Jacobi {
             while let Some((_, part)) = units.next_if(|(unit, _)| unit.island as usize == island) {
                 change.merge(part);
             }
-            let monitor = &mut self.monitors[island];
-            if monitor.state != State::Running {
+            if self.monitors[island].state != State::Running {
                 continue;
             }
-            let span = self.packed.lambda_start[island] as usize
-                ..self.packed.lambda_start[island + 1] as usize;
+            let span = self.impulses(island);
+            let monitor = &mut self.monitors[island];
             match monitor.observe(change, &request.budget) {
                 Verdict::Continue | Verdict::Stop => {}
                 Verdict::Checkpoint => {
@@ -226,6 +276,11 @@ impl Jacobi {
                 }
             }
         }
+    }
+
+    /// The impulses of an island.
+    fn impulses(&self, island: usize) -> std::ops::Range<usize> {
+        self.packed.lambda_start[island] as usize..self.packed.lambda_start[island + 1] as usize
     }
 
     fn running(&self) -> bool {
@@ -258,6 +313,10 @@ impl Solver for Jacobi {
             prepare_time: start.elapsed().as_secs_f64(),
             ..SolveReport::default()
         };
+        if !self.packed.is_finite() {
+            report.status = not_finite();
+            return report;
+        }
         let mut clock = IterationClock::start(request);
         while report.iterations < request.budget.iterations && self.running() {
             self.project(relative(&request.budget));
@@ -270,6 +329,12 @@ impl Solver for Jacobi {
             });
             if clock.is_over() {
                 break;
+            }
+        }
+        for island in 0..self.packed.islands() {
+            if self.monitors[island].is_worse_than_checkpoint() {
+                let span = self.impulses(island);
+                self.lambda[span.clone()].copy_from_slice(&self.checkpoint[span]);
             }
         }
         report.delta = self.delta();
@@ -287,6 +352,7 @@ struct Projection<'a> {
     packed: &'a Packed,
     bodies: &'a [PackedBody],
     monitors: &'a [Monitor],
+    omega: &'a [Vec<f64>; 2],
     relative: f64,
 }
 
@@ -320,17 +386,31 @@ impl Projection<'_> {
         let base = packed.body_start[island] as usize;
         let bodies = &self.bodies[base..packed.body_start[island + 1] as usize];
         let span = unit.span[0] as usize..unit.span[1] as usize;
+        // (1 − ω)Λ + ω Λ_local; the sets are convex, so that a mean of feasible impulses is feasible.
+        let blend = |kind: usize, k: usize, old: &[f64], new: &mut [f64]| {
+            if let Some(omega) = self.omega[kind].get(k) {
+                for (new, old) in new.iter_mut().zip(old) {
+                    *new = old + omega * (*new - old);
+                }
+            }
+        };
         if unit.rows {
-            for (row, lambda) in packed.rows[span].iter().zip(lambda) {
+            for (k, lambda) in span.zip(lambda) {
+                let row = &packed.rows[k];
                 let entries = &packed.entries[row.entries[0] as usize..row.entries[1] as usize];
-                let w = row.velocity(entries, bodies, *lambda);
+                let old = *lambda;
+                let w = row.velocity(entries, bodies, old);
                 row.step(w, lambda, &sweep, change);
+                blend(1, k, &[old], std::slice::from_mut(lambda));
             }
         } else if packed.is_uniform() {
             let (blocks, _) = lambda.as_chunks_mut::<3>();
-            for (contact, block) in packed.contacts[span].iter().zip(blocks) {
+            for (k, block) in span.zip(blocks) {
+                let contact = &packed.contacts[k];
                 let [i, j] = contact.bodies.map(|b| b as usize);
+                let old = *block;
                 contact.disc_step([&bodies[i], &bodies[j]], block, &sweep, change);
+                blend(0, k, &old, block);
             }
         } else {
             let offset = packed.block(island, span.start).start;
@@ -339,6 +419,8 @@ impl Projection<'_> {
                 let [i, j] = contact.bodies.map(|b| b as usize);
                 let rows = packed.block(island, c);
                 let block = &mut lambda[rows.start - offset..rows.end - offset];
+                let mut old = [0.0; FrictionLaw::MAX_ROWS];
+                old[..block.len()].copy_from_slice(block);
                 contact.general_step(
                     &packed.extra[c],
                     [&bodies[i], &bodies[j]],
@@ -346,6 +428,7 @@ impl Projection<'_> {
                     &sweep,
                     change,
                 );
+                blend(0, c, &old, block);
             }
         }
     }

@@ -52,7 +52,7 @@ impl IterationClock {
         }
     }
 
-    /// Time of the iterations so far [s], what recording cost left out.
+    /// Time of the iterations so far (s), what recording cost left out.
     fn elapsed(&self) -> f64 {
         (self.start.elapsed() - self.recording).as_secs_f64()
     }
@@ -77,6 +77,11 @@ impl IterationClock {
         });
         self.recording += pause.elapsed();
     }
+}
+
+/// The outcome for a problem that cannot be solved.
+fn not_finite() -> Status {
+    Status::Failed("the problem holds a number that is not finite".into())
 }
 
 /// The outcome of all islands together.

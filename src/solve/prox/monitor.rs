@@ -6,7 +6,7 @@ use crate::solve::{Budget, ToleranceNorm};
 
 /// Growing iterations in a row that count as divergence, if the change has also doubled since its
 /// smallest value.
-const GROWTH: u32 = 6;
+const GROWTH: u32 = 4;
 
 /// Where an island stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct Monitor {
     pub change: Change,
     smallest: f64,
     previous: f64,
+    /// The size of the change at the checkpoint.
+    kept: f64,
     growing: u32,
     since: u32,
 }
@@ -55,6 +57,7 @@ impl Default for Monitor {
             change: Change::default(),
             smallest: f64::INFINITY,
             previous: f64::INFINITY,
+            kept: f64::INFINITY,
             growing: 0,
             since: 0,
         }
@@ -96,10 +99,18 @@ impl Monitor {
         let best = size < self.smallest;
         self.smallest = self.smallest.min(size);
         if best && self.since.is_power_of_two() {
+            self.kept = size;
             Verdict::Checkpoint
         } else {
             Verdict::Continue
         }
+    }
+}
+
+impl Monitor {
+    /// Whether the budget ran out on the way to divergence: the checkpoint is then the better result.
+    pub fn is_worse_than_checkpoint(&self) -> bool {
+        self.state == State::Running && self.previous > 2.0 * self.kept
     }
 }
 

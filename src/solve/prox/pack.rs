@@ -21,6 +21,8 @@ pub struct Packed {
     pub extra: Vec<Extra>,
     pub rows: Vec<PackedRow>,
     pub entries: Vec<PackedEntry>,
+    /// Whether no contact has friction; then friction rows and their R are zero and not swept.
+    pub frictionless: bool,
     /// u_free of every packed body.
     pub free: Vec<Twist>,
     /// M⁻¹ of every packed body, with the velocity zero.
@@ -84,6 +86,8 @@ impl Packed {
         let contacts = &problem.contacts;
         let uniform = contacts.friction.iter().all(|f| f.law == FrictionLaw::Disc)
             && contacts.compliance.iter().all(|c| *c == [0.0; 2]);
+
+        self.frictionless = uniform && contacts.friction.iter().all(|f| f.mu == [0.0; 2]);
 
         // Bodies, with a dummy behind each island.
         self.place.clear();
@@ -180,19 +184,33 @@ impl Packed {
         );
         let frame = &contacts.frame[c];
         let friction = &contacts.friction[c];
+        let axes = frame.axes();
+        let outside = immovable_velocity(problem, c);
+        if self.frictionless {
+            let diagonal = problem.contact_coupling(c, axes[0], axes[0]);
+            return PackedContact {
+                bodies: pair.map(|b| local(self, island as usize, b)),
+                normal: frame.normal,
+                tangent: frame.tangent,
+                arms: frame.arms,
+                bias: [contacts.bias[c][0] + axes[0].dot(&outside), 0.0, 0.0],
+                r: [alpha / diagonal, 0.0],
+                inverse_r: [diagonal / alpha, 0.0],
+                coupling: [0.0; 2],
+                mu: 0.0,
+            };
+        }
         let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
         problem.contact_diagonal(c, &mut diagonal);
         let largest = diagonal[1..friction.law.rows()]
             .iter()
             .copied()
             .fold(0.0, f64::max);
-        let axes = frame.axes();
         let mut bias = [
             contacts.bias[c][0],
             contacts.bias[c][1],
             contacts.bias[c][2],
         ];
-        let outside = immovable_velocity(problem, c);
         for (b, e) in bias.iter_mut().zip(axes) {
             *b += e.dot(&outside);
         }
@@ -245,6 +263,34 @@ impl Packed {
         }
     }
 
+    /// Whether every number that a sweep reads is finite. A projection would hide a NaN.
+    pub fn is_finite(&self) -> bool {
+        // A sum is finite only if every term is.
+        let contact = |c: &PackedContact| {
+            c.normal.sum()
+                + c.tangent.sum()
+                + c.arms[0].sum()
+                + c.arms[1].sum()
+                + c.bias.iter().sum::<f64>()
+                + c.r[0]
+                + c.r[1]
+                + c.coupling[0]
+                + c.coupling[1]
+                + c.mu
+        };
+        let extra =
+            |e: &Extra| e.mu[1] + e.compliance[0] + e.compliance[1] + e.spin_radius + e.spin_bias;
+        let row = |r: &PackedRow| r.bias + r.compliance + r.r;
+        let body = |u: &Twist| u.linear.sum() + u.angular.sum();
+        self.contacts.iter().all(|c| contact(c).is_finite())
+            && self.extra.iter().all(|e| extra(e).is_finite())
+            && self
+                .rows
+                .iter()
+                .all(|r| row(r).is_finite() && !r.bounds[0].is_nan() && !r.bounds[1].is_nan())
+            && self.free.iter().all(|u| body(u).is_finite())
+    }
+
     /// Copies Λ from the problem's order.
     pub fn load(&self, problem: &Problem, lambda: &[f64], packed: &mut Vec<f64>) {
         packed.clear();
@@ -252,7 +298,13 @@ impl Packed {
         let first = problem.contact_rows();
         for island in 0..self.islands() {
             for &c in problem.islands.contacts.of(island) {
-                packed.extend_from_slice(&lambda[problem.contacts.rows(c as usize)]);
+                let block = &lambda[problem.contacts.rows(c as usize)];
+                if self.frictionless {
+                    // Friction left over from a step that had some would never be projected away.
+                    packed.extend_from_slice(&[block[0], 0.0, 0.0]);
+                } else {
+                    packed.extend_from_slice(block);
+                }
             }
             for &r in problem.islands.rows.of(island) {
                 packed.push(lambda[first + r as usize]);

@@ -1,0 +1,188 @@
+//! The same input gives the same state, bit for bit: for every number of threads, and through
+//! snapshots.
+
+mod common;
+
+use common::*;
+use moreau::math::{Pose, Quat, Vec3};
+use moreau::solve::{Budget, SOLVERS, SolverConfig};
+use moreau::step::Simulation;
+use moreau::world::{BodySpec, Geometry, Settings, World};
+
+/// A few hundred bodies of several shapes that fall, collide, roll and come to rest.
+fn rain(settings: Settings) -> World {
+    let mut w = world(settings, 0.4, 0.2);
+    ground(&mut w);
+    let shapes = [
+        ball(0.3),
+        cuboid(0.3, 0.2, 0.25),
+        shape(Geometry::Capsule {
+            half_height: 0.2,
+            radius: 0.15,
+        }),
+        shape(Geometry::Cylinder {
+            half_height: 0.2,
+            radius: 0.2,
+        }),
+        shape(Geometry::Cone {
+            half_height: 0.25,
+            radius: 0.25,
+        }),
+    ];
+    for k in 0..240 {
+        let f = f64::from(k);
+        let at = Vec3::new(
+            (f * 0.37).sin() * 2.0,
+            0.5 + 0.12 * f,
+            (f * 0.53).cos() * 2.0,
+        );
+        add(
+            &mut w,
+            BodySpec {
+                pose: Pose::new(at, Quat::from_scaled_axis(at)),
+                shape: shapes[k as usize % shapes.len()].clone(),
+                linear_velocity: Vec3::new(-at.x, -1.0, -at.z),
+                angular_velocity: at,
+                ..BodySpec::default()
+            },
+        );
+    }
+    w
+}
+
+fn config(name: &str) -> SolverConfig {
+    SolverConfig {
+        name: name.into(),
+        budget: Budget {
+            iterations: 15,
+            ..Budget::default()
+        },
+        ..SolverConfig::default()
+    }
+}
+
+fn run(s: &mut Simulation, steps: usize) -> u64 {
+    for _ in 0..steps {
+        s.step().unwrap();
+    }
+    s.world().state_hash()
+}
+
+#[test]
+fn the_state_does_not_depend_on_the_number_of_threads() {
+    for info in SOLVERS {
+        let hash = |threads| {
+            let mut s =
+                Simulation::new(rain(Settings::default()), config(info.name), threads).unwrap();
+            let hash = run(&mut s, 120);
+            assert!(
+                s.report().contacts > 300,
+                "they have met: {} contacts",
+                s.report().contacts
+            );
+            hash
+        };
+        let one = hash(1);
+        for threads in [2, 3] {
+            assert_eq!(hash(threads), one, "{} on {threads} threads", info.name);
+        }
+    }
+}
+
+#[test]
+fn a_grid_does_not_depend_on_the_number_of_threads() {
+    let settings = Settings {
+        prediction: 1e-6,
+        ..Settings::default()
+    };
+    let hash = |threads| {
+        let mut s = Simulation::new(ball_grid(12, settings), config("jacobi"), threads).unwrap();
+        run(&mut s, 40)
+    };
+    assert_eq!(hash(1), hash(2));
+}
+
+/// Snapshot, restore, 100 steps equals 100 steps straight on: in the same simulation, in a fresh
+/// one, and through bytes.
+#[test]
+fn restoring_and_going_on_equals_going_on() {
+    for info in SOLVERS {
+        let mut s = Simulation::new(rain(Settings::default()), config(info.name), 2).unwrap();
+        run(&mut s, 60);
+        let snapshot = s.snapshot();
+        let bytes = s.world().to_bytes();
+        let here = s.world().state_hash();
+        let on = run(&mut s, 100);
+        s.restore(&snapshot);
+        assert_eq!(s.world().state_hash(), here);
+        assert_eq!(run(&mut s, 100), on, "{}: restored in place", info.name);
+
+        let mut fresh = Simulation::new(World::default(), config(info.name), 1).unwrap();
+        fresh.restore(&snapshot);
+        assert_eq!(
+            run(&mut fresh, 100),
+            on,
+            "{}: in a fresh simulation",
+            info.name
+        );
+
+        let world = World::from_bytes(&bytes).unwrap();
+        assert_eq!(world.state_hash(), here);
+        let mut loaded = Simulation::new(world, config(info.name), 1).unwrap();
+        assert_eq!(run(&mut loaded, 100), on, "{}: through bytes", info.name);
+    }
+}
+
+#[test]
+fn damaged_snapshots_are_refused() {
+    let bytes = rain(Settings::default()).to_bytes();
+    let refuse = |bytes: &[u8]| World::from_bytes(bytes).unwrap_err().to_string();
+    assert!(refuse(b"hello").contains("not a Moreau snapshot"));
+    assert!(refuse(&bytes[..bytes.len() - 5]).contains("damaged"));
+    let mut flipped = bytes.clone();
+    flipped[200] ^= 1;
+    assert!(refuse(&flipped).contains("checksum"));
+    let mut newer = bytes;
+    newer[8] = 99;
+    assert!(refuse(&newer).contains("version 99"));
+}
+
+/// A cubic grid of balls is an unstable equilibrium that only symmetry holds: it rests for 10 s
+/// because contacts are found, ordered and summed alike in every column.
+#[test]
+fn the_solved_ball_grid_rests() {
+    let settings = Settings {
+        prediction: 1e-6,
+        ..Settings::default()
+    };
+    let w = ball_grid(8, settings);
+    let start = w.bodies.position.clone();
+    let c = SolverConfig {
+        budget: Budget {
+            iterations: 20_000,
+            tolerance: 1e-10,
+            ..Budget::default()
+        },
+        ..SolverConfig::default()
+    };
+    let mut s = Simulation::new(w, c, 1).unwrap();
+    s.step().unwrap();
+    assert_eq!((s.world().bodies.len(), s.report().contacts), (513, 1408));
+    for _ in 1..600 {
+        s.step().unwrap();
+        let bodies = &s.world().bodies;
+        let drift = bodies
+            .position
+            .iter()
+            .zip(&start)
+            .map(|(a, b)| (a - b).norm())
+            .fold(0.0, f64::max);
+        assert!(
+            drift < 1e-3,
+            "a ball drifted {drift} m by {} s",
+            s.world().time
+        );
+    }
+    let energy = s.world().bodies.kinetic_energy() / 512.0;
+    assert!(energy < 1e-6, "{energy:e} J per body");
+}
