@@ -33,8 +33,20 @@ pub fn find() -> Result<RenderResources, NoAdapter> {
     let settings = WgpuSettings::default();
     let backends = settings.backends.unwrap_or(Backends::all());
     // Bevy offers no other way to hear that there is no adapter than its panic.
-    quietly(|| bevy::tasks::block_on(initialize_renderer(backends, None, &settings)))
-        .map_err(|_| NoAdapter)
+    let open = |backends: Backends| {
+        quietly(|| bevy::tasks::block_on(initialize_renderer(backends, None, &settings)))
+    };
+    // OpenGL only where there is nothing else: merely asking for it makes some drivers complain.
+    let modern = backends.difference(Backends::GL);
+    if !modern.is_empty()
+        && let Ok(resources) = open(modern)
+    {
+        return Ok(resources);
+    }
+    if backends.contains(Backends::GL) {
+        return open(Backends::GL).map_err(|_| NoAdapter);
+    }
+    Err(NoAdapter)
 }
 
 /// Runs what may panic; the message of the panic goes to the caller instead of the terminal.
@@ -83,6 +95,7 @@ pub fn plugins(render_creation: RenderCreation, window: Option<Window>) -> Plugi
             ..default()
         })
         .disable::<bevy::pbr::PbrPlugin>()
+        .disable::<bevy::light::LightPlugin>()
         .disable::<bevy::gizmos_render::GizmoRenderPlugin>()
         .disable::<bevy::gizmos::GizmoPlugin>();
     if off_screen {

@@ -25,6 +25,7 @@ use bevy::render::renderer::RenderAdapterInfo;
 use bevy::render::settings::RenderCreation;
 use bevy::window::{PresentMode, WindowResolution};
 
+use draw::Quality;
 pub use graphics::NoAdapter;
 pub use offscreen::{Offscreen, RenderError};
 
@@ -121,7 +122,7 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
     app.add_plugins(graphics::plugins(creation, Some(window)))
         .insert_resource(Quality::PLAIN)
         .insert_resource(scenes::Scenes::new(&options.scene))
-        .insert_resource(panels::Open { panels: options.panels, ..default() })
+        .insert_resource(panels::Open::new(options.panels))
         .add_plugins((
             physics::PhysicsPlugin,
             history::HistoryPlugin,
@@ -138,8 +139,6 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
         .add_systems(Update, set_title);
     app
 }
-
-use draw::Quality;
 
 fn spawn_camera(
     mut commands: Commands,

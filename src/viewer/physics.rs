@@ -340,6 +340,10 @@ impl Worker {
         let Some(simulation) = &mut self.simulation else {
             return;
         };
+        // Heavy enough to be felt, not so heavy that it is all there is.
+        let masses = simulation.world().bodies.inverse_mass.iter().filter(|m| **m > 0.0);
+        let (sum, count) = masses.fold((0.0, 0.0), |(sum, n), m| (sum + 1.0 / m, n + 1.0));
+        let mass = if count > 0.0 { 5.0 * sum / count } else { 1.0 };
         let ball = Shape::new(Geometry::Ball { radius }).map_err(|e| e.to_string());
         let thrown = ball.and_then(|shape| {
             let spec = BodySpec {
@@ -347,6 +351,7 @@ impl Worker {
                 pose: Pose::new(position, Quat::identity()),
                 linear_velocity: velocity,
                 shape: Some(shape),
+                mass: Some(mass),
                 color: Some([0.9, 0.9, 0.92]),
                 ..BodySpec::default()
             };

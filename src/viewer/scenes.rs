@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bevy::prelude::*;
@@ -50,7 +51,7 @@ enum Wanted {
 
 struct Watch {
     file: PathBuf,
-    events: Receiver<()>,
+    touched: Arc<AtomicBool>,
     changed: Option<Instant>,
     _watcher: RecommendedWatcher,
 }
@@ -122,15 +123,15 @@ impl Scenes {
         let Some(file) = file.and_then(|f| f.canonicalize().ok()) else {
             return;
         };
-        let (sender, events) = channel();
+        let touched = Arc::new(AtomicBool::new(false));
+        let heard = touched.clone();
         let name = file.file_name().map(ToOwned::to_owned);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             if let Ok(event) = event
                 && !event.kind.is_access()
                 && event.paths.iter().any(|p| p.file_name() == name.as_deref())
             {
-                // The receiver is gone when another scene is watched.
-                let _ = sender.send(());
+                heard.store(true, Ordering::Relaxed);
             }
         });
         let folder = file.parent().unwrap_or(Path::new("/")).to_owned();
@@ -138,7 +139,7 @@ impl Scenes {
         if let Ok(mut watcher) = watcher
             && watcher.watch(&folder, RecursiveMode::NonRecursive).is_ok()
         {
-            self.watch = Some(Watch { file, events, changed: None, _watcher: watcher });
+            self.watch = Some(Watch { file, touched, changed: None, _watcher: watcher });
         }
     }
 
@@ -146,7 +147,7 @@ impl Scenes {
         let Some(watch) = &mut self.watch else {
             return false;
         };
-        if watch.events.try_iter().count() > 0 {
+        if watch.touched.swap(false, Ordering::Relaxed) {
             watch.changed = Some(Instant::now());
         }
         let settled = watch.changed.is_some_and(|t| t.elapsed() >= SETTLE) && watch.file.is_file();

@@ -21,8 +21,6 @@ pub struct Overlays {
     pub friction_forces: bool,
     /// Length of the arrows, as a multiple of the usual one.
     pub scale: f32,
-    /// The force whose arrow is as long as a typical body is large; follows the scene [N].
-    reference_force: f32,
 }
 
 impl Default for Overlays {
@@ -33,7 +31,6 @@ impl Default for Overlays {
             normal_forces: false,
             friction_forces: false,
             scale: 1.0,
-            reference_force: 0.0,
         }
     }
 }
@@ -45,18 +42,21 @@ impl Overlays {
     }
 }
 
-struct Arrow {
+/// An arrow in the world.
+pub(super) struct Arrow {
     from: Vec3,
     by: Vec3,
     color: [f32; 3],
 }
 
 /// Draws them over the bodies.
-pub fn paint(
+pub(super) fn paint(
     playback: Res<Playback>,
     hands: Res<Hands>,
-    mut overlays: ResMut<Overlays>,
+    overlays: Res<Overlays>,
     mut canvas: ResMut<Canvas>,
+    // The force whose arrow is as long as a typical body is large [N].
+    mut usual_force: Local<f32>,
     mut arrows: Local<Vec<Arrow>>,
 ) {
     let Some(frame) = &playback.frame else {
@@ -65,12 +65,12 @@ pub fn paint(
     let size = canvas.body_size;
     arrows.clear();
     if overlays.any() && !frame.contacts.is_empty() {
-        follow_forces(&mut overlays, &frame.contacts, frame.substep);
+        follow_forces(&mut usual_force, &frame.contacts, frame.substep);
         if overlays.points {
             paint_points(&mut canvas, &frame.contacts, 0.06 * size);
         }
         let force_scale =
-            2.0 * size * overlays.scale / (overlays.reference_force * frame.substep as f32).max(1e-12);
+            2.0 * size * overlays.scale / (*usual_force * frame.substep as f32).max(1e-12);
         for contact in &frame.contacts {
             let from = vec3(contact.point);
             let normal = vec3(contact.normal);
@@ -102,19 +102,19 @@ pub fn paint(
     paint_arrows(&mut canvas, &arrows, 0.035 * size);
 }
 
-/// Keeps the reference force near the usual one of the scene, slowly, so that arrows do not pump.
-fn follow_forces(overlays: &mut Overlays, contacts: &[ContactView], substep: f64) {
+/// Keeps the force near the mean of the scene's, slowly, so that arrows do not pump.
+fn follow_forces(usual: &mut f32, contacts: &[ContactView], substep: f64) {
     let (sum, count) = contacts
         .iter()
         .filter(|c| c.normal_impulse > 0.0)
         .fold((0.0, 0), |(sum, n), c| (sum + c.normal_impulse, n + 1));
     if count > 0 && substep > 0.0 {
         let mean = (sum / f64::from(count) / substep) as f32;
-        overlays.reference_force = if overlays.reference_force > 0.0 {
-            overlays.reference_force + 0.02 * (mean - overlays.reference_force)
+        if (0.05 * mean..20.0 * mean).contains(usual) {
+            *usual += 0.02 * (mean - *usual);
         } else {
-            mean
-        };
+            *usual = mean;
+        }
     }
 }
 

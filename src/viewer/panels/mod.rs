@@ -59,6 +59,13 @@ impl Default for Open {
     }
 }
 
+impl Open {
+    /// Everything that is open at the start, or nothing.
+    pub fn new(panels: bool) -> Self {
+        Self { panels, ..Self::default() }
+    }
+}
+
 /// All that panels read and change.
 #[derive(SystemParam)]
 struct Context<'w> {

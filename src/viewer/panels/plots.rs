@@ -2,7 +2,7 @@
 //! what the steps spent their time on.
 
 use bevy_egui::egui;
-use egui_plot::{FilledArea, GridMark, Legend, Line, Plot, PlotPoints};
+use egui_plot::{FilledArea, GridMark, HoverPosition, Legend, Line, Plot, PlotPoints};
 
 use super::{Context, theme};
 use crate::measure::Stage;
@@ -103,8 +103,9 @@ fn logarithmic(id: &str) -> Plot<'_> {
             }
             marks
         })
-        .label_formatter(|hover: &egui_plot::HoverPosition<'_>| {
-            let at = hover.position();
+        .label_formatter(|hover: &HoverPosition<'_>| {
+            let (HoverPosition::NearDataPoint { position: at, .. }
+            | HoverPosition::Elsewhere { position: at }) = hover;
             Some(format!("{:.4}: {:.2e}", at.x, 10f64.powf(at.y)))
         })
 }
