@@ -33,12 +33,32 @@ fn body(geometry: Geometry, kind: BodyKind, x: f64, color: [f32; 3]) -> BodySpec
 /// From left to right: a red ball, a green box, a blue capsule, on grey ground.
 fn three_bodies() -> Simulation {
     let mut world = World::new(Settings::default());
-    let ground = Geometry::HalfSpace { normal: Metres::y() };
+    let ground = Geometry::HalfSpace {
+        normal: Metres::y(),
+    };
     let specs = [
-        BodySpec { pose: Pose::IDENTITY, ..body(ground, BodyKind::Fixed, 0.0, [0.3; 3]) },
+        BodySpec {
+            pose: Pose::IDENTITY,
+            ..body(ground, BodyKind::Fixed, 0.0, [0.3; 3])
+        },
         body(Geometry::Ball { radius: 0.5 }, BodyKind::Dynamic, -1.5, RED),
-        body(Geometry::Cuboid { half_extents: Metres::repeat(0.5) }, BodyKind::Dynamic, 0.0, GREEN),
-        body(Geometry::Capsule { half_height: 0.25, radius: 0.25 }, BodyKind::Dynamic, 1.5, BLUE),
+        body(
+            Geometry::Cuboid {
+                half_extents: Metres::repeat(0.5),
+            },
+            BodyKind::Dynamic,
+            0.0,
+            GREEN,
+        ),
+        body(
+            Geometry::Capsule {
+                half_height: 0.25,
+                radius: 0.25,
+            },
+            BodyKind::Dynamic,
+            1.5,
+            BLUE,
+        ),
     ];
     for spec in specs {
         world.add_body(spec).expect("a usable body");
@@ -93,10 +113,16 @@ fn pictures_show_the_bodies_and_follow_them() {
     for (column, name) in ["ball", "box", "capsule"].iter().enumerate() {
         // Each covers a good part of its column, and nothing of the others'.
         let own = share(&first, column as u32, column);
-        assert!((0.03..0.7).contains(&own), "the {name} covers {own:.3} of its column");
+        assert!(
+            (0.03..0.7).contains(&own),
+            "the {name} covers {own:.3} of its column"
+        );
         for other in (0..3).filter(|c| *c as usize != column) {
             let stray = share(&first, other, column);
-            assert!(stray < 0.01, "the {name} covers {stray:.3} of column {other}");
+            assert!(
+                stray < 0.01,
+                "the {name} covers {stray:.3} of column {other}"
+            );
         }
     }
 
@@ -114,8 +140,14 @@ fn pictures_show_the_bodies_and_follow_them() {
         simulation.step().expect("a step");
     }
     let plain = share(&screen.draw(&simulation).expect("a picture"), 1, 0);
-    let overlays = Overlays { normal_forces: true, ..Overlays::default() };
+    let overlays = Overlays {
+        normal_forces: true,
+        ..Overlays::default()
+    };
     screen.show(overlays, Options::default());
     let arrows = share(&screen.draw(&simulation).expect("a picture"), 1, 0);
-    assert!(arrows > plain, "red arrows on the green box: {arrows:.4} against {plain:.4}");
+    assert!(
+        arrows > plain,
+        "red arrows on the green box: {arrows:.4} against {plain:.4}"
+    );
 }

@@ -30,13 +30,21 @@ pub fn run(args: &RenderArgs) -> Result<(), Failure> {
             friction_forces: view.forces,
             ..Overlays::default()
         },
-        Options { islands: view.islands, grid: view.grid },
+        Options {
+            islands: view.islands,
+            grid: view.grid,
+        },
     );
     let mut draw = |simulation: &Simulation| {
-        screen.draw(simulation).map_err(|e| Failure::Work(e.to_string()))
+        screen
+            .draw(simulation)
+            .map_err(|e| Failure::Work(e.to_string()))
     };
 
-    let one = args.out.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
+    let one = args
+        .out
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("png"));
     let step = simulation.world().settings.step;
     let steps = steps_until(args.seconds, step);
     let progress = progress(steps);
@@ -45,7 +53,9 @@ pub fn run(args: &RenderArgs) -> Result<(), Failure> {
             std::fs::create_dir_all(folder)?;
         }
         for _ in 0..steps {
-            simulation.step().map_err(|e| Failure::Work(e.to_string()))?;
+            simulation
+                .step()
+                .map_err(|e| Failure::Work(e.to_string()))?;
             progress.inc(1);
         }
         progress.finish_and_clear();
@@ -56,12 +66,17 @@ pub fn run(args: &RenderArgs) -> Result<(), Failure> {
     let mut taken = 0;
     for k in 0..=steps {
         if k > 0 {
-            simulation.step().map_err(|e| Failure::Work(e.to_string()))?;
+            simulation
+                .step()
+                .map_err(|e| Failure::Work(e.to_string()))?;
             progress.inc(1);
         }
         // A step much longer than a picture gives each of its pictures the same state.
         while f64::from(taken) / FRAMES_PER_SECOND <= k as f64 * step + 1e-9 {
-            save(&draw(&simulation)?, &args.out.join(format!("frame_{taken:05}.png")))?;
+            save(
+                &draw(&simulation)?,
+                &args.out.join(format!("frame_{taken:05}.png")),
+            )?;
             taken += 1;
         }
     }

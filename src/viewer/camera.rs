@@ -112,7 +112,11 @@ impl Eye {
             self.position = from;
             self.focus_distance = distance;
             let way = (at - from) / distance;
-            let up = if way.y.abs() > 0.999 { Vec3::NEG_Z } else { Vec3::Y };
+            let up = if way.y.abs() > 0.999 {
+                Vec3::NEG_Z
+            } else {
+                Vec3::Y
+            };
             self.rotation = Quat::from_mat3(&Mat3::from_cols(
                 way.cross(up).normalize(),
                 way.cross(up).normalize().cross(way),
@@ -179,10 +183,7 @@ impl Plugin for CameraPlugin {
         app.init_resource::<Eye>()
             .init_resource::<Pointer>()
             .add_systems(Update, (steer, fly).after(Hold))
-            .add_systems(
-                PostUpdate,
-                begin.after(Paint::Overlays).before(Paint::View),
-            );
+            .add_systems(PostUpdate, begin.after(Paint::Overlays).before(Paint::View));
     }
 }
 
@@ -267,7 +268,11 @@ fn fly(
         axis(KeyCode::KeyE, KeyCode::KeyQ),
         axis(KeyCode::KeyS, KeyCode::KeyW),
     );
-    let fast = if keys.any_pressed([KeyCode::ShiftLeft, KeyCode::ShiftRight]) { 4.0 } else { 1.0 };
+    let fast = if keys.any_pressed([KeyCode::ShiftLeft, KeyCode::ShiftRight]) {
+        4.0
+    } else {
+        1.0
+    };
     let step = eye.rotation * way.normalize_or_zero();
     let speed = 0.8 * eye.focus_distance * fast;
     eye.position += step * speed * time.delta_secs().min(0.1);
@@ -278,7 +283,10 @@ mod tests {
     use super::*;
 
     fn eye() -> Eye {
-        Eye { viewport: URect::new(100, 50, 900, 650), ..Eye::default() }
+        Eye {
+            viewport: URect::new(100, 50, 900, 650),
+            ..Eye::default()
+        }
     }
 
     #[test]
@@ -293,7 +301,9 @@ mod tests {
         let eye = eye();
         let pixel = Vec2::new(320.0, 500.0);
         let (origin, way) = eye.ray(pixel);
-        let clip = eye.clip_from_view(800.0 / 600.0) * eye.view_from_world() * (origin + way * 7.0).extend(1.0);
+        let clip = eye.clip_from_view(800.0 / 600.0)
+            * eye.view_from_world()
+            * (origin + way * 7.0).extend(1.0);
         let ndc = clip.truncate() / clip.w;
         let back = Vec2::new(100.0 + 400.0 * (1.0 + ndc.x), 50.0 + 300.0 * (1.0 - ndc.y));
         assert!(back.distance(pixel) < 0.01, "{back}");

@@ -39,12 +39,12 @@ fn press_key(mut actions: MessageReader<Action>, mut commands: Commands) {
             .map(|k| PathBuf::from(format!("moreau-{k:04}.png")))
             .find(|path| !path.exists());
         if let Some(path) = free {
-            commands
-                .spawn(Screenshot::primary_window())
-                .observe(move |captured: On<ScreenshotCaptured>| match save(&captured.image, &path) {
+            commands.spawn(Screenshot::primary_window()).observe(
+                move |captured: On<ScreenshotCaptured>| match save(&captured.image, &path) {
                     Ok(()) => info!("saved {}", path.display()),
                     Err(message) => error!("{message}"),
-                });
+                },
+            );
         }
     }
 }

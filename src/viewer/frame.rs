@@ -207,18 +207,18 @@ pub struct Frame {
 /// go round, so that nothing is allocated once all of them have grown.
 #[derive(Debug, Default)]
 pub struct Exchange {
-    ready: Mutex<Option<Box<Frame>>>,
-    idle: Mutex<Vec<Box<Frame>>>,
+    ready: Mutex<Option<Frame>>,
+    idle: Mutex<Vec<Frame>>,
 }
 
 impl Exchange {
     /// A frame to fill; whatever it held before is still in it.
-    pub fn blank(&self) -> Box<Frame> {
+    pub fn blank(&self) -> Frame {
         lock(&self.idle).pop().unwrap_or_default()
     }
 
     /// Makes a frame the next one to be taken. Samples of a frame that nobody took are kept.
-    pub fn publish(&self, mut frame: Box<Frame>) {
+    pub fn publish(&self, mut frame: Frame) {
         let mut ready = lock(&self.ready);
         if let Some(mut missed) = ready.take() {
             if missed.epoch == frame.epoch {
@@ -231,12 +231,12 @@ impl Exchange {
     }
 
     /// Takes the latest frame, if there is a new one.
-    pub fn take(&self) -> Option<Box<Frame>> {
+    pub fn take(&self) -> Option<Frame> {
         lock(&self.ready).take()
     }
 
     /// Gives a frame back to be filled again.
-    pub fn recycle(&self, frame: Box<Frame>) {
+    pub fn recycle(&self, frame: Frame) {
         lock(&self.idle).push(frame);
     }
 }
@@ -250,11 +250,14 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn frame(exchange: &Exchange, epoch: u64, time: f64) -> Box<Frame> {
+    fn frame(exchange: &Exchange, epoch: u64, time: f64) -> Frame {
         let mut frame = exchange.blank();
         frame.epoch = epoch;
         frame.samples.clear();
-        frame.samples.push(StepSample { time, ..Default::default() });
+        frame.samples.push(StepSample {
+            time,
+            ..Default::default()
+        });
         frame
     }
 
@@ -273,7 +276,11 @@ mod tests {
         exchange.publish(frame(&exchange, 0, 4.0));
         exchange.publish(frame(&exchange, 1, 5.0));
         let taken = exchange.take().expect("published");
-        assert_eq!(taken.samples.len(), 1, "a new epoch forgets the old one's samples");
+        assert_eq!(
+            taken.samples.len(),
+            1,
+            "a new epoch forgets the old one's samples"
+        );
         assert!(lock(&exchange.idle).len() <= 3);
     }
 }

@@ -75,7 +75,12 @@ pub fn quality(adapter: Option<&RenderAdapterInfo>) -> Quality {
 
 /// The camera's components that concern rendering.
 pub fn camera(quality: Quality) -> impl Bundle {
-    (Camera3d::default(), quality.msaa, Tonemapping::None, DebandDither::Disabled)
+    (
+        Camera3d::default(),
+        quality.msaa,
+        Tonemapping::None,
+        DebandDither::Disabled,
+    )
 }
 
 /// Bevy's own plugins, less the renderer of its materials, which nothing here uses; without a window
@@ -83,15 +88,23 @@ pub fn camera(quality: Quality) -> impl Bundle {
 pub fn plugins(render_creation: RenderCreation, window: Option<Window>) -> PluginGroupBuilder {
     let off_screen = window.is_none();
     let plugins = DefaultPlugins
-        .set(RenderPlugin { render_creation, ..default() })
+        .set(RenderPlugin {
+            render_creation,
+            ..default()
+        })
         .set(LogPlugin {
             level: bevy::log::Level::WARN,
-            filter: "wgpu=error,naga=error,bevy_render::renderer=error,calloop=error".into(),
+            filter: "wgpu=error,naga=error,winit=error,bevy_egui=error,bevy_render::renderer=error"
+                .into(),
             ..default()
         })
         .set(WindowPlugin {
             primary_window: window,
-            exit_condition: if off_screen { ExitCondition::DontExit } else { ExitCondition::OnPrimaryClosed },
+            exit_condition: if off_screen {
+                ExitCondition::DontExit
+            } else {
+                ExitCondition::OnPrimaryClosed
+            },
             ..default()
         })
         .disable::<bevy::pbr::PbrPlugin>()
@@ -100,7 +113,9 @@ pub fn plugins(render_creation: RenderCreation, window: Option<Window>) -> Plugi
         .disable::<bevy::gizmos::GizmoPlugin>();
     if off_screen {
         // Pictures are taken one by one: no pipelining, no event loop.
-        plugins.disable::<PipelinedRenderingPlugin>().disable::<WinitPlugin>()
+        plugins
+            .disable::<PipelinedRenderingPlugin>()
+            .disable::<WinitPlugin>()
     } else {
         plugins
     }

@@ -83,7 +83,10 @@ fn press_keys(
             Action::Throw => {
                 // Towards the mouse, or straight ahead.
                 let middle = eye.viewport.center().as_vec2();
-                let pixel = pointer.position.filter(|_| pointer.over_scene).unwrap_or(middle);
+                let pixel = pointer
+                    .position
+                    .filter(|_| pointer.over_scene)
+                    .unwrap_or(middle);
                 let (origin, way) = eye.ray(pixel);
                 let size = canvas.body_size.max(0.01);
                 let start = origin + way * (3.0 * size).min(0.5 * eye.focus_distance);
@@ -179,7 +182,9 @@ pub fn pick(playback: &Playback, origin: Vec3, way: Vec3) -> Option<(&BodyLook, 
             continue;
         }
         let ray = parry3d_f64::query::Ray::new(origin.into(), way.into());
-        let hit = shape.parry().cast_ray(&pose.to_parry(), &ray, farthest, true);
+        let hit = shape
+            .parry()
+            .cast_ray(&pose.to_parry(), &ray, farthest, true);
         // Inside of a body everything else would be out of reach.
         if let Some(distance) = hit.filter(|d| *d > 0.0) {
             best = Some((look, distance));

@@ -35,7 +35,8 @@ impl History {
         for stage in Stage::ALL {
             values.clear();
             values.extend(self.samples.iter().map(|s| s.timings.get(stage)));
-            self.summaries.push((stage, last.timings.get(stage), Summary::of(&values)));
+            self.summaries
+                .push((stage, last.timings.get(stage), Summary::of(&values)));
         }
     }
 }

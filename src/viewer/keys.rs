@@ -73,7 +73,12 @@ const fn binding(
     action: Action,
     text: &'static str,
 ) -> Binding {
-    Binding { keys, label, action, text }
+    Binding {
+        keys,
+        label,
+        action,
+        text,
+    }
 }
 
 /// All keys, by topic.
@@ -81,8 +86,18 @@ pub static BINDINGS: &[(&str, &[Binding])] = &[
     (
         "Time",
         &[
-            binding(&[KeyCode::Space], "Space", Action::PlayPause, "play or pause"),
-            binding(&[KeyCode::KeyN, KeyCode::ArrowRight], "N or →", Action::Step, "take one step"),
+            binding(
+                &[KeyCode::Space],
+                "Space",
+                Action::PlayPause,
+                "play or pause",
+            ),
+            binding(
+                &[KeyCode::KeyN, KeyCode::ArrowRight],
+                "N or →",
+                Action::Step,
+                "take one step",
+            ),
             binding(&[KeyCode::KeyR], "R", Action::Restart, "restart"),
             binding(&[KeyCode::Comma], ",", Action::Slower, "half the speed"),
             binding(&[KeyCode::Period], ".", Action::Faster, "twice the speed"),
@@ -92,33 +107,108 @@ pub static BINDINGS: &[(&str, &[Binding])] = &[
     (
         "View",
         &[
-            binding(&[KeyCode::KeyF], "F", Action::FrameAll, "frame everything that moves"),
-            binding(&[KeyCode::Home], "Home", Action::StartView, "the scene's own view"),
-            binding(&[KeyCode::KeyC], "C", Action::Fly, "fly: W A S D, Q E down and up, Shift fast"),
-            binding(&[KeyCode::Tab], "Tab", Action::Panels, "show or hide the panels"),
-            binding(&[KeyCode::KeyP], "P", Action::Plots, "show or hide the plots"),
-            binding(&[KeyCode::F12], "F12", Action::Screenshot, "save a screenshot"),
-            binding(&[KeyCode::KeyH, KeyCode::F1], "H or F1", Action::Help, "this help"),
+            binding(
+                &[KeyCode::KeyF],
+                "F",
+                Action::FrameAll,
+                "frame everything that moves",
+            ),
+            binding(
+                &[KeyCode::Home],
+                "Home",
+                Action::StartView,
+                "the scene's own view",
+            ),
+            binding(
+                &[KeyCode::KeyC],
+                "C",
+                Action::Fly,
+                "fly: W A S D, Q E down and up, Shift fast",
+            ),
+            binding(
+                &[KeyCode::Tab],
+                "Tab",
+                Action::Panels,
+                "show or hide the panels",
+            ),
+            binding(
+                &[KeyCode::KeyP],
+                "P",
+                Action::Plots,
+                "show or hide the plots",
+            ),
+            binding(
+                &[KeyCode::F12],
+                "F12",
+                Action::Screenshot,
+                "save a screenshot",
+            ),
+            binding(
+                &[KeyCode::KeyH, KeyCode::F1],
+                "H or F1",
+                Action::Help,
+                "this help",
+            ),
         ],
     ),
     (
         "Drawing",
         &[
-            binding(&[KeyCode::Digit1], "1", Action::ContactPoints, "contact points"),
+            binding(
+                &[KeyCode::Digit1],
+                "1",
+                Action::ContactPoints,
+                "contact points",
+            ),
             binding(&[KeyCode::Digit2], "2", Action::Normals, "contact normals"),
-            binding(&[KeyCode::Digit3], "3", Action::NormalForces, "normal forces"),
-            binding(&[KeyCode::Digit4], "4", Action::FrictionForces, "friction forces"),
-            binding(&[KeyCode::Digit5], "5", Action::Islands, "islands by colour"),
+            binding(
+                &[KeyCode::Digit3],
+                "3",
+                Action::NormalForces,
+                "normal forces",
+            ),
+            binding(
+                &[KeyCode::Digit4],
+                "4",
+                Action::FrictionForces,
+                "friction forces",
+            ),
+            binding(
+                &[KeyCode::Digit5],
+                "5",
+                Action::Islands,
+                "islands by colour",
+            ),
         ],
     ),
     (
         "Scene",
         &[
-            binding(&[KeyCode::PageDown], "Page Down", Action::NextScene, "next scene"),
-            binding(&[KeyCode::PageUp], "Page Up", Action::PreviousScene, "previous scene"),
-            binding(&[KeyCode::F5], "F5", Action::Reload, "load the scene file again"),
+            binding(
+                &[KeyCode::PageDown],
+                "Page Down",
+                Action::NextScene,
+                "next scene",
+            ),
+            binding(
+                &[KeyCode::PageUp],
+                "Page Up",
+                Action::PreviousScene,
+                "previous scene",
+            ),
+            binding(
+                &[KeyCode::F5],
+                "F5",
+                Action::Reload,
+                "load the scene file again",
+            ),
             binding(&[KeyCode::KeyB], "B", Action::Throw, "throw a ball"),
-            binding(&[KeyCode::Escape], "Esc", Action::Escape, "let go, deselect, stop flying"),
+            binding(
+                &[KeyCode::Escape],
+                "Esc",
+                Action::Escape,
+                "let go, deselect, stop flying",
+            ),
         ],
     ),
 ];
@@ -167,7 +257,14 @@ mod tests {
             for key in binding.keys {
                 assert!(seen.insert(*key), "{key:?}");
                 // Flying takes these.
-                let flying = [KeyCode::KeyW, KeyCode::KeyA, KeyCode::KeyS, KeyCode::KeyD, KeyCode::KeyQ, KeyCode::KeyE];
+                let flying = [
+                    KeyCode::KeyW,
+                    KeyCode::KeyA,
+                    KeyCode::KeyS,
+                    KeyCode::KeyD,
+                    KeyCode::KeyQ,
+                    KeyCode::KeyE,
+                ];
                 assert!(!flying.contains(key), "{key:?}");
             }
         }

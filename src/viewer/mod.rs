@@ -77,11 +77,14 @@ pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
     };
     let outcome = capture::Outcome::default();
     let physics = physics::Physics::start()?;
-    let automatic = options.screenshot.as_ref().map(|(path, after)| capture::Automatic {
-        path: path.clone(),
-        after: *after,
-        outcome: outcome.clone(),
-    });
+    let automatic = options
+        .screenshot
+        .as_ref()
+        .map(|(path, after)| capture::Automatic {
+            path: path.clone(),
+            after: *after,
+            outcome: outcome.clone(),
+        });
     // The event loop panics where it finds no display after all.
     let mut app = graphics::quietly(|| window_app(creation, &options))
         .map_err(|reason| ViewerError::NoDisplay { reason })?;
@@ -94,9 +97,9 @@ pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
     let saved = outcome.lock().ok().and_then(|mut o| o.take());
     match saved {
         Some(saved) => saved.map_err(ViewerError::Screenshot),
-        None if wanted => {
-            Err(ViewerError::Screenshot("the window was closed before its picture was taken".into()))
-        }
+        None if wanted => Err(ViewerError::Screenshot(
+            "the window was closed before its picture was taken".into(),
+        )),
         None => Ok(()),
     }
 }
@@ -154,7 +157,11 @@ fn set_title(scenes: Res<scenes::Scenes>, mut windows: Query<&mut Window>) {
         return;
     }
     if let (Some(scene), Ok(mut window)) = (&scenes.scene, windows.single_mut()) {
-        let name = if scene.name.is_empty() { scene.id() } else { &scene.name };
+        let name = if scene.name.is_empty() {
+            scene.id()
+        } else {
+            &scene.name
+        };
         let title = format!("{name} – Moreau");
         if window.title != title {
             window.title = title;

@@ -69,10 +69,16 @@ impl Offscreen {
             Image::new_target_texture(width, height, TextureFormat::Rgba8UnormSrgb, None);
         texture.texture_descriptor.usage |= TextureUsages::COPY_SRC;
         let target = app.world_mut().resource_mut::<Assets<Image>>().add(texture);
-        app.world_mut()
-            .spawn((graphics::camera(Quality::FULL), RenderTarget::Image(target.clone().into())));
+        app.world_mut().spawn((
+            graphics::camera(Quality::FULL),
+            RenderTarget::Image(target.clone().into()),
+        ));
         app.world_mut().resource_mut::<Eye>().viewport = URect::new(0, 0, width, height);
-        Ok(Self { app, target, load: 0 })
+        Ok(Self {
+            app,
+            target,
+            load: 0,
+        })
     }
 
     /// Looks at the scene from here; without a view, at everything that moves.
@@ -102,16 +108,19 @@ impl Offscreen {
         let world = self.app.world_mut();
         let observe = Observe {
             contacts: world.resource::<super::draw::contacts::Overlays>().any(),
-            islands: world.resource::<super::draw::bodies::Dressing>().options.islands,
+            islands: world
+                .resource::<super::draw::bodies::Dressing>()
+                .options
+                .islands,
             ..Observe::default()
         };
         self.load += 1;
-        let mut frame = Box::new(Frame {
+        let mut frame = Frame {
             epoch: self.load,
             load: self.load,
             table: Arc::new(BodyTable::of(&simulation.world().bodies)),
             ..Frame::default()
-        });
+        };
         fill(&mut frame, simulation, &observe);
         world.resource_mut::<Playback>().frame = Some(frame);
 

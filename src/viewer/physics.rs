@@ -117,7 +117,11 @@ impl Physics {
         let thread = std::thread::Builder::new()
             .name("physics".into())
             .spawn(move || worker.run())?;
-        Ok(Self { commands, exchange, _thread: thread })
+        Ok(Self {
+            commands,
+            exchange,
+            _thread: thread,
+        })
     }
 
     /// Sends a command.
@@ -275,7 +279,11 @@ impl Worker {
                 let finite = |v: &Vec3| v.iter().all(|c| c.is_finite());
                 self.state.drag = drag.filter(|d| finite(&d.anchor) && finite(&d.target));
             }
-            Command::Throw { position, velocity, radius } => self.throw(position, velocity, radius),
+            Command::Throw {
+                position,
+                velocity,
+                radius,
+            } => self.throw(position, velocity, radius),
             Command::Observe(observe) => {
                 self.state.observe = observe;
                 if let Some(simulation) = &mut self.simulation {
@@ -341,7 +349,12 @@ impl Worker {
             return;
         };
         // Heavy enough to be felt, not so heavy that it is all there is.
-        let masses = simulation.world().bodies.inverse_mass.iter().filter(|m| **m > 0.0);
+        let masses = simulation
+            .world()
+            .bodies
+            .inverse_mass
+            .iter()
+            .filter(|m| **m > 0.0);
         let (sum, count) = masses.fold((0.0, 0.0), |(sum, n), m| (sum + 1.0 / m, n + 1.0));
         let mass = if count > 0.0 { 5.0 * sum / count } else { 1.0 };
         let ball = Shape::new(Geometry::Ball { radius }).map_err(|e| e.to_string());
@@ -355,7 +368,10 @@ impl Worker {
                 color: Some([0.9, 0.9, 0.92]),
                 ..BodySpec::default()
             };
-            simulation.world_mut().add_body(spec).map_err(|e| e.to_string())
+            simulation
+                .world_mut()
+                .add_body(spec)
+                .map_err(|e| e.to_string())
         });
         if let Err(error) = thrown {
             self.warn(format!("nothing was thrown: {error}"));
@@ -369,7 +385,10 @@ impl Worker {
         let single = self.state.pending_steps > 0;
         self.state.pending_steps = self.state.pending_steps.saturating_sub(1);
 
-        let pulled = self.state.drag.and_then(|drag| pull(&mut simulation, &drag));
+        let pulled = self
+            .state
+            .drag
+            .and_then(|drag| pull(&mut simulation, &drag));
         let result = guarded(|| simulation.step().map(|_| ()).map_err(|e| e.to_string()));
         if let Some((slot, before)) = pulled {
             simulation.world_mut().bodies.force[slot] = before;
@@ -500,8 +519,7 @@ fn pull(simulation: &mut Simulation, drag: &Drag) -> Option<(usize, Twist)> {
     let inverse_mass = bodies.inverse_mass[slot];
     let inverse_inertia = bodies.inverse_inertia[slot].rotated(&rotation).to_matrix();
     let lever = crate::math::cross_matrix(arm);
-    let response =
-        crate::math::Mat3::identity() * inverse_mass - lever * inverse_inertia * lever;
+    let response = crate::math::Mat3::identity() * inverse_mass - lever * inverse_inertia * lever;
     let missing = wanted - bodies.velocity[slot].at(arm);
     let mut force = response.try_inverse()? * missing * (SHARE / h);
     let size = force.norm();
@@ -526,10 +544,16 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     frame.step = world.step_index;
     frame.substep = world.settings.substep();
     frame.poses.clear();
-    frame.poses.extend(bodies.position.iter().zip(&bodies.rotation).map(|(x, q)| BodyPose {
-        position: [x.x as f32, x.y as f32, x.z as f32],
-        rotation: [q.i as f32, q.j as f32, q.k as f32, q.w as f32],
-    }));
+    frame.poses.extend(
+        bodies
+            .position
+            .iter()
+            .zip(&bodies.rotation)
+            .map(|(x, q)| BodyPose {
+                position: [x.x as f32, x.y as f32, x.z as f32],
+                rotation: [q.i as f32, q.j as f32, q.k as f32, q.w as f32],
+            }),
+    );
 
     // Before the first step, and after a restart, the last problem is not of this state.
     let solved = simulation.report().step == world.step_index && world.step_index > 0;
@@ -540,11 +564,20 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     if solved {
         let report = simulation.report();
         if observe.islands {
-            frame.islands.extend_from_slice(&simulation.problem().islands.of_body);
+            frame
+                .islands
+                .extend_from_slice(&simulation.problem().islands.of_body);
         }
         if observe.contacts {
-            frame.contact_stride = simulation.problem().contacts.len().div_ceil(MOST_CONTACTS).max(1);
-            frame.contacts.extend(simulation.contacts().step_by(frame.contact_stride));
+            frame.contact_stride = simulation
+                .problem()
+                .contacts
+                .len()
+                .div_ceil(MOST_CONTACTS)
+                .max(1);
+            frame
+                .contacts
+                .extend(simulation.contacts().step_by(frame.contact_stride));
         }
         if observe.history {
             frame.history.extend_from_slice(&report.solve.history);
@@ -558,7 +591,11 @@ fn counters(simulation: &Simulation, solved: bool) -> Counters {
     let world = simulation.world();
     let mut counters = Counters {
         bodies: world.bodies.len(),
-        dynamic_bodies: world.bodies.iter().filter(|b| world.bodies.is_dynamic(*b)).count(),
+        dynamic_bodies: world
+            .bodies
+            .iter()
+            .filter(|b| world.bodies.is_dynamic(*b))
+            .count(),
         kinetic_energy: world.bodies.kinetic_energy(),
         potential_energy: world.potential_energy(),
         momentum: world.bodies.momentum(),
@@ -639,7 +676,7 @@ fn numbers(simulation: &Simulation, id: BodyId, solved: bool) -> Option<BodyNumb
 #[derive(Resource, Default)]
 pub struct Playback {
     /// The latest frame.
-    pub frame: Option<Box<Frame>>,
+    pub frame: Option<Frame>,
     before: Vec<BodyPose>,
     arrived: Option<Instant>,
     interval: f32,
@@ -658,7 +695,10 @@ impl Playback {
     #[inline]
     pub fn pose(&self, slot: usize) -> BodyPose {
         let Some(new) = self.frame.as_ref().and_then(|f| f.poses.get(slot)) else {
-            return BodyPose { position: [0.0; 3], rotation: [0.0, 0.0, 0.0, 1.0] };
+            return BodyPose {
+                position: [0.0; 3],
+                rotation: [0.0, 0.0, 0.0, 1.0],
+            };
         };
         match self.before.get(slot) {
             Some(old) if self.blend < 1.0 => mix(old, new, self.blend),
@@ -673,7 +713,13 @@ fn mix(a: &BodyPose, b: &BodyPose, t: f32) -> BodyPose {
     let s = if dot < 0.0 { -1.0 } else { 1.0 };
     let q: [f32; 4] =
         std::array::from_fn(|k| a.rotation[k] * s + t * (b.rotation[k] - a.rotation[k] * s));
-    let scale = q.iter().map(|c| c * c).sum::<f32>().sqrt().max(1e-6).recip();
+    let scale = q
+        .iter()
+        .map(|c| c * c)
+        .sum::<f32>()
+        .sqrt()
+        .max(1e-6)
+        .recip();
     BodyPose {
         position: [p(0), p(1), p(2)],
         rotation: q.map(|c| c * scale),
@@ -692,16 +738,22 @@ pub struct Begun {
 
 impl Plugin for PhysicsPlugin {
     fn build(&self, app: &mut App) {
-        app.insert_resource(Playback { smooth: true, ..Playback::default() })
-            .add_message::<Begun>()
-            .add_systems(PreUpdate, receive);
+        app.insert_resource(Playback {
+            smooth: true,
+            ..Playback::default()
+        })
+        .add_message::<Begun>()
+        .add_systems(PreUpdate, receive);
     }
 }
 
 fn receive(physics: Res<Physics>, mut playback: ResMut<Playback>, mut begun: MessageWriter<Begun>) {
     let playback = &mut *playback;
     let now = Instant::now();
-    let old_epoch = playback.frame.as_ref().map_or((0, 0, 0), |f| (f.epoch, f.load, f.step));
+    let old_epoch = playback
+        .frame
+        .as_ref()
+        .map_or((0, 0, 0), |f| (f.epoch, f.load, f.step));
     if let Some(new) = physics.exchange.take() {
         let (epoch, load, step) = (new.epoch, new.load, new.step);
         let old = playback.frame.replace(new);
@@ -718,7 +770,9 @@ fn receive(physics: Res<Physics>, mut playback: ResMut<Playback>, mut begun: Mes
         if epoch != old_epoch.0 {
             playback.before.clear();
             playback.interval = 0.0;
-            begun.write(Begun { loaded: load != old_epoch.1 });
+            begun.write(Begun {
+                loaded: load != old_epoch.1,
+            });
         }
     }
     let since = playback.arrived.map_or(1.0, |t| (now - t).as_secs_f32());

@@ -102,13 +102,17 @@ impl Scenes {
         if let Some(scene) = &self.scene {
             for parameter in &scene.parameters {
                 let value = scene.get(&parameter.path).ok().and_then(|v| v.parse().ok());
-                self.values.extend(value.map(|v| (parameter.path.clone(), v)));
+                self.values
+                    .extend(value.map(|v| (parameter.path.clone(), v)));
             }
         }
     }
 
     fn fail(&mut self, error: impl ToString) {
-        self.notice = Some(Notice { severity: Severity::Error, text: error.to_string() });
+        self.notice = Some(Notice {
+            severity: Severity::Error,
+            text: error.to_string(),
+        });
     }
 
     /// Watches the folder of the scene's file: editors replace files, and a watch on the file itself
@@ -139,7 +143,12 @@ impl Scenes {
         if let Ok(mut watcher) = watcher
             && watcher.watch(&folder, RecursiveMode::NonRecursive).is_ok()
         {
-            self.watch = Some(Watch { file, touched, changed: None, _watcher: watcher });
+            self.watch = Some(Watch {
+                file,
+                touched,
+                changed: None,
+                _watcher: watcher,
+            });
         }
     }
 

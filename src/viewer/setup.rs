@@ -59,7 +59,11 @@ fn press_keys(
     playback: Res<Playback>,
 ) {
     for action in actions.read() {
-        let speed = if setup.speed.is_finite() { setup.speed } else { 1.0 };
+        let speed = if setup.speed.is_finite() {
+            setup.speed
+        } else {
+            1.0
+        };
         let [slowest, fastest] = SPEEDS;
         let speed = match action {
             Action::PlayPause => {

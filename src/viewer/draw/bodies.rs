@@ -42,7 +42,10 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { islands: false, grid: true }
+        Self {
+            islands: false,
+            grid: true,
+        }
     }
 }
 
@@ -154,8 +157,16 @@ pub fn paint(
     }
     canvas.body_size = dressing.body_size;
     let selected = hands.selected.map_or(u32::MAX, |id| id.slot);
-    let islands = dressing.options.islands.then_some(frame.islands.as_slice()).filter(|i| !i.is_empty());
-    let hidden = if dressing.options.grid { 0 } else { flags::GRID };
+    let islands = dressing
+        .options
+        .islands
+        .then_some(frame.islands.as_slice())
+        .filter(|i| !i.is_empty());
+    let hidden = if dressing.options.grid {
+        0
+    } else {
+        flags::GRID
+    };
     let mut low = Vec3::INFINITY;
     let mut high = Vec3::NEG_INFINITY;
 
@@ -172,15 +183,19 @@ pub fn paint(
             rotation *= dressed.piece.rotation;
         }
         let color = match islands {
-            Some(islands) if dressed.moving => palette::pack(
-                match islands.get(dressed.slot as usize) {
+            Some(islands) if dressed.moving => {
+                palette::pack(match islands.get(dressed.slot as usize) {
                     Some(island) if *island != NO_ISLAND => palette::island(*island),
                     _ => palette::NO_ISLAND,
-                },
-            ),
+                })
+            }
             _ => dressed.color,
         };
-        let chosen = if dressed.slot == selected { flags::SELECTED } else { 0 };
+        let chosen = if dressed.slot == selected {
+            flags::SELECTED
+        } else {
+            0
+        };
         Instance {
             position: position.to_array(),
             flags: (dressed.flags | chosen) & !hidden,
@@ -197,7 +212,9 @@ pub fn paint(
     let mut first = canvas.instances.len();
     for dressed in balls {
         let made = instance(dressed);
-        let depth = (Vec3::from(made.position) - eye.position).dot(forward).max(1e-3);
+        let depth = (Vec3::from(made.position) - eye.position)
+            .dot(forward)
+            .max(1e-3);
         let size = pixels * made.scale[0] / depth;
         match BALL_PIXELS.iter().filter(|limit| size > **limit).count() {
             0 => canvas.instances.push(made),
@@ -216,8 +233,14 @@ pub fn paint(
         let mesh = head.piece.mesh;
         let count = rest.partition_point(|d| d.piece.mesh <= mesh);
         first = canvas.instances.len();
-        canvas.instances.extend(rest[..count].iter().map(&mut instance));
-        let layer = if mesh == MeshLibrary::SQUARE { Layer::Ground } else { Layer::Bodies };
+        canvas
+            .instances
+            .extend(rest[..count].iter().map(&mut instance));
+        let layer = if mesh == MeshLibrary::SQUARE {
+            Layer::Ground
+        } else {
+            Layer::Bodies
+        };
         canvas.close_batch(mesh, first, layer);
         rest = &rest[count..];
     }

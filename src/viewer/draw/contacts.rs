@@ -84,11 +84,19 @@ pub(super) fn paint(
             // Forces on the second body, each as long as its share of the usual force.
             if overlays.normal_forces && contact.normal_impulse > 0.0 {
                 let by = normal * (contact.normal_impulse as f32 * force_scale);
-                arrows.push(Arrow { from, by, color: palette::NORMAL_FORCE });
+                arrows.push(Arrow {
+                    from,
+                    by,
+                    color: palette::NORMAL_FORCE,
+                });
             }
             if overlays.friction_forces {
                 let by = vec3(contact.friction_impulse) * force_scale;
-                arrows.push(Arrow { from, by, color: palette::FRICTION_FORCE });
+                arrows.push(Arrow {
+                    from,
+                    by,
+                    color: palette::FRICTION_FORCE,
+                });
             }
         }
     }
@@ -97,7 +105,11 @@ pub(super) fn paint(
     {
         let pose = playback.pose(body.index());
         let from = Vec3::from(pose.position) + Quat::from_array(pose.rotation) * anchor;
-        arrows.push(Arrow { from, by: target - from, color: palette::CONTACT });
+        arrows.push(Arrow {
+            from,
+            by: target - from,
+            color: palette::CONTACT,
+        });
     }
     paint_arrows(&mut canvas, &arrows, 0.035 * size);
 }
@@ -120,7 +132,10 @@ fn follow_forces(usual: &mut f32, contacts: &[ContactView], substep: f64) {
 
 fn paint_points(canvas: &mut Canvas, contacts: &[ContactView], radius: f32) {
     let first = canvas.instances.len();
-    let (closed, open) = (palette::pack(palette::CONTACT), palette::pack(palette::OPEN_CONTACT));
+    let (closed, open) = (
+        palette::pack(palette::CONTACT),
+        palette::pack(palette::OPEN_CONTACT),
+    );
     canvas.instances.extend(contacts.iter().map(|c| Instance {
         position: vec3(c.point).to_array(),
         flags: flags::UNLIT,
@@ -142,7 +157,11 @@ fn paint_arrows(canvas: &mut Canvas, arrows: &[Arrow], thickness: f32) {
             let way = arrow.by / length;
             let tip = (5.0 * thickness).min(0.5 * length);
             let (middle, half, width) = if mesh == MeshLibrary::SHAFT {
-                (0.5 * (length - tip), 0.5 * (length - tip), thickness.min(0.1 * length))
+                (
+                    0.5 * (length - tip),
+                    0.5 * (length - tip),
+                    thickness.min(0.1 * length),
+                )
             } else {
                 (length - 0.5 * tip, 0.5 * tip, 0.4 * tip)
             };

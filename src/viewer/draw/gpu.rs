@@ -9,6 +9,7 @@ use bevy::core_pipeline::core_3d::{
 };
 use bevy::core_pipeline::schedule::Core3d;
 use bevy::prelude::*;
+use bevy::render::render_phase::TrackedRenderPass;
 use bevy::render::render_resource::{
     BindGroup, BindGroupEntries, BindGroupLayout, BindGroupLayoutEntries, Buffer, BufferDescriptor,
     BufferInitDescriptor, BufferUsages, ColorTargetState, ColorWrites, CompareFunction,
@@ -22,12 +23,9 @@ use bevy::render::render_resource::{
     VertexStepMode,
     binding_types::{sampler, texture_2d, uniform_buffer_sized},
 };
-use bevy::render::render_phase::TrackedRenderPass;
 use bevy::render::renderer::{RenderContext, RenderDevice, RenderQueue, ViewQuery};
 use bevy::render::view::{ExtractedView, Msaa, ViewDepthTexture, ViewTarget};
-use bevy::render::{
-    ExtractSchedule, MainWorld, Render, RenderApp, RenderStartup, RenderSystems,
-};
+use bevy::render::{ExtractSchedule, MainWorld, Render, RenderApp, RenderStartup, RenderSystems};
 
 use super::mesh::{MeshData, Vertex};
 use super::{Batch, Canvas, Instance, Layer, View, ViewUniform};
@@ -46,9 +44,15 @@ pub struct Quality {
 
 impl Quality {
     /// For a graphics processor, and for pictures that may take their time.
-    pub const FULL: Self = Self { shadow_map: 4096, msaa: Msaa::Sample4 };
+    pub const FULL: Self = Self {
+        shadow_map: 4096,
+        msaa: Msaa::Sample4,
+    };
     /// For a window on a software adapter.
-    pub const PLAIN: Self = Self { shadow_map: 0, msaa: Msaa::Off };
+    pub const PLAIN: Self = Self {
+        shadow_map: 0,
+        msaa: Msaa::Off,
+    };
 }
 
 /// Draws in the render world.
@@ -128,18 +132,46 @@ fn take_canvas(mut main: ResMut<MainWorld>, mut picture: ResMut<Picture>) {
 
 fn vertex_layout() -> [VertexAttribute; 2] {
     [
-        VertexAttribute { format: VertexFormat::Float32x3, offset: 0, shader_location: 0 },
-        VertexAttribute { format: VertexFormat::Float32x3, offset: 12, shader_location: 1 },
+        VertexAttribute {
+            format: VertexFormat::Float32x3,
+            offset: 0,
+            shader_location: 0,
+        },
+        VertexAttribute {
+            format: VertexFormat::Float32x3,
+            offset: 12,
+            shader_location: 1,
+        },
     ]
 }
 
 fn instance_layout() -> [VertexAttribute; 5] {
     [
-        VertexAttribute { format: VertexFormat::Float32x3, offset: 0, shader_location: 2 },
-        VertexAttribute { format: VertexFormat::Uint32, offset: 12, shader_location: 3 },
-        VertexAttribute { format: VertexFormat::Float32x4, offset: 16, shader_location: 4 },
-        VertexAttribute { format: VertexFormat::Float32x3, offset: 32, shader_location: 5 },
-        VertexAttribute { format: VertexFormat::Unorm8x4, offset: 44, shader_location: 6 },
+        VertexAttribute {
+            format: VertexFormat::Float32x3,
+            offset: 0,
+            shader_location: 2,
+        },
+        VertexAttribute {
+            format: VertexFormat::Uint32,
+            offset: 12,
+            shader_location: 3,
+        },
+        VertexAttribute {
+            format: VertexFormat::Float32x4,
+            offset: 16,
+            shader_location: 4,
+        },
+        VertexAttribute {
+            format: VertexFormat::Float32x3,
+            offset: 32,
+            shader_location: 5,
+        },
+        VertexAttribute {
+            format: VertexFormat::Unorm8x4,
+            offset: 44,
+            shader_location: 6,
+        },
     ]
 }
 
@@ -213,7 +245,11 @@ fn shadow_map(device: &RenderDevice, size: u32) -> TextureView {
     device
         .create_texture(&TextureDescriptor {
             label: Some("moreau shadow map"),
-            size: Extent3d { width: size, height: size, depth_or_array_layers: 1 },
+            size: Extent3d {
+                width: size,
+                height: size,
+                depth_or_array_layers: 1,
+            },
             mip_level_count: 1,
             sample_count: 1,
             dimension: TextureDimension::D2,
@@ -274,11 +310,18 @@ fn shadow_pipeline(
             compilation_options: PipelineCompilationOptions::default(),
             buffers: &buffers(&vertex, &instance),
         },
-        primitive: PrimitiveState { cull_mode: Some(Face::Back), ..Default::default() },
+        primitive: PrimitiveState {
+            cull_mode: Some(Face::Back),
+            ..Default::default()
+        },
         depth_stencil: Some(depth_state(
             CompareFunction::LessEqual,
             true,
-            DepthBiasState { constant: 2, slope_scale: 2.0, clamp: 0.0 },
+            DepthBiasState {
+                constant: 2,
+                slope_scale: 2.0,
+                clamp: 0.0,
+            },
         )),
         multisample: MultisampleState::default(),
         fragment: None,
@@ -308,33 +351,40 @@ fn buffers<'a>(
 impl Pipelines {
     fn new(device: &RenderDevice, gpu: &Gpu, format: TextureFormat, samples: u32) -> Self {
         let (vertex, instance) = (vertex_layout(), instance_layout());
-        let make = |label, stages: [&str; 2], buffers: &[RawVertexBufferLayout], depth, cull_mode| {
-            device.create_render_pipeline(&RawRenderPipelineDescriptor {
-                label: Some(label),
-                layout: Some(&gpu.pipeline_layout),
-                vertex: RawVertexState {
-                    module: &gpu.shader,
-                    entry_point: Some(stages[0]),
-                    compilation_options: PipelineCompilationOptions::default(),
-                    buffers,
-                },
-                primitive: PrimitiveState { cull_mode, ..Default::default() },
-                depth_stencil: Some(depth),
-                multisample: MultisampleState { count: samples, ..Default::default() },
-                fragment: Some(RawFragmentState {
-                    module: &gpu.shader,
-                    entry_point: Some(stages[1]),
-                    compilation_options: PipelineCompilationOptions::default(),
-                    targets: &[Some(ColorTargetState {
-                        format,
-                        blend: None,
-                        write_mask: ColorWrites::ALL,
-                    })],
-                }),
-                multiview_mask: None,
-                cache: None,
-            })
-        };
+        let make =
+            |label, stages: [&str; 2], buffers: &[RawVertexBufferLayout], depth, cull_mode| {
+                device.create_render_pipeline(&RawRenderPipelineDescriptor {
+                    label: Some(label),
+                    layout: Some(&gpu.pipeline_layout),
+                    vertex: RawVertexState {
+                        module: &gpu.shader,
+                        entry_point: Some(stages[0]),
+                        compilation_options: PipelineCompilationOptions::default(),
+                        buffers,
+                    },
+                    primitive: PrimitiveState {
+                        cull_mode,
+                        ..Default::default()
+                    },
+                    depth_stencil: Some(depth),
+                    multisample: MultisampleState {
+                        count: samples,
+                        ..Default::default()
+                    },
+                    fragment: Some(RawFragmentState {
+                        module: &gpu.shader,
+                        entry_point: Some(stages[1]),
+                        compilation_options: PipelineCompilationOptions::default(),
+                        targets: &[Some(ColorTargetState {
+                            format,
+                            blend: None,
+                            write_mask: ColorWrites::ALL,
+                        })],
+                    }),
+                    multiview_mask: None,
+                    cache: None,
+                })
+            };
         let unbiased = DepthBiasState::default();
         Self {
             // Reversed depth: nearer is greater.
@@ -375,7 +425,8 @@ fn prepare(
     let address = |mesh: &Arc<MeshData>| Arc::as_ptr(mesh) as usize;
     if gpu.meshes.len() > 2 * picture.meshes.len() + 64 {
         // Meshes of scenes gone by.
-        gpu.meshes.retain(|_, mesh| Arc::strong_count(&mesh.data) > 1);
+        gpu.meshes
+            .retain(|_, mesh| Arc::strong_count(&mesh.data) > 1);
     }
     for mesh in picture.batches.iter().map(|b| &picture.meshes[b.mesh]) {
         gpu.meshes.entry(address(mesh)).or_insert_with(|| {
@@ -417,7 +468,10 @@ fn draw(
     mut context: RenderContext,
 ) {
     let (extracted, target, depth, msaa) = view.into_inner();
-    let Some(pipelines) = gpu.pipelines.get(&(extracted.target_format, msaa.samples())) else {
+    let Some(pipelines) = gpu
+        .pipelines
+        .get(&(extracted.target_format, msaa.samples()))
+    else {
         return;
     };
 
@@ -426,7 +480,10 @@ fn draw(
             label: Some("moreau shadow"),
             depth_stencil_attachment: Some(RenderPassDepthStencilAttachment {
                 view: &gpu.shadow_view,
-                depth_ops: Some(Operations { load: LoadOp::Clear(1.0), store: StoreOp::Store }),
+                depth_ops: Some(Operations {
+                    load: LoadOp::Clear(1.0),
+                    store: StoreOp::Store,
+                }),
                 stencil_ops: None,
             }),
             ..Default::default()

@@ -37,6 +37,8 @@ const BALL_SUBDIVISIONS: [u32; 3] = [1, 2, 4];
 const SEGMENTS: u32 = 48;
 /// Faces that meet at less than this angle are shaded as one smooth surface.
 const CREASE_DEGREES: f32 = 35.0;
+/// The same for height fields, which stand for smooth ground.
+const GROUND_CREASE_DEGREES: f32 = 80.0;
 /// A half-space is drawn as a square of this half width [m].
 pub const PLANE_EXTENT: f32 = 2000.0;
 
@@ -131,15 +133,24 @@ impl MeshLibrary {
                 piece.ball = true;
             }
             Geometry::Cuboid { half_extents } => piece.scale = vec3(half_extents),
-            Geometry::Cylinder { half_height, radius } => {
+            Geometry::Cylinder {
+                half_height,
+                radius,
+            } => {
                 piece.mesh = Self::CYLINDER;
                 piece.scale = Vec3::new(radius as f32, half_height as f32, radius as f32);
             }
-            Geometry::Cone { half_height, radius } => {
+            Geometry::Cone {
+                half_height,
+                radius,
+            } => {
                 piece.mesh = Self::CONE;
                 piece.scale = Vec3::new(radius as f32, half_height as f32, radius as f32);
             }
-            Geometry::Capsule { half_height, radius } => {
+            Geometry::Capsule {
+                half_height,
+                radius,
+            } => {
                 let key = Key::Capsule([half_height.to_bits(), radius.to_bits()]);
                 piece.mesh = self.shared(key, || capsule(half_height as f32, radius as f32));
             }
@@ -149,7 +160,9 @@ impl MeshLibrary {
                 let up = Quat::from_rotation_arc(Vec3::Y, vec3(normal).normalize_or(Vec3::Y));
                 piece.rotation *= up;
             }
-            Geometry::ConvexHull { .. } | Geometry::TriMesh { .. } | Geometry::HeightField { .. } => {
+            Geometry::ConvexHull { .. }
+            | Geometry::TriMesh { .. }
+            | Geometry::HeightField { .. } => {
                 piece.mesh = self.shared(Key::Shared(key), || triangulated(shape));
             }
             Geometry::Compound { .. } => return,
@@ -171,10 +184,16 @@ impl Default for MeshLibrary {
         let mut meshes: Vec<_> = BALL_SUBDIVISIONS.iter().map(|n| sphere(*n)).collect();
         let round = |profile: &[[f32; 2]], segments| lathe(profile, segments);
         meshes.push(cube());
-        meshes.push(round(&[[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]], SEGMENTS));
+        meshes.push(round(
+            &[[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]],
+            SEGMENTS,
+        ));
         meshes.push(round(&[[0.0, -1.0], [1.0, -1.0], [0.0, 1.0]], SEGMENTS));
         meshes.push(square());
-        meshes.push(round(&[[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]], 6));
+        meshes.push(round(
+            &[[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]],
+            6,
+        ));
         meshes.push(round(&[[0.0, -1.0], [1.0, -1.0], [0.0, 1.0]], 8));
         Self {
             meshes: meshes.into_iter().map(Arc::new).collect(),
@@ -197,18 +216,43 @@ pub fn quat(q: crate::math::Quat) -> Quat {
 fn sphere(levels: u32) -> MeshData {
     let t = (1.0 + 5.0f32.sqrt()) / 2.0;
     let mut points: Vec<Vec3> = [
-        [-1.0, t, 0.0], [1.0, t, 0.0], [-1.0, -t, 0.0], [1.0, -t, 0.0],
-        [0.0, -1.0, t], [0.0, 1.0, t], [0.0, -1.0, -t], [0.0, 1.0, -t],
-        [t, 0.0, -1.0], [t, 0.0, 1.0], [-t, 0.0, -1.0], [-t, 0.0, 1.0],
+        [-1.0, t, 0.0],
+        [1.0, t, 0.0],
+        [-1.0, -t, 0.0],
+        [1.0, -t, 0.0],
+        [0.0, -1.0, t],
+        [0.0, 1.0, t],
+        [0.0, -1.0, -t],
+        [0.0, 1.0, -t],
+        [t, 0.0, -1.0],
+        [t, 0.0, 1.0],
+        [-t, 0.0, -1.0],
+        [-t, 0.0, 1.0],
     ]
     .into_iter()
     .map(|p| Vec3::from(p).normalize())
     .collect();
     let mut triangles: Vec<[u32; 3]> = vec![
-        [0, 11, 5], [0, 5, 1], [0, 1, 7], [0, 7, 10], [0, 10, 11],
-        [1, 5, 9], [5, 11, 4], [11, 10, 2], [10, 7, 6], [7, 1, 8],
-        [3, 9, 4], [3, 4, 2], [3, 2, 6], [3, 6, 8], [3, 8, 9],
-        [4, 9, 5], [2, 4, 11], [6, 2, 10], [8, 6, 7], [9, 8, 1],
+        [0, 11, 5],
+        [0, 5, 1],
+        [0, 1, 7],
+        [0, 7, 10],
+        [0, 10, 11],
+        [1, 5, 9],
+        [5, 11, 4],
+        [11, 10, 2],
+        [10, 7, 6],
+        [7, 1, 8],
+        [3, 9, 4],
+        [3, 4, 2],
+        [3, 2, 6],
+        [3, 6, 8],
+        [3, 8, 9],
+        [4, 9, 5],
+        [2, 4, 11],
+        [6, 2, 10],
+        [8, 6, 7],
+        [9, 8, 1],
     ];
     for _ in 0..levels {
         let mut middles: HashMap<[u32; 2], u32> = HashMap::new();
@@ -228,7 +272,10 @@ fn sphere(levels: u32) -> MeshData {
     MeshData {
         vertices: points
             .iter()
-            .map(|p| Vertex { position: p.to_array(), normal: p.to_array() })
+            .map(|p| Vertex {
+                position: p.to_array(),
+                normal: p.to_array(),
+            })
             .collect(),
         indices: triangles.into_iter().flatten().collect(),
     }
@@ -252,7 +299,11 @@ fn cube() -> MeshData {
 fn square() -> MeshData {
     let mut mesh = MeshData::default();
     let corners = [[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]];
-    quad(&mut mesh, Vec3::Y, corners.map(|[x, z]| Vec3::new(x, 0.0, z)));
+    quad(
+        &mut mesh,
+        Vec3::Y,
+        corners.map(|[x, z]| Vec3::new(x, 0.0, z)),
+    );
     mesh
 }
 
@@ -302,24 +353,38 @@ fn capsule(half_height: f32, radius: f32) -> MeshData {
     const RINGS: u32 = 12;
     let rim = |latitude: f32, centre: f32| {
         let (sin, cos) = latitude.sin_cos();
-        (radius * cos, centre + radius * sin, Vec3::new(cos, sin, 0.0))
+        (
+            radius * cos,
+            centre + radius * sin,
+            Vec3::new(cos, sin, 0.0),
+        )
     };
     for (start, centre) in [(-PI / 2.0, -half_height), (0.0, half_height)] {
         for k in 0..RINGS {
             let at = |k: u32| start + PI / 2.0 * k as f32 / RINGS as f32;
-            band(&mut mesh, SEGMENTS, [rim(at(k), centre), rim(at(k + 1), centre)]);
+            band(
+                &mut mesh,
+                SEGMENTS,
+                [rim(at(k), centre), rim(at(k + 1), centre)],
+            );
         }
     }
-    band(&mut mesh, SEGMENTS, [rim(0.0, -half_height), rim(0.0, half_height)]);
+    band(
+        &mut mesh,
+        SEGMENTS,
+        [rim(0.0, -half_height), rim(0.0, half_height)],
+    );
     mesh
 }
 
 /// Hulls, meshes and height fields as parry triangulates them.
 fn triangulated(shape: &Shape) -> MeshData {
     let parry = shape.parry();
+    let mut crease = CREASE_DEGREES;
     let (vertices, triangles) = if let Some(hull) = parry.as_convex_polyhedron() {
         hull.to_trimesh()
     } else if let Some(field) = parry.as_heightfield() {
+        crease = GROUND_CREASE_DEGREES;
         field.to_trimesh()
     } else if let Some(mesh) = parry.as_trimesh() {
         (mesh.vertices().to_vec(), mesh.indices().to_vec())
@@ -330,11 +395,11 @@ fn triangulated(shape: &Shape) -> MeshData {
         .iter()
         .map(|v| Vec3::new(v.x as f32, v.y as f32, v.z as f32))
         .collect();
-    creased(&points, &triangles)
+    creased(&points, &triangles, crease)
 }
 
 /// Normals averaged over the neighbouring faces that meet at less than the crease angle.
-fn creased(points: &[Vec3], triangles: &[[u32; 3]]) -> MeshData {
+fn creased(points: &[Vec3], triangles: &[[u32; 3]], crease: f32) -> MeshData {
     // Weighted by area: the cross product's length is twice that.
     let faces: Vec<Vec3> = triangles
         .iter()
@@ -349,7 +414,7 @@ fn creased(points: &[Vec3], triangles: &[[u32; 3]]) -> MeshData {
             around[*i as usize].push(f as u32);
         }
     }
-    let smooth = CREASE_DEGREES.to_radians().cos();
+    let smooth = crease.to_radians().cos();
     let mut mesh = MeshData::default();
     for (f, t) in triangles.iter().enumerate() {
         let own = faces[f].normalize_or_zero();
@@ -392,9 +457,17 @@ mod tests {
             ("cube", of(MeshLibrary::CUBE), 8.0, 1e-6),
             ("cylinder", of(MeshLibrary::CYLINDER), 2.0 * PI, 0.01),
             ("cone", of(MeshLibrary::CONE), 2.0 / 3.0 * PI, 0.01),
-            ("capsule", volume(&capsule(1.0, 0.5)), PI * (0.5 + 0.5 / 3.0), 0.02),
+            (
+                "capsule",
+                volume(&capsule(1.0, 0.5)),
+                PI * (0.5 + 0.5 / 3.0),
+                0.02,
+            ),
         ] {
-            assert!((found / exact - 1.0).abs() < tolerance, "{name}: {found} for {exact}");
+            assert!(
+                (found / exact - 1.0).abs() < tolerance,
+                "{name}: {found} for {exact}"
+            );
         }
     }
 
@@ -402,7 +475,8 @@ mod tests {
     fn normals_point_outwards() {
         for mesh in MeshLibrary::default().meshes() {
             for t in mesh.indices.chunks(3) {
-                let [a, b, c] = [t[0], t[1], t[2]].map(|i| Vec3::from(mesh.vertices[i as usize].position));
+                let [a, b, c] =
+                    [t[0], t[1], t[2]].map(|i| Vec3::from(mesh.vertices[i as usize].position));
                 let face = (b - a).cross(c - a);
                 // The two triangles of a band that ends in a point: one of them has no area.
                 if face.length() > 1e-6 {

@@ -81,7 +81,10 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { center: Vec3::ZERO, radius: 5.0 }
+        Self {
+            center: Vec3::ZERO,
+            radius: 5.0,
+        }
     }
 }
 
@@ -188,14 +191,21 @@ fn set_view(eye: Res<Eye>, canvas: Res<Canvas>, quality: Res<Quality>, mut view:
     let lit = if canvas.bounds.radius <= reach {
         canvas.bounds
     } else {
-        Bounds { center: eye.focus(), radius: reach }
+        Bounds {
+            center: eye.focus(),
+            radius: reach,
+        }
     };
     let radius = (1.15 * lit.radius).max(0.5);
     let texel = 2.0 * radius / quality.shadow_map.max(1) as f32;
     let look = Mat4::look_to_rh(Vec3::ZERO, -sun, Vec3::Y);
     // Whole texels only, so that still shadows do not shimmer while the camera moves.
     let c = look.transform_point3(lit.center);
-    let snapped = Vec3::new((c.x / texel).round() * texel, (c.y / texel).round() * texel, c.z);
+    let snapped = Vec3::new(
+        (c.x / texel).round() * texel,
+        (c.y / texel).round() * texel,
+        c.z,
+    );
     // What casts a shadow may stand well outside of what receives it.
     let depth = 4.0 * radius;
     let light_from_world = Mat4::orthographic_rh(-radius, radius, -radius, radius, -depth, depth)
@@ -213,7 +223,9 @@ fn set_view(eye: Res<Eye>, canvas: Res<Canvas>, quality: Res<Quality>, mut view:
         right: (right * rise * aspect).extend(0.0).to_array(),
         up: (up * rise).extend(0.0).to_array(),
         forward: forward.extend(0.0).to_array(),
-        sun: sun.extend(if quality.shadow_map > 1 { 1.0 } else { 0.0 }).to_array(),
+        sun: sun
+            .extend(if quality.shadow_map > 1 { 1.0 } else { 0.0 })
+            .to_array(),
         params: [spacing, 1.0, texel, 1.0 / quality.shadow_map.max(1) as f32],
     };
 }

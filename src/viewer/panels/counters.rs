@@ -22,26 +22,58 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
                 ui.monospace(value).on_hover_text(hint);
                 ui.end_row();
             };
-            line("bodies", format!("{} ({} moved)", c.bodies, c.dynamic_bodies), "all, and those that forces move");
+            line(
+                "bodies",
+                format!("{} ({} moved)", c.bodies, c.dynamic_bodies),
+                "all, and those that forces move",
+            );
             line(
                 "contacts",
                 format!("{} ({})", c.contacts, c.dynamic_contacts),
                 "all, and those between two bodies that forces move; speculative ones included",
             );
-            line("islands", c.islands.to_string(), "connected components, solved by themselves");
+            line(
+                "islands",
+                c.islands.to_string(),
+                "connected components, solved by themselves",
+            );
             if c.rows > 0 {
-                line("joint rows", c.rows.to_string(), "bilateral, limit and motor rows");
-                line("joint error", format!("{} m", number(c.joint_error)), "largest |φ + αΛ/h|");
+                line(
+                    "joint rows",
+                    c.rows.to_string(),
+                    "bilateral, limit and motor rows",
+                );
+                line(
+                    "joint error",
+                    format!("{} m", number(c.joint_error)),
+                    "largest |φ + αΛ/h|",
+                );
             }
-            line("penetration", format!("{} m", number(c.penetration)), "deepest overlap at the midpoint");
-            line("kinetic energy", format!("{} J", number(c.kinetic_energy)), "");
-            line("potential energy", format!("{} J", number(c.potential_energy)), "zero at the origin");
+            line(
+                "penetration",
+                format!("{} m", number(c.penetration)),
+                "deepest overlap at the midpoint",
+            );
+            line(
+                "kinetic energy",
+                format!("{} J", number(c.kinetic_energy)),
+                "",
+            );
+            line(
+                "potential energy",
+                format!("{} J", number(c.potential_energy)),
+                "zero at the origin",
+            );
             line(
                 "total energy",
                 format!("{} J", number(c.kinetic_energy + c.potential_energy)),
                 "",
             );
-            line("momentum", format!("{} kg m/s", number(c.momentum.linear.norm())), "linear, its length");
+            line(
+                "momentum",
+                format!("{} kg m/s", number(c.momentum.linear.norm())),
+                "linear, its length",
+            );
             line(
                 "angular mom.",
                 format!("{} kg m²/s", number(c.momentum.angular.norm())),
@@ -62,10 +94,11 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     });
     ui.horizontal(|ui| {
         ui.label("residual");
-        ui.monospace(format!("{:.2e} m/s", c.residual)).on_hover_ui(|ui| {
-            for (name, value, unit) in &c.residual_parts {
-                ui.monospace(format!("{name:>20}  {value:9.2e} {unit}"));
-            }
-        });
+        ui.monospace(format!("{:.2e} m/s", c.residual))
+            .on_hover_ui(|ui| {
+                for (name, value, unit) in &c.residual_parts {
+                    ui.monospace(format!("{name:>20}  {value:9.2e} {unit}"));
+                }
+            });
     });
 }

@@ -9,11 +9,18 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     let overlays = &mut *context.overlays;
     ui.columns(2, |columns| {
         let [left, right] = columns else { return };
-        left.checkbox(&mut overlays.points, "contact points").on_hover_text("key 1");
-        left.checkbox(&mut overlays.normals, "normals").on_hover_text("key 2");
-        left.checkbox(&mut context.dressing.options.islands, "islands").on_hover_text("key 5");
-        right.checkbox(&mut overlays.normal_forces, "normal forces").on_hover_text("key 3");
-        right.checkbox(&mut overlays.friction_forces, "friction forces").on_hover_text("key 4");
+        left.checkbox(&mut overlays.points, "contact points")
+            .on_hover_text("key 1");
+        left.checkbox(&mut overlays.normals, "normals")
+            .on_hover_text("key 2");
+        left.checkbox(&mut context.dressing.options.islands, "islands")
+            .on_hover_text("key 5");
+        right
+            .checkbox(&mut overlays.normal_forces, "normal forces")
+            .on_hover_text("key 3");
+        right
+            .checkbox(&mut overlays.friction_forces, "friction forces")
+            .on_hover_text("key 4");
         right.checkbox(&mut context.dressing.options.grid, "ground grid");
     });
     ui.horizontal(|ui| {
@@ -26,7 +33,10 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
         && overlays.any()
         && frame.contact_stride > 1
     {
-        let text = format!("too many contacts: one of {} is drawn", frame.contact_stride);
+        let text = format!(
+            "too many contacts: one of {} is drawn",
+            frame.contact_stride
+        );
         ui.label(theme::quiet(text));
     }
 }

@@ -33,12 +33,15 @@ pub fn show(ctx: &egui::Context, open: &mut bool) {
 
 fn list<'a>(ui: &mut egui::Ui, topic: &str, lines: impl Iterator<Item = (&'a str, &'a str)>) {
     ui.label(egui::RichText::new(topic).strong().color(theme::ACCENT));
-    egui::Grid::new(topic).num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
-        for (key, text) in lines {
-            ui.label(egui::RichText::new(key).monospace());
-            ui.label(text);
-            ui.end_row();
-        }
-    });
+    egui::Grid::new(topic)
+        .num_columns(2)
+        .spacing([12.0, 2.0])
+        .show(ui, |ui| {
+            for (key, text) in lines {
+                ui.label(egui::RichText::new(key).monospace());
+                ui.label(text);
+                ui.end_row();
+            }
+        });
     ui.add_space(6.0);
 }

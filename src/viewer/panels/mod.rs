@@ -62,7 +62,10 @@ impl Default for Open {
 impl Open {
     /// Everything that is open at the start, or nothing.
     pub fn new(panels: bool) -> Self {
-        Self { panels, ..Self::default() }
+        Self {
+            panels,
+            ..Self::default()
+        }
     }
 }
 
@@ -187,7 +190,7 @@ fn lay_out(
         egui::Panel::right("inspector")
             .frame(theme::panel())
             .resizable(true)
-            .default_size(285.0)
+            .default_size(295.0)
             .size_range(240.0..=all.width() * 0.4)
             .show(&mut ui, |ui| {
                 egui::ScrollArea::vertical()
@@ -210,7 +213,9 @@ fn lay_out(
         context.eye.viewport = viewport;
     }
     pointer.position = window.physical_cursor_position();
-    let over = window.cursor_position().map(|p| egui::pos2(p.x, p.y) / (scale / window.scale_factor()));
+    let over = window
+        .cursor_position()
+        .map(|p| egui::pos2(p.x, p.y) / (scale / window.scale_factor()));
     pointer.over_scene = over.is_some_and(|p| {
         free.contains(p)
             && ctx
@@ -221,19 +226,24 @@ fn lay_out(
 }
 
 fn inspector(ui: &mut egui::Ui, context: &mut Context) {
-    let section = |ui: &mut egui::Ui, title: &str, open: bool, add: &mut dyn FnMut(&mut egui::Ui)| {
-        egui::CollapsingHeader::new(egui::RichText::new(title).strong())
-            .default_open(open)
-            .show_unindented(ui, |ui| {
-                add(ui);
-                ui.add_space(6.0);
-            });
-    };
+    let section =
+        |ui: &mut egui::Ui, title: &str, open: bool, add: &mut dyn FnMut(&mut egui::Ui)| {
+            egui::CollapsingHeader::new(egui::RichText::new(title).strong())
+                .default_open(open)
+                .show_unindented(ui, |ui| {
+                    add(ui);
+                    ui.add_space(6.0);
+                });
+        };
     if context.hands.selected.is_some() {
-        section(ui, "Selected body", true, &mut |ui| selection::show(ui, context));
+        section(ui, "Selected body", true, &mut |ui| {
+            selection::show(ui, context)
+        });
     }
     section(ui, "Solver", true, &mut |ui| solver::show(ui, context));
-    section(ui, "Time step", false, &mut |ui| stepping::show(ui, context));
+    section(ui, "Time step", false, &mut |ui| {
+        stepping::show(ui, context)
+    });
     section(ui, "Timings", true, &mut |ui| timings::show(ui, context));
     section(ui, "Counters", true, &mut |ui| counters::show(ui, context));
     section(ui, "Drawing", false, &mut |ui| display::show(ui, context));
@@ -241,7 +251,11 @@ fn inspector(ui: &mut egui::Ui, context: &mut Context) {
 
 /// The latest message, over the lower edge of the picture, until it is closed.
 fn notice(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
-    let latest = context.playback.frame.as_ref().and_then(|f| f.notice.clone());
+    let latest = context
+        .playback
+        .frame
+        .as_ref()
+        .and_then(|f| f.notice.clone());
     let open = &mut *context.open;
     // A scene that does not open is news; what the physics thread says may be older.
     let latest = context.scenes.notice.clone().or(latest);
@@ -287,15 +301,6 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A time in the unit that suits it.
-fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s >= 1.0 => format!("{s:.2} s"),
-        s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
-        s => format!("{:.1} µs", s * 1e6),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,6 +317,5 @@ mod tests {
         ] {
             assert_eq!(number(value), text);
         }
-        assert_eq!(duration(0.0123), "12.30 ms");
     }
 }

@@ -10,9 +10,15 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     let Some(scene) = &scenes.scene else {
         return;
     };
-    let name = if scene.name.is_empty() { scene.id() } else { &scene.name };
-    ui.label(egui::RichText::new(name).heading()).on_hover_text(&scene.about);
-    ui.label(theme::quiet(scene.summary())).on_hover_text(&scene.about);
+    let name = if scene.name.is_empty() {
+        scene.id()
+    } else {
+        &scene.name
+    };
+    ui.label(egui::RichText::new(name).heading())
+        .on_hover_text(&scene.about);
+    ui.label(theme::quiet(scene.summary()))
+        .on_hover_text(&scene.about);
     let mut changed = None;
     for parameter in &scene.parameters {
         let Some(value) = scenes.values.get_mut(&parameter.path) else {
@@ -29,7 +35,11 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
         let response = ui.add(slider).on_hover_text(&parameter.path);
         // While it is dragged a large scene would be built over and over.
         if response.drag_stopped() || response.changed() && !response.dragged() {
-            let text = if parameter.integer { format!("{value:.0}") } else { value.to_string() };
+            let text = if parameter.integer {
+                format!("{value:.0}")
+            } else {
+                value.to_string()
+            };
             changed = Some((parameter.path.clone(), text));
         }
     }

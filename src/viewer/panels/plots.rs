@@ -2,7 +2,7 @@
 //! what the steps spent their time on.
 
 use bevy_egui::egui;
-use egui_plot::{FilledArea, GridMark, HoverPosition, Legend, Line, Plot, PlotPoints};
+use egui_plot::{FilledArea, GridMark, HoverPosition, Line, Plot, PlotPoints};
 
 use super::{Context, theme};
 use crate::measure::Stage;
@@ -34,16 +34,25 @@ const FLOOR: f64 = 1e-18;
 
 /// Shows the plots side by side.
 pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+    // A resizable panel is as large as what it holds.
+    ui.set_min_height(ui.available_height());
     let choice = &mut context.open.plot;
     ui.horizontal(|ui| {
         ui.toggle_value(&mut choice.residual, "residual");
         ui.toggle_value(&mut choice.iterations, "iterations");
         ui.toggle_value(&mut choice.convergence, "convergence of the last step")
-            .on_hover_text("evaluates the residual after every iteration; not counted in the timings");
+            .on_hover_text(
+                "evaluates the residual after every iteration; not counted in the timings",
+            );
         ui.toggle_value(&mut choice.timings, "time per step");
     });
     let choice = *choice;
-    let shown = [choice.residual, choice.iterations, choice.convergence, choice.timings];
+    let shown = [
+        choice.residual,
+        choice.iterations,
+        choice.convergence,
+        choice.timings,
+    ];
     let count = shown.iter().filter(|s| **s).count();
     if count == 0 {
         ui.label(theme::quiet("no plot is chosen"));
@@ -64,16 +73,25 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             });
         };
         if choice.residual {
-            cell("residual [m/s] over time [s]", &mut |ui| residual(ui, &context.history));
+            cell("residual [m/s] over time [s]", &mut |ui| {
+                residual(ui, &context.history)
+            });
         }
         if choice.iterations {
-            cell("iterations over time [s]", &mut |ui| iterations(ui, &context.history));
+            cell("iterations over time [s]", &mut |ui| {
+                iterations(ui, &context.history)
+            });
         }
         if choice.convergence {
-            cell("residual [m/s] against iteration", &mut |ui| convergence(ui, context));
+            cell("residual [m/s] against iteration", &mut |ui| {
+                convergence(ui, context)
+            });
         }
         if choice.timings {
-            cell("time per step [ms] over time [s]", &mut |ui| timings(ui, &context.history));
+            // The colours are those of the timing tree.
+            cell("time per step [ms] over time [s]", &mut |ui| {
+                timings(ui, &context.history)
+            });
         }
     });
 }
@@ -98,7 +116,10 @@ fn logarithmic(id: &str) -> Plot<'_> {
             let mut value = (low / step).floor() * step;
             let mut marks = Vec::new();
             while value <= high && marks.len() < 64 {
-                marks.push(GridMark { value, step_size: step });
+                marks.push(GridMark {
+                    value,
+                    step_size: step,
+                });
                 value += step;
             }
             marks
@@ -119,19 +140,31 @@ fn over_time(history: &History, value: impl Fn(usize) -> f64) -> Vec<[f64; 2]> {
 fn residual(ui: &mut egui::Ui, history: &History) {
     let points = over_time(history, |k| history.samples[k].residual.max(FLOOR).log10());
     logarithmic("residual").show(ui, |plot| {
-        plot.line(Line::new("residual", points).color(theme::ACCENT).width(1.4));
+        plot.line(
+            Line::new("residual", points)
+                .color(theme::ACCENT)
+                .width(1.4),
+        );
     });
 }
 
 fn iterations(ui: &mut egui::Ui, history: &History) {
     let points = over_time(history, |k| f64::from(history.samples[k].iterations));
     plot("iterations").include_y(0.0).show(ui, |plot| {
-        plot.line(Line::new("iterations", points).color(theme::WARNING).width(1.4));
+        plot.line(
+            Line::new("iterations", points)
+                .color(theme::WARNING)
+                .width(1.4),
+        );
     });
 }
 
 fn convergence(ui: &mut egui::Ui, context: &Context) {
-    let history = context.playback.frame.as_ref().map_or(&[][..], |f| &f.history);
+    let history = context
+        .playback
+        .frame
+        .as_ref()
+        .map_or(&[][..], |f| &f.history);
     let points: Vec<[f64; 2]> = history
         .iter()
         .map(|p| [f64::from(p.iteration), p.residual.max(FLOOR).log10()])
@@ -155,7 +188,7 @@ fn timings(ui: &mut egui::Ui, history: &History) {
         layers.push((stage.name(), color, below, above.clone()));
         below = above;
     }
-    plot("timings").include_y(0.0).legend(Legend::default()).show(ui, |plot| {
+    plot("timings").include_y(0.0).show(ui, |plot| {
         for (name, color, low, high) in &layers {
             if times.len() > 1 {
                 plot.add(FilledArea::new(*name, &times, low, high).fill_color(*color));
@@ -163,6 +196,10 @@ fn timings(ui: &mut egui::Ui, history: &History) {
         }
         // Only lines take part in the bounds that fit themselves.
         let top: PlotPoints = times.iter().zip(&below).map(|(x, y)| [*x, *y]).collect();
-        plot.line(Line::new("", top).color(egui::Color32::TRANSPARENT).allow_hover(false));
+        plot.line(
+            Line::new("", top)
+                .color(egui::Color32::TRANSPARENT)
+                .allow_hover(false),
+        );
     });
 }

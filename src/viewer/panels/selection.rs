@@ -7,7 +7,12 @@ use crate::math::Vec3;
 
 /// Shows them.
 pub fn show(ui: &mut egui::Ui, context: &mut Context) {
-    let Some(body) = context.playback.frame.as_ref().and_then(|f| f.selected.as_ref()) else {
+    let Some(body) = context
+        .playback
+        .frame
+        .as_ref()
+        .and_then(|f| f.selected.as_ref())
+    else {
         ui.label(theme::quiet("it is gone"));
         return;
     };
@@ -35,7 +40,10 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             line("contacts", body.contacts.to_string());
             line("contact force [N]", vector(body.contact_force));
             line("largest normal [N]", number(body.largest_normal_force));
-            line("island", body.island.map_or("none".into(), |i| i.to_string()));
+            line(
+                "island",
+                body.island.map_or("none".into(), |i| i.to_string()),
+            );
         });
     if ui.small_button("deselect").clicked() {
         context.hands.selected = None;

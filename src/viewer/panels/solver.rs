@@ -19,14 +19,20 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             for solver in solve::SOLVERS {
                 let hint = format!("{}\n\n{}", solver.summary, solver.source);
                 let chosen = setup.solver.name == solver.name;
-                if ui.selectable_label(chosen, solver.name).on_hover_text(hint).clicked() && !chosen {
+                if ui
+                    .selectable_label(chosen, solver.name)
+                    .on_hover_text(hint)
+                    .clicked()
+                    && !chosen
+                {
                     setup.solver.name = solver.name.into();
                     setup.solver.parameters.clear();
                 }
             }
         });
     if let Some(info) = info {
-        ui.label(theme::quiet(info.summary)).on_hover_text(info.source);
+        ui.label(theme::quiet(info.summary))
+            .on_hover_text(info.source);
     }
     grid(ui, "solver parameters", |ui| {
         for parameter in info.map_or(&[][..], |i| i.parameters) {
@@ -48,7 +54,10 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
                 parameter.source
             );
             ui.label(name).on_hover_text(&hint);
-            if edit(ui, parameter, &mut value).on_hover_text(&hint).changed() {
+            if edit(ui, parameter, &mut value)
+                .on_hover_text(&hint)
+                .changed()
+            {
                 setup.solver.parameters.insert(parameter.name.into(), value);
             }
             ui.end_row();
@@ -60,7 +69,11 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     let budget = &mut setup.solver.budget;
     grid(ui, "budget", |ui| {
         row(ui, "iterations", "most iterations per (sub)step", |ui| {
-            ui.add(egui::DragValue::new(&mut budget.iterations).range(1..=100_000).speed(1.0))
+            ui.add(
+                egui::DragValue::new(&mut budget.iterations)
+                    .range(1..=100_000)
+                    .speed(1.0),
+            )
         });
         row(
             ui,
@@ -74,20 +87,35 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             "absolute tolerance on the change of the impulses (Nützi 2016, 4.49 and 4.50); 0 and 0 switch the test off",
             |ui| small(ui, &mut budget.absolute),
         );
-        row(ui, "T_rel", "relative tolerance on the same", |ui| small(ui, &mut budget.relative));
-        row(ui, "norm", "by component (4.49) or Euclidean (4.50)", |ui| {
-            egui::ComboBox::from_id_salt("norm")
-                .selected_text(format!("{:?}", budget.norm).to_lowercase())
-                .show_ui(ui, |ui| {
-                    for norm in [ToleranceNorm::Component, ToleranceNorm::Euclidean] {
-                        ui.selectable_value(&mut budget.norm, norm, format!("{norm:?}").to_lowercase());
-                    }
-                })
-                .response
+        row(ui, "T_rel", "relative tolerance on the same", |ui| {
+            small(ui, &mut budget.relative)
         });
+        row(
+            ui,
+            "norm",
+            "by component (4.49) or Euclidean (4.50)",
+            |ui| {
+                egui::ComboBox::from_id_salt("norm")
+                    .selected_text(format!("{:?}", budget.norm).to_lowercase())
+                    .show_ui(ui, |ui| {
+                        for norm in [ToleranceNorm::Component, ToleranceNorm::Euclidean] {
+                            ui.selectable_value(
+                                &mut budget.norm,
+                                norm,
+                                format!("{norm:?}").to_lowercase(),
+                            );
+                        }
+                    })
+                    .response
+            },
+        );
         row(ui, "time [ms]", "wall-clock limit; 0 for none", |ui| {
             let mut ms = budget.time * 1e3;
-            let response = ui.add(egui::DragValue::new(&mut ms).range(0.0..=10_000.0).speed(0.1));
+            let response = ui.add(
+                egui::DragValue::new(&mut ms)
+                    .range(0.0..=10_000.0)
+                    .speed(0.1),
+            );
             if response.changed() {
                 budget.time = ms / 1e3;
             }
@@ -101,9 +129,12 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     grid(ui, "threads", |ui| {
         let most = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let before = setup.threads;
-        row(ui, "threads", "0 takes all there are; results do not depend on it", |ui| {
-            ui.add(egui::Slider::new(&mut setup.threads, 0..=most))
-        });
+        row(
+            ui,
+            "threads",
+            "0 takes all there are; results do not depend on it",
+            |ui| ui.add(egui::Slider::new(&mut setup.threads, 0..=most)),
+        );
         if setup.threads != before {
             context.physics.send(Command::Threads(setup.threads));
         }
@@ -140,7 +171,13 @@ pub fn small(ui: &mut egui::Ui, value: &mut f64) -> egui::Response {
             .range(0.0..=1e8)
             .speed(speed)
             .max_decimals(16)
-            .custom_formatter(|v, _| if v == 0.0 { "off".into() } else { format!("{v:.1e}") })
+            .custom_formatter(|v, _| {
+                if v == 0.0 {
+                    "off".into()
+                } else {
+                    format!("{v:.1e}")
+                }
+            })
             .custom_parser(|text| match text.trim() {
                 "off" => Some(0.0),
                 text => text.parse().ok(),
@@ -150,7 +187,9 @@ pub fn small(ui: &mut egui::Ui, value: &mut f64) -> egui::Response {
 
 fn edit(ui: &mut egui::Ui, parameter: &Parameter, value: &mut Value) -> egui::Response {
     match parameter.kind {
-        ParameterKind::Number { range: [lo, hi], .. } => {
+        ParameterKind::Number {
+            range: [lo, hi], ..
+        } => {
             let mut v = match value {
                 Value::Number(v) => *v,
                 Value::Integer(v) => *v as f64,
@@ -166,8 +205,14 @@ fn edit(ui: &mut egui::Ui, parameter: &Parameter, value: &mut Value) -> egui::Re
             *value = Value::Number(v);
             response
         }
-        ParameterKind::Integer { range: [lo, hi], .. } => {
-            let mut v = if let Value::Integer(v) = value { *v } else { lo };
+        ParameterKind::Integer {
+            range: [lo, hi], ..
+        } => {
+            let mut v = if let Value::Integer(v) = value {
+                *v
+            } else {
+                lo
+            };
             let response = if hi - lo <= 1000 {
                 ui.add(egui::Slider::new(&mut v, lo..=hi))
             } else {
@@ -183,7 +228,11 @@ fn edit(ui: &mut egui::Ui, parameter: &Parameter, value: &mut Value) -> egui::Re
             response
         }
         ParameterKind::Choice { options, .. } => {
-            let mut v = if let Value::Choice(v) = value { v.clone() } else { String::new() };
+            let mut v = if let Value::Choice(v) = value {
+                v.clone()
+            } else {
+                String::new()
+            };
             let before = v.clone();
             let mut response = egui::ComboBox::from_id_salt(parameter.name)
                 .selected_text(&v)

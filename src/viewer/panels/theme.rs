@@ -59,7 +59,12 @@ pub fn apply(ctx: &egui::Context) {
         v.widgets.inactive.weak_bg_fill = Color32::from_rgb(42, 48, 58);
         v.widgets.inactive.bg_fill = Color32::from_rgb(42, 48, 58);
         v.widgets.hovered.weak_bg_fill = Color32::from_rgb(54, 62, 75);
-        for w in [&mut v.widgets.inactive, &mut v.widgets.hovered, &mut v.widgets.active, &mut v.widgets.open] {
+        for w in [
+            &mut v.widgets.inactive,
+            &mut v.widgets.hovered,
+            &mut v.widgets.active,
+            &mut v.widgets.open,
+        ] {
             w.corner_radius = CornerRadius::same(4);
         }
     });
@@ -67,12 +72,16 @@ pub fn apply(ctx: &egui::Context) {
 
 /// The frame of the side panels.
 pub fn panel() -> Frame {
-    Frame::new().fill(PANEL).inner_margin(Margin::symmetric(8, 6))
+    Frame::new()
+        .fill(PANEL)
+        .inner_margin(Margin::symmetric(8, 6))
 }
 
 /// The frame of the bar at the top.
 pub fn bar() -> Frame {
-    Frame::new().fill(BAR).inner_margin(Margin::symmetric(10, 5))
+    Frame::new()
+        .fill(BAR)
+        .inner_margin(Margin::symmetric(10, 5))
 }
 
 /// The frame of a message.
@@ -82,7 +91,12 @@ pub fn message(color: Color32) -> Frame {
         .stroke(Stroke::new(1.0, color))
         .corner_radius(CornerRadius::same(6))
         .inner_margin(Margin::symmetric(12, 8))
-        .shadow(Shadow { offset: [0, 4], blur: 12, spread: 0, color: Color32::from_black_alpha(110) })
+        .shadow(Shadow {
+            offset: [0, 4],
+            blur: 12,
+            spread: 0,
+            color: Color32::from_black_alpha(110),
+        })
 }
 
 /// A word that explains.

@@ -20,7 +20,11 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
         if button(ui, "⏮", "restart (R)") {
             context.actions.write(Action::Restart);
         }
-        let (sign, hint) = if playing { ("⏸", "pause (Space)") } else { ("▶", "play (Space)") };
+        let (sign, hint) = if playing {
+            ("⏸", "pause (Space)")
+        } else {
+            ("▶", "play (Space)")
+        };
         if button(ui, sign, hint) {
             context.actions.write(Action::PlayPause);
         }
@@ -38,7 +42,11 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             let slider = egui::Slider::new(&mut speed, 0.01..=8.0)
                 .logarithmic(true)
                 .custom_formatter(|v, _| format!("{}×", number(v)));
-            if ui.add(slider).on_hover_text("simulated over real time: below 1 is slow motion").changed() {
+            if ui
+                .add(slider)
+                .on_hover_text("simulated over real time: below 1 is slow motion")
+                .changed()
+            {
                 setup.speed = speed;
             }
         });
@@ -60,10 +68,17 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             } else {
                 theme::WARNING
             };
-            let text = if frame.playing { format!("{factor:.2}× real time") } else { "paused".into() };
+            let text = if frame.playing {
+                format!("{factor:.2}× real time")
+            } else {
+                "paused".into()
+            };
             ui.colored_label(color, text)
                 .on_hover_text("simulated seconds per second of real time, measured");
-            ui.label(theme::quiet(format!("t = {:.3} s   step {}", frame.time, frame.step)));
+            ui.label(theme::quiet(format!(
+                "t = {:.3} s   step {}",
+                frame.time, frame.step
+            )));
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if ui.button("?").on_hover_text("keys and mouse (H)").clicked() {

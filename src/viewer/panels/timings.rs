@@ -2,7 +2,7 @@
 
 use bevy_egui::egui;
 
-use super::{Context, duration, theme};
+use super::{Context, theme};
 use crate::measure::Stage;
 
 /// Shows the tree.
@@ -17,7 +17,7 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
         .spacing([6.0, 2.0])
         .striped(true)
         .show(ui, |ui| {
-            for title in ["", "now", "mean", "95 %", "max"] {
+            for title in ["[ms]", "now", "mean", "95 %", "max"] {
                 ui.label(theme::quiet(title));
             }
             ui.end_row();
@@ -43,10 +43,23 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
                     };
                 });
                 for value in [*now, summary.mean, summary.p95, summary.max] {
-                    ui.monospace(duration(value));
+                    ui.monospace(milliseconds(value));
                 }
                 ui.end_row();
             }
         });
-    ui.label(theme::quiet(format!("over the last {} steps", context.history.samples.len())));
+    ui.label(theme::quiet(format!(
+        "over the last {} steps",
+        context.history.samples.len()
+    )));
+}
+
+/// A time in milliseconds, in at most five characters.
+fn milliseconds(seconds: f64) -> String {
+    match seconds * 1e3 {
+        t if t < 10.0 => format!("{t:.3}"),
+        t if t < 100.0 => format!("{t:.2}"),
+        t if t < 1000.0 => format!("{t:.1}"),
+        t => format!("{t:.0}"),
+    }
 }
