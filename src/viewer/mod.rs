@@ -86,8 +86,15 @@ pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
             outcome: outcome.clone(),
         });
     // The event loop panics where it finds no display after all.
-    let mut app = graphics::quietly(|| window_app(creation, &options))
-        .map_err(|reason| ViewerError::NoDisplay { reason })?;
+    let mut app = graphics::quietly(|| window_app(creation, &options)).map_err(|panic| {
+        ViewerError::NoDisplay {
+            reason: if panic.contains("event loop") {
+                "no window system answers".into()
+            } else {
+                panic
+            },
+        }
+    })?;
     app.insert_resource(physics);
     let wanted = automatic.is_some();
     if let Some(automatic) = automatic {

@@ -61,7 +61,7 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     let gap = ui.spacing().item_spacing.x;
     let size = egui::vec2(
         (ui.available_width() + gap) / count as f32 - gap,
-        (ui.available_height() - 2.0).max(60.0),
+        (ui.available_height() - 8.0).max(60.0),
     );
     ui.horizontal_top(|ui| {
         let mut cell = |title: &str, add: &mut dyn FnMut(&mut egui::Ui)| {
