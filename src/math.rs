@@ -272,9 +272,17 @@ mod tests {
         ] {
             let t1 = tangent(n);
             let t2 = n.cross(&t1);
-            let (inside, axis) = if t1[across] == 0.0 { (t1, t2) } else { (t2, t1) };
+            let (inside, axis) = if t1[across] == 0.0 {
+                (t1, t2)
+            } else {
+                (t2, t1)
+            };
             assert_eq!(inside[across], 0.0, "{n:?} -> {t1:?}");
-            assert_eq!(axis.iter().filter(|c| **c == 0.0).count(), 2, "{n:?} -> {t1:?}");
+            assert_eq!(
+                axis.iter().filter(|c| **c == 0.0).count(),
+                2,
+                "{n:?} -> {t1:?}"
+            );
         }
         let n = Vec3::new(0.3, -0.4, -0.866).normalize();
         let t1 = tangent(n);

@@ -77,7 +77,7 @@ pub struct ViewArgs {
 pub struct RenderArgs {
     #[command(flatten)]
     pub scene: SceneArgs,
-    /// Simulated time at which the picture is taken, or that the sequence covers [s]
+    /// Simulated time at which the picture is taken, or that the sequence covers (s)
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     pub seconds: f64,
     /// Width and height in pixels

@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -21,7 +21,7 @@ pub struct RunArgs {
     /// Number of steps [default: what fits into 10 s]
     #[arg(long, conflicts_with = "seconds")]
     steps: Option<u64>,
-    /// Simulated time [s]
+    /// Simulated time (s)
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
     /// Threads; 0 means all. Results do not depend on it
@@ -39,7 +39,7 @@ pub struct RunArgs {
     require_convergence: bool,
 }
 
-/// Simulated time of a run that names none [s].
+/// Simulated time of a run that names none (s).
 const DEFAULT_SECONDS: f64 = 10.0;
 
 /// Simulates a scene and reports on it.
@@ -71,6 +71,11 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 
     let mut record = Record::default();
     let progress = progress_bar(steps);
+    // The disk may fill up on the way.
+    let broken = |e: std::io::Error| {
+        let path = args.trajectory.as_deref().unwrap_or(Path::new(""));
+        Failure::Work(unwritable(path, &e))
+    };
     let mut error = None;
     for _ in 0..steps {
         match simulation.step() {
@@ -81,13 +86,13 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             }
         }
         if let Some(trajectory) = &mut trajectory {
-            trajectory.add(simulation.world())?;
+            trajectory.add(simulation.world()).map_err(broken)?;
         }
         progress.inc(1);
     }
     progress.finish_and_clear();
     if let Some(trajectory) = trajectory {
-        trajectory.finish()?;
+        trajectory.finish().map_err(broken)?;
     }
 
     print(&match args.report {
@@ -113,6 +118,13 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> String {
+    format!(
+        "{}: the trajectory cannot be written: {error}",
+        path.display()
+    )
 }
 
 /// Shown on a terminal only.
@@ -272,7 +284,7 @@ impl Record {
             pair(
                 "steps",
                 format!(
-                    "{} of {:.6} s in {} substeps: {:.4} s",
+                    "{} of {:.6} s, substeps: {}, to {:.4} s",
                     self.steps.len(),
                     world.settings.step,
                     world.settings.substeps,

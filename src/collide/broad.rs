@@ -59,6 +59,7 @@ pub struct BroadPhase {
     /// Bodies without bounds: half-spaces. They stay out of the tree.
     unbounded: Vec<u32>,
     pairs: Vec<[u32; 2]>,
+    merged: Vec<[u32; 2]>,
     revision: Option<u64>,
 }
 
@@ -205,27 +206,43 @@ impl BroadPhase {
     }
 
     fn find_changed(&mut self, world: &World) {
-        let mut pairs = std::mem::take(&mut self.pairs);
         let this = &*self;
         let changed = &this.changed;
-        pairs.retain(|[a, b]| !changed[*a as usize] && !changed[*b as usize]);
-        pairs.par_extend(
-            (0..this.fat.len())
-                .into_par_iter()
-                .filter(|slot| changed[*slot] && this.in_tree(world, *slot))
-                .flat_map_iter(|slot| {
-                    let mine = slot as u32;
-                    this.bvh
-                        .intersect_aabb(&this.fat[slot].aabb)
-                        // Two changed bodies find each other: the lower one reports.
-                        .filter(move |o| *o != mine && (!changed[*o as usize] || mine < *o))
-                        .filter_map(move |other| this.keep(world, mine, other))
-                }),
-        );
-        let unbounded = this.unbounded_pairs(world, |slot| changed[slot]);
-        self.pairs = pairs;
-        self.pairs.extend(unbounded);
-        self.pairs.par_sort_unstable();
+        let mut new: Vec<[u32; 2]> = (0..this.fat.len())
+            .into_par_iter()
+            .filter(|slot| changed[*slot] && this.in_tree(world, *slot))
+            .flat_map_iter(|slot| {
+                let mine = slot as u32;
+                this.bvh
+                    .intersect_aabb(&this.fat[slot].aabb)
+                    // Two changed bodies find each other: the lower one reports.
+                    .filter(move |o| *o != mine && (!changed[*o as usize] || mine < *o))
+                    .filter_map(move |other| this.keep(world, mine, other))
+            })
+            .collect();
+        new.extend(this.unbounded_pairs(world, |slot| changed[slot]));
+        new.par_sort_unstable();
+
+        // Merge with the pairs that stand, which are sorted already.
+        let Self {
+            changed,
+            pairs,
+            merged,
+            ..
+        } = self;
+        let standing = pairs
+            .iter()
+            .filter(|[a, b]| !changed[*a as usize] && !changed[*b as usize]);
+        let mut new = new.iter().peekable();
+        merged.clear();
+        for pair in standing {
+            while let Some(first) = new.next_if(|n| *n < pair) {
+                merged.push(*first);
+            }
+            merged.push(*pair);
+        }
+        merged.extend(new);
+        std::mem::swap(pairs, merged);
     }
 
     /// Pairs of half-spaces with those bodies of a selection that reach below them.

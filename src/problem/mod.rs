@@ -425,6 +425,25 @@ impl Problem {
         sum
     }
 
+    /// A of contact `c` over its N, T1 and T2 rows without compliance (1/kg): NN, T1T1, T2T2, T1N, T2N.
+    pub fn contact_block(&self, c: usize) -> [f64; 5] {
+        let frame = &self.contacts.frame[c];
+        let axes = frame.axes();
+        let mut sum = [0.0; 5];
+        for (body, arm) in self.contacts.bodies[c].iter().zip(&frame.arms) {
+            let body = *body as usize;
+            let m = self.bodies.inverse_mass[body];
+            let turn = axes.map(|e| arm.cross(&e));
+            let turned = turn.map(|t| self.bodies.inverse_inertia[body].mul_vec(t));
+            for k in 0..3 {
+                sum[k] += m * axes[k].dot(&axes[k]) + turn[k].dot(&turned[k]);
+            }
+            sum[3] += m * axes[1].dot(&axes[0]) + turn[1].dot(&turned[0]);
+            sum[4] += m * axes[2].dot(&axes[0]) + turn[2].dot(&turned[0]);
+        }
+        sum
+    }
+
     /// The diagonal entry of A for general row `r` (1/kg).
     pub fn row_diagonal(&self, r: usize) -> f64 {
         let inertial: f64 = self

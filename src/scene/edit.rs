@@ -35,7 +35,7 @@ impl Scene {
             };
             changed = changed.with(path, value).map_err(error)?;
         }
-        if let Err(error) = changed.check() {
+        if let Err(error) = changed.check_content() {
             let message = match error {
                 SceneError::Invalid {
                     subject, message, ..

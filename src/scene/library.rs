@@ -22,6 +22,7 @@ macro_rules! embedded {
 static SCENES: &[(&str, &str)] = embedded!(
     "scenes",
     ".ron",
+    "ball_grid_loose",
     "ball_grid_8",
     "ball_grid_24",
     "ball_grid_40",
@@ -47,7 +48,7 @@ static SCENES: &[(&str, &str)] = embedded!(
 static ASSETS: &[(&str, &str)] = embedded!("assets", ".obj", "rock", "terrain");
 
 /// The scene that opens when none is asked for.
-pub const DEFAULT_SCENE: &str = "ball_grid_8";
+pub const DEFAULT_SCENE: &str = "ball_grid_loose";
 
 /// A scene of the library.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use super::library;
 use crate::math::Vec3;
 
-/// Largest OBJ file that is read [bytes].
+/// Largest OBJ file that is read (bytes).
 const LARGEST_FILE: u64 = 64 << 20;
 
 /// Where a scene's files are.

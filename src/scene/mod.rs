@@ -198,6 +198,12 @@ impl Scene {
     /// # Errors
     /// The first thing wrong.
     pub fn check(&self) -> Result<(), SceneError> {
+        self.check_content()?;
+        self.check_parameters()
+    }
+
+    /// All but the sliders, which may lose what they moved when a scene is changed.
+    fn check_content(&self) -> Result<(), SceneError> {
         self.check_settings()?;
         self.check_solver()?;
         for (name, material) in &self.materials {
@@ -222,19 +228,17 @@ impl Scene {
         }
         self.camera
             .check()
-            .map_err(|e| self.invalid(("camera".into(), "camera".into()), e))?;
-        self.check_parameters()
+            .map_err(|e| self.invalid(("camera".into(), "camera".into()), e))
     }
 
     fn check_settings(&self) -> Result<(), SceneError> {
         let what = || ("settings".to_owned(), "settings".to_owned());
         if let Some(message) = self.settings.problem() {
-            // Its messages begin with the name of the setting.
-            let field = message
-                .split([' ', '.'])
-                .next()
-                .unwrap_or_default()
-                .to_owned();
+            // Its messages begin with the name of the setting, but for one.
+            let field = match message.split([' ', '.']).next().unwrap_or_default() {
+                "a" => "friction_law".to_owned(),
+                first => first.to_owned(),
+            };
             return Err(self.invalid(what(), FieldError::new(field, message)));
         }
         check::finite("gravity", self.settings.gravity.as_slice())
@@ -338,7 +342,7 @@ impl Scene {
     /// # Errors
     /// As [`Scene::build`].
     pub fn build_within(&self, limits: Limits) -> Result<World, SceneError> {
-        self.check()?;
+        self.check_content()?;
         self.check_count(limits)?;
         let mut builder = Builder::new(World::new(self.settings), &self.origin.files);
         let default = Material::default();
@@ -460,8 +464,16 @@ fn syntax_error(error: &ron::error::SpannedError, text: &str, file: &str) -> Sce
         "" => there.chars().next().map(String::from).unwrap_or_default(),
         token => token.chars().take(30).collect(),
     };
-    if message.starts_with("expected") && !message.contains("found") && !token.is_empty() {
-        message = format!("{message}, found `{token}`");
+    // RON stands on the last sign when the text is at its end.
+    let ends = there.trim_end().len() <= 1 && line >= text.trim_end().lines().count();
+    if message.starts_with("expected") && !message.contains("found") {
+        message = if ends {
+            format!("{message}, but the file ends here")
+        } else if token.is_empty() {
+            message
+        } else {
+            format!("{message}, found `{token}`")
+        };
     }
     SceneError::Syntax {
         place: Place {

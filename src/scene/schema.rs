@@ -62,12 +62,12 @@ pub enum Rotation {
     AxisAngle {
         /// The axis; need not be of unit length.
         axis: [f64; 3],
-        /// Angle [degrees].
+        /// Angle (degrees).
         degrees: f64,
     },
     /// About the world's x, then y, then z axis.
     Euler {
-        /// The three angles [degrees].
+        /// The three angles (degrees).
         degrees: [f64; 3],
     },
     /// A quaternion; need not be of unit length.
@@ -131,44 +131,44 @@ fn up() -> [f64; 3] {
     [0.0, 1.0, 0.0]
 }
 
-/// A collision shape, in its own frame [m]. Axes of revolution lie along y.
+/// A collision shape, in its own frame (m). Axes of revolution lie along y.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Shape {
     /// A solid sphere.
     Ball {
-        /// Radius [m].
+        /// Radius (m).
         radius: f64,
     },
     /// A box.
     Cuboid {
-        /// Half of the edge lengths along x, y and z [m].
+        /// Half of the edge lengths along x, y and z (m).
         half_extents: [f64; 3],
     },
     /// A cylinder with hemispherical ends.
     Capsule {
-        /// Half of the distance between the centres of the two hemispheres [m].
+        /// Half of the distance between the centres of the two hemispheres (m).
         half_height: f64,
-        /// Radius [m].
+        /// Radius (m).
         radius: f64,
     },
     /// A solid cylinder.
     Cylinder {
-        /// Half of the height [m].
+        /// Half of the height (m).
         half_height: f64,
-        /// Radius [m].
+        /// Radius (m).
         radius: f64,
     },
     /// A solid cone; the apex points along +y, the origin is at half height.
     Cone {
-        /// Half of the height [m].
+        /// Half of the height (m).
         half_height: f64,
-        /// Radius of the base [m].
+        /// Radius of the base (m).
         radius: f64,
     },
     /// The convex hull of points.
     ConvexHull {
-        /// The points [m].
+        /// The points (m).
         points: Vec<[f64; 3]>,
     },
     /// The convex hull of the vertices of an OBJ file.
@@ -181,7 +181,7 @@ pub enum Shape {
     },
     /// A triangle mesh; for bodies that do not move freely.
     TriMesh {
-        /// Vertices [m].
+        /// Vertices (m).
         vertices: Vec<[f64; 3]>,
         /// Three vertex indices per triangle, counter-clockwise seen from outside.
         triangles: Vec<[u32; 3]>,
@@ -196,9 +196,9 @@ pub enum Shape {
     },
     /// A height field over the x-z plane, centred on the origin; for bodies that do not move freely.
     HeightField {
-        /// Extent along x and z [m].
+        /// Extent along x and z (m).
         size: [f64; 2],
-        /// Heights [m]: one list per sample along z, each with the samples along x.
+        /// Heights (m): one list per sample along z, each with the samples along x.
         heights: Vec<Vec<f64>>,
     },
     /// Everything below the plane through the origin; never dynamic.
@@ -220,7 +220,7 @@ pub enum Shape {
 pub struct Part {
     /// Its shape; needed.
     pub shape: Shape,
-    /// Where it is in the body's frame [m].
+    /// Where it is in the body's frame (m).
     #[serde(default)]
     pub position: [f64; 3],
     /// How it is turned.
@@ -301,7 +301,7 @@ impl Shape {
     }
 }
 
-/// The inertia of a body about its centre of mass, along the axes of its shape [kg m²].
+/// The inertia of a body about its centre of mass, along the axes of its shape (kg m²).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inertia {
@@ -336,17 +336,17 @@ pub struct Body {
     pub kind: BodyKind,
     /// Collision shape. A body without one needs `mass` and `inertia`.
     pub shape: Option<Shape>,
-    /// Position of the shape's origin [m].
+    /// Position of the shape's origin (m).
     pub position: [f64; 3],
     /// Orientation of the shape.
     pub rotation: Rotation,
-    /// Velocity of the centre of mass [m/s].
+    /// Velocity of the centre of mass (m/s).
     pub velocity: [f64; 3],
-    /// Angular velocity, world axes [rad/s].
+    /// Angular velocity, world axes (rad/s).
     pub angular_velocity: [f64; 3],
-    /// Mass [kg]; without it the density decides.
+    /// Mass (kg); without it the density decides.
     pub mass: Option<f64>,
-    /// Density [kg/m³]; without it that of the material.
+    /// Density (kg/m³); without it that of the material.
     pub density: Option<f64>,
     /// Inertia; without it that of the shape filled evenly.
     pub inertia: Option<Inertia>,
@@ -354,9 +354,9 @@ pub struct Body {
     pub material: Option<String>,
     /// Collision groups: bit masks, all ones by default.
     pub groups: Groups,
-    /// Constant force on the centre of mass [N].
+    /// Constant force on the centre of mass (N).
     pub force: [f64; 3],
-    /// Constant torque [N m].
+    /// Constant torque (N m).
     pub torque: [f64; 3],
     /// Colour; without it the viewer chooses one.
     pub color: Option<Color>,
@@ -395,15 +395,15 @@ impl Body {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Material {
-    /// Density [kg/m³].
+    /// Density (kg/m³).
     pub density: f64,
-    /// Coefficient of Coulomb friction μ [-].
+    /// Coefficient of Coulomb friction μ (-).
     pub friction: f64,
-    /// Newton's coefficient of restitution ε [-], from 0 to 1.
+    /// Newton's coefficient of restitution ε (-), from 0 to 1.
     pub restitution: f64,
-    /// Coefficient of restitution ε_T in the tangential plane [-], from 0 to 1.
+    /// Coefficient of restitution ε_T in the tangential plane (-), from 0 to 1.
     pub tangential_restitution: f64,
-    /// Effective contact radius R_c of Coulomb–Contensou spin friction [m]; 0 switches it off.
+    /// Effective contact radius R_c of Coulomb–Contensou spin friction (m); 0 switches it off.
     pub spin_radius: f64,
     /// A second coefficient of friction, for surfaces that slide more easily one way.
     pub anisotropy: Option<Anisotropy>,
@@ -418,7 +418,7 @@ pub struct Material {
 pub struct Anisotropy {
     /// Direction in the body's frame along which `friction` holds; needed.
     pub direction: [f64; 3],
-    /// Coefficient of friction across it [-]; needed.
+    /// Coefficient of friction across it (-); needed.
     pub across: f64,
 }
 
@@ -500,11 +500,11 @@ impl Style {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Camera {
-    /// Position of the eye [m].
+    /// Position of the eye (m).
     pub position: [f64; 3],
-    /// The point that it looks at, and orbits about [m].
+    /// The point that it looks at, and orbits about (m).
     pub target: [f64; 3],
-    /// Vertical field of view [degrees], from 5 to 120.
+    /// Vertical field of view (degrees), from 5 to 120.
     pub field_of_view: f64,
 }
 

@@ -21,19 +21,19 @@ use crate::world::{BodyKind, BodySpec, Geometry};
 pub struct BallGrid {
     /// Spheres along each axis: one number, or `(x, y, z)`.
     pub size: Size,
-    /// Radius [m].
+    /// Radius (m).
     pub radius: f64,
-    /// Mass of a sphere [kg].
+    /// Mass of a sphere (kg).
     pub mass: f64,
     /// How the layers lie on each other.
     pub layout: Layout,
-    /// Distance between neighbours along x, y and z [m]; 0 where they touch.
+    /// Distance between neighbours along x, y and z (m); 0 where they touch.
     pub spacing: [f64; 3],
-    /// Speed of the fastest random velocity [m/s]; 0 for none.
+    /// Speed of the fastest random velocity (m/s); 0 for none.
     pub random_velocity: f64,
     /// Seed of the random velocities (`Pcg64`).
     pub seed: u64,
-    /// Centre of the grid's underside [m].
+    /// Centre of the grid's underside (m).
     pub at: [f64; 3],
     /// Look and feel; colours follow the layers.
     pub style: Style,
@@ -135,7 +135,10 @@ impl BallGrid {
         let (half_width, half_height) = (0.25 * r, 0.6 * r);
         for side in [-1.0, 1.0] {
             let bars = [
-                ([side * (x + half_width), half_height, 0.0], [half_width, half_height, z]),
+                (
+                    [side * (x + half_width), half_height, 0.0],
+                    [half_width, half_height, z],
+                ),
                 (
                     [0.0, half_height, side * (z + half_width)],
                     [x + 2.0 * half_width, half_height, half_width],
@@ -145,7 +148,10 @@ impl BallGrid {
                 let half_extents = Vec3::from(half_extents);
                 build.add(BodySpec {
                     kind: BodyKind::Fixed,
-                    pose: Pose::new(Vec3::from(self.at) + Vec3::from(center), Pose::IDENTITY.rotation),
+                    pose: Pose::new(
+                        Vec3::from(self.at) + Vec3::from(center),
+                        Pose::IDENTITY.rotation,
+                    ),
                     shape: Some(build.solid(Geometry::Cuboid { half_extents })?),
                     ..build.template(&self.style, None)
                 })?;

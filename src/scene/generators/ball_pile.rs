@@ -19,23 +19,23 @@ use crate::world::{BodySpec, Geometry};
 pub struct BallPile {
     /// Planes, rows in a plane, and spheres in a row.
     pub size: u32,
-    /// Radius [m].
+    /// Radius (m).
     pub radius: f64,
-    /// Mass of a sphere [kg].
+    /// Mass of a sphere (kg).
     pub mass: f64,
-    /// The chance that a sphere is close to the one before it in its row [-], from 0 to 1.
+    /// The chance that a sphere is close to the one before it in its row (-), from 0 to 1.
     pub contact_chance: f64,
-    /// Largest gap of a close pair [m].
+    /// Largest gap of a close pair (m).
     pub close_gap: f64,
-    /// Smallest and largest gap of the other pairs [m].
+    /// Smallest and largest gap of the other pairs (m).
     pub wide_gap: [f64; 2],
-    /// Gap between rows and between planes [m].
+    /// Gap between rows and between planes (m).
     pub row_gap: f64,
-    /// Speed of the fastest sphere [m/s].
+    /// Speed of the fastest sphere (m/s).
     pub random_velocity: f64,
     /// Seed (`Pcg64`).
     pub seed: u64,
-    /// Centre of the lowest plane [m].
+    /// Centre of the lowest plane (m).
     pub at: [f64; 3],
     /// Look and feel; colours follow the planes.
     pub style: Style,
@@ -48,7 +48,7 @@ impl Default for BallPile {
             radius: 0.5,
             mass: 1.0,
             contact_chance: 0.25,
-            close_gap: 0.006,
+            close_gap: 0.0064,
             wide_gap: [0.5, 1.5],
             row_gap: 0.5,
             random_velocity: 1.0,

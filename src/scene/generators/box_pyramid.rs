@@ -14,13 +14,13 @@ use crate::world::{BodySpec, Geometry};
 pub struct BoxPyramid {
     /// Number of layers, and of boxes in the lowest one.
     pub layers: u32,
-    /// Length, height and depth of a box [m].
+    /// Length, height and depth of a box (m).
     pub size: [f64; 3],
-    /// Gap between the boxes of a layer [m].
+    /// Gap between the boxes of a layer (m).
     pub gap: f64,
-    /// Mass of a box [kg]; without it the material's density decides.
+    /// Mass of a box (kg); without it the material's density decides.
     pub mass: Option<f64>,
-    /// Middle of the underside [m].
+    /// Middle of the underside (m).
     pub at: [f64; 3],
     /// Look and feel; colours follow the layers.
     pub style: Style,

@@ -14,13 +14,13 @@ use crate::world::{BodySpec, Geometry};
 pub struct BoxStack {
     /// Number of cubes.
     pub count: u32,
-    /// Edge length [m].
+    /// Edge length (m).
     pub edge: f64,
-    /// Mass of a cube [kg].
+    /// Mass of a cube (kg).
     pub mass: f64,
-    /// Mass of the top cube as a multiple of `mass` [-].
+    /// Mass of the top cube as a multiple of `mass` (-).
     pub top_mass_ratio: f64,
-    /// Middle of the underside [m].
+    /// Middle of the underside (m).
     pub at: [f64; 3],
     /// Look and feel; colours go from cube to cube.
     pub style: Style,

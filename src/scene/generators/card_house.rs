@@ -15,11 +15,11 @@ use crate::world::{BodySpec, Geometry};
 pub struct CardHouse {
     /// Number of storeys, and of pairs on the lowest one.
     pub storeys: u32,
-    /// Thickness, length and width of a leaning card [m].
+    /// Thickness, length and width of a leaning card (m).
     pub card: [f64; 3],
-    /// Angle between a leaning card and the vertical [degrees], from 5 to 40.
+    /// Angle between a leaning card and the vertical (degrees), from 5 to 40.
     pub lean: f64,
-    /// Middle of the underside [m].
+    /// Middle of the underside (m).
     pub at: [f64; 3],
     /// Look and feel; colours follow the storeys, planks in between.
     pub style: Style,

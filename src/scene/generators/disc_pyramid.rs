@@ -18,16 +18,16 @@ use crate::world::{BodyKind, BodySpec, Geometry};
 pub struct DiscPyramid {
     /// Number of layers.
     pub layers: u32,
-    /// Radius [m].
+    /// Radius (m).
     pub radius: f64,
-    /// Mass of a disc [kg].
+    /// Mass of a disc (kg).
     pub mass: f64,
-    /// Constant force that pushes the top disc down [N].
+    /// Constant force that pushes the top disc down (N).
     pub load: f64,
     /// Whether a fixed stop on either side touches the outer discs of the lowest layer. Discs roll,
     /// and more than a few layers would push them apart. The stops come first.
     pub stops: bool,
-    /// Middle of the underside [m].
+    /// Middle of the underside (m).
     pub at: [f64; 3],
     /// Look and feel; colours follow the layers.
     pub style: Style,
@@ -79,7 +79,11 @@ impl Generate for DiscPyramid {
                 let x = side * (f64::from(self.layers) * r + half_extents.x);
                 build.add(BodySpec {
                     kind: BodyKind::Fixed,
-                    pose: Pose::translation(self.at[0] + x, self.at[1] + half_extents.y, self.at[2]),
+                    pose: Pose::translation(
+                        self.at[0] + x,
+                        self.at[1] + half_extents.y,
+                        self.at[2],
+                    ),
                     shape: Some(block.clone()),
                     ..build.template(&self.style, None)
                 })?;

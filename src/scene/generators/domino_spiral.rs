@@ -14,17 +14,17 @@ use crate::world::{BodySpec, Geometry};
 pub struct DominoSpiral {
     /// Number of dominoes.
     pub count: u32,
-    /// Thickness (along the spiral), height and width of a domino [m].
+    /// Thickness (along the spiral), height and width of a domino (m).
     pub domino: [f64; 3],
-    /// Distance between the middles of neighbours along the spiral [m].
+    /// Distance between the middles of neighbours along the spiral (m).
     pub pitch: f64,
-    /// Radius at the innermost domino [m].
+    /// Radius at the innermost domino (m).
     pub inner_radius: f64,
-    /// Distance between neighbouring turns [m].
+    /// Distance between neighbouring turns (m).
     pub turn_distance: f64,
-    /// Angular velocity with which the first domino tips over [rad/s].
+    /// Angular velocity with which the first domino tips over (rad/s).
     pub push: f64,
-    /// Centre of the spiral on the ground [m].
+    /// Centre of the spiral on the ground (m).
     pub at: [f64; 3],
     /// Look and feel; colours go from domino to domino.
     pub style: Style,

@@ -20,17 +20,17 @@ pub struct Scatter {
     pub shapes: Vec<Shape>,
     /// Bodies along x and z in a layer.
     pub layer: [u32; 2],
-    /// Distance between neighbouring places [m].
+    /// Distance between neighbouring places (m).
     pub pitch: f64,
-    /// How far a body may be off its place along each axis [m].
+    /// How far a body may be off its place along each axis (m).
     pub jitter: f64,
     /// Whether bodies are turned at random.
     pub turned: bool,
-    /// Speed of the fastest random velocity [m/s].
+    /// Speed of the fastest random velocity (m/s).
     pub random_velocity: f64,
     /// Seed (`Pcg64`).
     pub seed: u64,
-    /// Middle of the lowest layer [m].
+    /// Middle of the lowest layer (m).
     pub at: [f64; 3],
     /// Look and feel; colours go from shape to shape.
     pub style: Style,

@@ -17,21 +17,21 @@ use crate::world::{BodyKind, BodySpec, Geometry};
 pub struct SphereBox {
     /// Number of spheres.
     pub count: u32,
-    /// Radius [m].
+    /// Radius (m).
     pub radius: f64,
-    /// Inner length of the box along x and z [m].
+    /// Inner length of the box along x and z (m).
     pub width: f64,
-    /// Height of the walls [m].
+    /// Height of the walls (m).
     pub wall_height: f64,
-    /// Thickness of floor and walls [m].
+    /// Thickness of floor and walls (m).
     pub wall_thickness: f64,
-    /// Gap between the starting places of neighbours, in radii [-].
+    /// Gap between the starting places of neighbours, in radii (-).
     pub gap: f64,
-    /// Height of the lowest spheres above the floor [m].
+    /// Height of the lowest spheres above the floor (m).
     pub drop_height: f64,
     /// Seed of the displacements (`Pcg64`).
     pub seed: u64,
-    /// Centre of the inside of the floor [m].
+    /// Centre of the inside of the floor (m).
     pub at: [f64; 3],
     /// Colour of floor and walls.
     pub wall_color: Option<Color>,

@@ -17,11 +17,11 @@ pub struct Wall {
     pub courses: u32,
     /// Bricks along a course.
     pub bricks: u32,
-    /// Length, height and depth of a brick [m].
+    /// Length, height and depth of a brick (m).
     pub brick: [f64; 3],
-    /// Width of the open joints between the bricks of a course [m].
+    /// Width of the open joints between the bricks of a course (m).
     pub joint: f64,
-    /// Middle of the underside [m].
+    /// Middle of the underside (m).
     pub at: [f64; 3],
     /// Look and feel; colours go from brick to brick.
     pub style: Style,

@@ -4,9 +4,12 @@ use super::block::Change;
 use super::{MAX_HALVINGS, NU};
 use crate::solve::{Budget, ToleranceNorm};
 
-/// Growing iterations in a row that count as divergence, if the change has also doubled since its
-/// smallest value.
+/// Growing iterations in a row that count as divergence, if the change has also grown by
+/// [`BLOW_UP`] since its smallest value.
 const GROWTH: u32 = 4;
+/// Friction makes changes grow for a while on the way to a solution, as when a wedged contact
+/// works itself loose (a factor of 10 is common in disc pyramids); divergence grows without end.
+const BLOW_UP: f64 = 100.0;
 
 /// Where an island stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +85,7 @@ impl Monitor {
             0
         };
         self.previous = size;
-        if !finite || (self.growing >= GROWTH && size > 2.0 * self.smallest) {
+        if !finite || (self.growing >= GROWTH && size > BLOW_UP * self.smallest) {
             if self.halvings == MAX_HALVINGS {
                 self.state = State::Failed;
                 return Verdict::Stop;

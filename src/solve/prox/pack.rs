@@ -200,12 +200,18 @@ impl Packed {
                 mu: 0.0,
             };
         }
-        let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
-        problem.contact_diagonal(c, &mut diagonal);
-        let largest = diagonal[1..friction.law.rows()]
-            .iter()
-            .copied()
-            .fold(0.0, f64::max);
+        let [nn, t1t1, t2t2, t1n, t2n] = problem.contact_block(c);
+        let [cn, ct] = contacts.compliance[c];
+        let normal = nn + cn;
+        let largest = match friction.law {
+            FrictionLaw::Disc | FrictionLaw::Box | FrictionLaw::Ellipse => t1t1.max(t2t2) + ct,
+            FrictionLaw::Pyramid { .. } | FrictionLaw::Contensou => {
+                let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
+                problem.contact_diagonal(c, &mut diagonal);
+                let friction = &diagonal[1..friction.law.rows()];
+                friction.iter().copied().fold(0.0, f64::max)
+            }
+        };
         let mut bias = [
             contacts.bias[c][0],
             contacts.bias[c][1],
@@ -220,12 +226,9 @@ impl Packed {
             tangent: frame.tangent,
             arms: frame.arms,
             bias,
-            r: [alpha / diagonal[0], alpha / largest],
-            inverse_r: [diagonal[0] / alpha, largest / alpha],
-            coupling: [
-                problem.contact_coupling(c, axes[1], axes[0]),
-                problem.contact_coupling(c, axes[2], axes[0]),
-            ],
+            r: [alpha / normal, alpha / largest],
+            inverse_r: [normal / alpha, largest / alpha],
+            coupling: [t1n, t2n],
             mu: friction.mu[0],
         }
     }

@@ -1,0 +1,101 @@
+//! Moreau and Rapier on the same scenes, in one run, with one ruler.
+//!
+//! `cargo run --release --manifest-path benches/peers/Cargo.toml -- [SCENE]... [--quick]`
+//!
+//! Both engines are built from the same list of bodies ([`scene`]) and step in turn, a few steps
+//! each, so that whatever else the machine does falls on both. A step's time is the wall time of the
+//! engine's own `step` call (Moreau's evaluation of the residual, which is measuring, left out).
+//! Overlaps and speeds come from the poses, in `f64`, by code of neither engine ([`ruler`]).
+
+mod engine;
+mod ours;
+mod peer;
+mod ruler;
+mod run;
+mod scene;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use moreau::solve::SolverConfig;
+
+/// Compares Moreau with Rapier: time per step, stages, overlap, speed at rest.
+#[derive(Parser)]
+#[command(name = "peers", version)]
+struct Args {
+    /// Scenes, by name or by the beginning of it; all of them if none is given.
+    scenes: Vec<String>,
+    /// One round and a quarter of the steps; without names, only the small scenes.
+    #[arg(long)]
+    quick: bool,
+    /// Numbers of threads to measure.
+    #[arg(long, value_delimiter = ',', default_value = "1,2")]
+    threads: Vec<usize>,
+    /// Also writes everything measured to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Moreau's solver.
+    #[arg(long, default_value_t = SolverConfig::default().name)]
+    solver: String,
+    /// Moreau's most iterations per step, instead of the scene's.
+    #[arg(long)]
+    iterations: Option<u32>,
+    /// Which engines take part; with one alone, a profiler sees nothing else.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "ours,rapier")]
+    engines: Vec<run::Which>,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match compare(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("peers: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare(args: &Args) -> Result<(), String> {
+    let scenes = scene::select(&args.scenes, args.quick)?;
+    let mut results = Vec::new();
+    for scene in &scenes {
+        for &threads in &args.threads {
+            let solver = args.solver_for(scene)?;
+            eprintln!(
+                "{}, {threads} thread{}, {} bodies",
+                scene.name,
+                if threads == 1 { "" } else { "s" },
+                scene.bodies.len()
+            );
+            results.extend(run::scene(scene, threads, &solver, &args.engines)?);
+        }
+    }
+    println!("{}", table::introduction(&args.solver));
+    println!("{}", table::steps(&results));
+    println!("{}", table::stages(&results));
+    println!("{}", table::state(&results));
+    println!("{}", table::grids(&results));
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&results).map_err(|e| e.to_string())?;
+        std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    Ok(())
+}
+
+impl Args {
+    /// Moreau's defaults but for the number of iterations, which belongs to the scene.
+    fn solver_for(&self, scene: &scene::Scene) -> Result<SolverConfig, String> {
+        let mut config = SolverConfig {
+            name: self.solver.clone(),
+            ..SolverConfig::default()
+        };
+        if let Some(iterations) = self.iterations.or(scene.iterations) {
+            config.budget.iterations = iterations;
+        }
+        config.check().map_err(|e| e.to_string())?;
+        Ok(config)
+    }
+}

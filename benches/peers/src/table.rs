@@ -1,0 +1,257 @@
+//! Results as aligned Markdown tables.
+
+use std::fmt::Write as _;
+
+use crate::engine::Times;
+use crate::run::{Measured, Outcome};
+
+/// What the tables show, in words.
+pub fn introduction(solver: &str) -> String {
+    format!(
+        "Moreau (`{solver}`, f64, default settings; most iterations per step as the table says) and \
+         Rapier {RAPIER}\n(f32, parallel, SIMD, default integration parameters, no sleeping). \
+         h = 1/60 s, g = 9.81 m/s², μ = 0.5, ε = 0. Times in ms;\nCPU is the \
+         processor time of all threads (median), which other work on the machine does not touch. \
+         Ratios are ours/Rapier's:\nbelow 1 ours is better.\n"
+    )
+}
+
+/// The release in this package's manifest.
+const RAPIER: &str = "0.36.1";
+
+/// Time per step, of collision detection and of the solver.
+pub fn steps(results: &[Outcome]) -> String {
+    let mut table = Table::new(&[
+        "scene",
+        "threads",
+        "ours median",
+        "p95",
+        "Rapier median",
+        "p95",
+        "ratio",
+        "CPU ours",
+        "Rapier",
+        "ratio",
+        "collision ours",
+        "Rapier",
+        "ratio",
+        "solve ours",
+        "Rapier",
+        "ratio",
+        "contacts ours",
+        "Rapier",
+        "iterations",
+        "solver, most",
+    ]);
+    for r in results {
+        let ours = |f: &dyn Fn(&Measured) -> f64| r.ours.as_ref().map(f);
+        let rapier = |f: &dyn Fn(&Measured) -> f64| r.rapier.as_ref().map(f);
+        let mut row = r.head();
+        row.extend([
+            ms(ours(&|m| m.step.median)),
+            ms(ours(&|m| m.step.p95)),
+            ms(rapier(&|m| m.step.median)),
+            ms(rapier(&|m| m.step.p95)),
+            r.ratio(&|m| m.step.median),
+        ]);
+        for f in [
+            &(|m: &Measured| m.cpu.median) as &dyn Fn(&Measured) -> f64,
+            &|m| m.collision.median,
+            &|m| m.solve.median,
+        ] {
+            row.extend([ms(ours(f)), ms(rapier(f)), r.ratio(f)]);
+        }
+        row.extend([
+            text(ours(&|m| m.contacts), |v| format!("{v:.0}")),
+            text(rapier(&|m| m.contacts), |v| format!("{v:.0}")),
+            text(ours(&|m| m.iterations), |v| format!("{v:.1}")),
+            r.solver.clone(),
+        ]);
+        table.row(row);
+    }
+    table.render("Time per step")
+}
+
+/// Mean time of every stage of both engines.
+pub fn stages(results: &[Outcome]) -> String {
+    type Share = fn(&Times) -> f64;
+    const STAGES: [(&str, Share); 6] = [
+        ("broad", |t| t.broad),
+        ("narrow", |t| t.narrow),
+        ("prepare", |t| t.prepare),
+        ("solve", |t| t.solve),
+        ("integrate", |t| t.integrate),
+        ("other", Times::other),
+    ];
+    let mut header = vec!["scene", "threads", "engine"];
+    header.extend(STAGES.map(|(name, _)| name));
+    header.push("step");
+    let mut table = Table::new(&header);
+    for r in results {
+        for (name, measured) in [("ours", &r.ours), ("Rapier", &r.rapier)] {
+            let Some(measured) = measured else { continue };
+            let mut row = r.head();
+            row.push(name.into());
+            row.extend(STAGES.map(|(_, time)| ms(Some(time(&measured.stages)))));
+            row.push(ms(Some(measured.stages.step)));
+            table.row(row);
+        }
+    }
+    table.render(
+        "Mean time of the stages (prepare: ours assembly and packing, Rapier's islands; integrate: \
+         ours with stabilisation, Rapier's inside solve)",
+    )
+}
+
+/// Overlaps, speeds and loss of height at the end.
+pub fn state(results: &[Outcome]) -> String {
+    let mut table = Table::new(&[
+        "scene",
+        "threads",
+        "deepest ours",
+        "Rapier",
+        "ratio",
+        "over the phase ours",
+        "Rapier",
+        "body's mean ours",
+        "Rapier",
+        "speed mean ours",
+        "Rapier",
+        "max ours",
+        "Rapier",
+        "top sank ours",
+        "Rapier",
+    ]);
+    for r in results {
+        let mut row = r.head();
+        let both = |f: &dyn Fn(&Measured) -> f64, show: &dyn Fn(f64) -> String| {
+            [&r.ours, &r.rapier].map(|m| text(m.as_ref().map(f), show))
+        };
+        let mm = |v: f64| format!("{:.3}", 1e3 * v);
+        let speed = |v: f64| format!("{v:.1e}");
+        row.extend(both(&|m| m.overlaps.deepest, &mm));
+        row.push(r.ratio(&|m| m.overlaps.deepest));
+        row.extend(both(&|m| m.deepest_mean, &mm));
+        row.extend(both(&|m| m.overlaps.mean, &mm));
+        row.extend(both(&|m| m.speeds.mean, &speed));
+        row.extend(both(&|m| m.speeds.max, &speed));
+        row.extend([&r.ours, &r.rapier].map(|m| text(m.as_ref().and_then(|m| m.sunk), mm)));
+        table.row(row);
+    }
+    table.render(
+        "At the end of the phase: overlaps [mm] (deepest of all; the deepest, mean over the phase; \
+         each body's deepest, mean), speeds [m/s], loss of height [mm]",
+    )
+}
+
+/// One line per grid: the share of collision detection.
+pub fn grids(results: &[Outcome]) -> String {
+    let mut out = String::new();
+    for r in results.iter().filter(|r| r.grid) {
+        let (Some(ours), Some(rapier)) = (&r.ours, &r.rapier) else {
+            continue;
+        };
+        let _ = writeln!(
+            out,
+            "{}, {} thread{}: broad + narrow phase ours/Rapier's {} ({} / {} ms)",
+            r.scene,
+            r.threads,
+            if r.threads == 1 { "" } else { "s" },
+            r.ratio(&|m| m.collision.median),
+            ms(Some(ours.collision.median)),
+            ms(Some(rapier.collision.median)),
+        );
+    }
+    out
+}
+
+impl Outcome {
+    fn head(&self) -> Vec<String> {
+        vec![
+            format!("{} {}", self.scene, self.phase),
+            self.threads.to_string(),
+        ]
+    }
+
+    fn ratio(&self, value: &dyn Fn(&Measured) -> f64) -> String {
+        match (&self.ours, &self.rapier) {
+            (Some(ours), Some(rapier)) if value(rapier) > 0.0 => {
+                format!("{:.2}", value(ours) / value(rapier))
+            }
+            _ => "-".into(),
+        }
+    }
+}
+
+fn text(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+    value.map_or("-".into(), show)
+}
+
+/// Milliseconds with three digits or so.
+fn ms(seconds: Option<f64>) -> String {
+    text(seconds, |s| {
+        let ms = 1e3 * s;
+        let digits = match ms.abs() {
+            100.0.. => 0,
+            10.0.. => 1,
+            1.0.. => 2,
+            _ => 3,
+        };
+        format!("{ms:.digits$}")
+    })
+}
+
+/// A Markdown table whose columns line up in the terminal too.
+struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new(header: &[&str]) -> Self {
+        Self {
+            rows: vec![header.iter().map(|s| (*s).into()).collect()],
+        }
+    }
+
+    fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    fn render(&self, title: &str) -> String {
+        let columns = self.rows[0].len();
+        let width = |c: usize| self.rows.iter().map(|r| r[c].chars().count()).max();
+        let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();
+        let mut out = format!("**{title}**\n\n");
+        for (k, row) in self.rows.iter().enumerate() {
+            for (c, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let _ = if c == 0 {
+                    write!(out, "| {cell:<width$} ")
+                } else {
+                    write!(out, "| {cell:>width$} ")
+                };
+            }
+            out.push_str("|\n");
+            if k == 0 {
+                for (c, width) in widths.iter().enumerate() {
+                    let dashes = "-".repeat(width + 1);
+                    let _ = if c == 0 {
+                        write!(out, "|{dashes}-")
+                    } else {
+                        write!(out, "|{dashes}:")
+                    };
+                }
+                out.push_str("|\n");
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_release_named_is_the_one_built() {
+        let package = format!("name = \"rapier3d\"\nversion = \"{}\"", super::RAPIER);
+        assert!(include_str!("../Cargo.lock").contains(&package));
+    }
+}

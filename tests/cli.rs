@@ -1,0 +1,292 @@
+//! The program as its users call it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn moreau(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_moreau"))
+        .args(args)
+        .current_dir(std::env::temp_dir())
+        .output()
+        .expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Standard output of a run that must succeed.
+fn good(args: &[&str]) -> String {
+    let output = moreau(args);
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+/// Exit code and standard error.
+fn bad(args: &[&str]) -> (Option<i32>, String) {
+    let output = moreau(args);
+    (output.status.code(), text(&output.stderr))
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("moreau-cli-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a scratch folder");
+    folder.join(name)
+}
+
+#[test]
+fn the_json_report_has_its_names() {
+    let report = good(&["run", "ball_grid_8", "--steps", "3", "--report", "json"]);
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    for pointer in [
+        "/scene",
+        "/solver",
+        "/threads",
+        "/dt",
+        "/steps",
+        "/bodies",
+        "/contacts/mean",
+        "/contacts/max",
+        "/iterations/mean",
+        "/iterations/max",
+        "/residual/mean",
+        "/residual/max",
+        "/status/converged",
+        "/status/budget",
+        "/status/failed",
+        "/penetration/mean",
+        "/penetration/max",
+        "/joint_error/mean",
+        "/joint_error/max",
+        "/kinetic_energy",
+        "/potential_energy",
+        "/state_hash",
+    ] {
+        assert!(
+            report.pointer(pointer).is_some(),
+            "{pointer} is missing in {report:#}"
+        );
+    }
+    for stage in [
+        "step",
+        "broadphase",
+        "narrowphase",
+        "assemble",
+        "prepare",
+        "solve",
+        "integrate",
+    ] {
+        for statistic in ["mean", "median", "p95", "max"] {
+            let pointer = format!("/timings_ms/{stage}/{statistic}");
+            assert!(
+                report.pointer(&pointer).is_some_and(Value::is_number),
+                "{pointer}"
+            );
+        }
+    }
+    assert_eq!(report["scene"], "ball_grid_8");
+    assert_eq!(report["bodies"], 513);
+    assert_eq!(report["steps"], 3);
+    assert_eq!(report["contacts"]["first"], 1408);
+    assert_eq!(report["contacts"]["first_dynamic"], 1344);
+    assert_eq!(report["state_hash"].as_str().map(str::len), Some(16));
+}
+
+#[test]
+fn a_scene_goes_by_name_and_by_path_and_runs_the_same_on_any_threads() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/ball_grid_8.ron");
+    let path = path.to_str().expect("a plain path");
+    let hash = |scene: &str, threads: &str| {
+        let report = good(&[
+            "run",
+            scene,
+            "--steps",
+            "5",
+            "--threads",
+            threads,
+            "--report",
+            "json",
+        ]);
+        let report: Value = serde_json::from_str(&report).expect("JSON");
+        report["state_hash"].clone()
+    };
+    assert_eq!(hash("ball_grid_8", "1"), hash(path, "2"));
+}
+
+#[test]
+fn a_trajectory_is_a_numpy_array_with_its_times_beside_it() {
+    let file = scratch("fall.npy");
+    let scene = scratch("fall.ron");
+    std::fs::write(
+        &scene,
+        r#"(settings: (step: 0.01), bodies: [
+            (name: "floor", kind: Fixed, shape: HalfSpace(), position: (0, -100, 0)),
+            (name: "ball", shape: Ball(radius: 0.5), velocity: (1, 0, 0)),
+        ])"#,
+    )
+    .expect("written");
+    let (scene, path) = (
+        scene.to_str().expect("plain"),
+        file.to_str().expect("plain"),
+    );
+    good(&["run", scene, "--seconds", "0.2", "--trajectory", path]);
+
+    let bytes = std::fs::read(&file).expect("the trajectory");
+    assert!(bytes.starts_with(b"\x93NUMPY\x01\x00"));
+    let header = text(&bytes[10..128]);
+    assert!(
+        header.contains("'descr': '<f8'") && header.contains("(20, 2, 13,)"),
+        "{header}"
+    );
+    let numbers: Vec<f64> = bytes[128..]
+        .chunks_exact(8)
+        .map(|c| f64::from_le_bytes(c.try_into().expect("8 bytes")))
+        .collect();
+    assert_eq!(numbers.len(), 20 * 2 * 13);
+    // The last state of the second body: x = t, identity quaternion, v = (1, −g t, 0).
+    let last = &numbers[39 * 13..];
+    assert!((last[0] - 0.2).abs() < 1e-12);
+    assert_eq!(&last[3..7], [0.0, 0.0, 0.0, 1.0]);
+    assert!((last[8] + 9.81 * 0.2).abs() < 1e-12);
+
+    let times = std::fs::read(scratch("fall.times.npy")).expect("the times");
+    assert!(text(&times[10..128]).contains("(20,)"));
+    let first = f64::from_le_bytes(times[128..136].try_into().expect("8 bytes"));
+    assert!((first - 0.01).abs() < 1e-15);
+    assert!(!scratch("fall.npy.part").exists());
+}
+
+#[test]
+fn text_and_csv_reports_are_for_people_and_tables() {
+    let report = good(&["run", "box_stack", "--steps", "4"]);
+    assert!(
+        report.contains("residual [m/s]") && report.contains("state hash"),
+        "{report}"
+    );
+    let report = good(&["run", "box_stack", "--steps", "4", "--report", "csv"]);
+    let lines: Vec<_> = report.lines().collect();
+    assert_eq!(lines.len(), 5);
+    assert!(lines[0].starts_with("step,time,contacts,"));
+    let columns = |line: &str| line.split(',').count();
+    assert!(lines.iter().all(|l| columns(l) == columns(lines[0])));
+}
+
+#[test]
+fn lists_name_every_scene_and_every_parameter() {
+    let scenes = good(&["scenes"]);
+    for id in moreau::scene::library::shipped_names() {
+        assert!(scenes.contains(id), "{id}");
+    }
+    let json: Value = serde_json::from_str(&good(&["scenes", "--report", "json"])).expect("JSON");
+    assert!(json.as_array().is_some_and(|list| list.len() >= 19));
+    let solvers = good(&["solvers"]);
+    for solver in moreau::solve::SOLVERS {
+        assert!(solvers.contains(solver.name) && solvers.contains(solver.source));
+        assert!(solver.parameters.iter().all(|p| solvers.contains(p.name)));
+    }
+    let names: Vec<_> = moreau::scene::library::shipped_names().collect();
+    let validated = good(&[&["validate"], names.as_slice()].concat());
+    assert_eq!(validated.lines().count(), names.len());
+}
+
+#[test]
+fn bad_arguments_and_files_end_with_2_and_say_what_was_expected() {
+    let file = scratch("bad.ron");
+    std::fs::write(&file, "(\n    name: \"x\",\n    gravity: 3,\n)").expect("written");
+    let path = file.to_str().expect("plain");
+    for args in [
+        &["run", path][..],
+        &["validate", path],
+        &["render", path, "--out", "x.png"],
+    ] {
+        let (code, message) = bad(args);
+        assert_eq!(code, Some(2), "{message}");
+        assert!(message.contains(&format!("{path}:3:5: ")), "{message}");
+        assert!(message.contains("expected one of `name`"), "{message}");
+    }
+    for (args, expected) in [
+        (
+            &["run", "no_such_scene"][..],
+            "no_such_scene: there is no such file",
+        ),
+        (
+            &["run", "no/such.ron"],
+            "no/such.ron: the scene cannot be read",
+        ),
+        (
+            &["run", "wall", "--solver", "magic"],
+            "there is no solver \"magic\"; there are: ",
+        ),
+        (
+            &["run", "wall", "--set", "a=1"],
+            "a scene has no \"a\"; it has: name",
+        ),
+        (&["run", "wall", "--set", "a"], "expected PATH=VALUE"),
+        (&["run", "wall", "--steps", "-3"], "-3"),
+        (
+            &["run", "wall", "--steps", "3", "--seconds", "1"],
+            "cannot be used with",
+        ),
+        (&["run", "wall", "--seconds", "nan"], "expected a time"),
+        (
+            &["run", "wall", "--set", "solver.budget.time=0.1"],
+            "wall-time budget",
+        ),
+        (
+            &[
+                "run",
+                "wall",
+                "--steps",
+                "1",
+                "--trajectory",
+                "/no/such/folder/x.npy",
+            ],
+            "cannot be written",
+        ),
+        (
+            &["render", "wall", "--out", "x.png", "--size", "big"],
+            "expected WIDTHxHEIGHT",
+        ),
+        (&["fly"], ""),
+    ] {
+        let (code, message) = bad(args);
+        assert_eq!(code, Some(2), "{args:?}: {message}");
+        assert!(message.contains(expected), "{args:?}: {message}");
+    }
+}
+
+#[test]
+fn convergence_can_be_required() {
+    let short = [
+        "run",
+        "wall",
+        "--steps",
+        "2",
+        "--set",
+        "solver.budget.iterations=1",
+    ];
+    assert!(moreau(&short).status.success());
+    let (code, message) = bad(&[&short[..], &["--require-convergence"]].concat());
+    assert_eq!(code, Some(1));
+    assert!(
+        message.contains("2 of 2 steps ran out of budget"),
+        "{message}"
+    );
+}
+
+#[cfg(not(feature = "viewer"))]
+#[test]
+fn without_the_viewer_its_commands_say_what_there_is_instead() {
+    let (code, message) = bad(&["wall"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        message.contains("moreau run wall") && message.contains("moreau render"),
+        "{message}"
+    );
+}
