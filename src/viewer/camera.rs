@@ -10,7 +10,7 @@ use super::physics::Begun;
 
 /// Distance of the near plane, as a share of the distance to the focus.
 const NEAR_SHARE: f32 = 0.01;
-/// How far the mouse turns the camera [rad per pixel].
+/// How far the mouse turns the camera \[rad per pixel\].
 const TURN: f32 = 0.0055;
 const PITCH_LIMIT: f32 = 1.54;
 
@@ -21,9 +21,9 @@ pub struct Eye {
     pub position: Vec3,
     /// Camera to world; it looks along −z.
     pub rotation: Quat,
-    /// Vertical angle of view [rad].
+    /// Vertical angle of view \[rad\].
     pub fov: f32,
-    /// Distance to what it orbits around [m].
+    /// Distance to what it orbits around \[m\].
     pub focus_distance: f32,
     /// The part of the window that shows the scene, in physical pixels.
     pub viewport: URect,
@@ -42,7 +42,7 @@ pub struct StartView {
     pub from: Vec3,
     /// What it looks at.
     pub at: Vec3,
-    /// Vertical angle of view, where it is not the usual one [rad].
+    /// Vertical angle of view, where it is not the usual one \[rad\].
     pub fov: Option<f32>,
 }
 

@@ -66,15 +66,15 @@ impl BodyTable {
 /// The numbers of one step, for the plots.
 #[derive(Clone, Debug, Default)]
 pub struct StepSample {
-    /// Simulated time after the step [s].
+    /// Simulated time after the step \[s\].
     pub time: f64,
     /// Time per stage.
     pub timings: Timings,
     /// Solver iterations.
     pub iterations: u32,
-    /// The residual [m/s].
+    /// The residual \[m/s\].
     pub residual: f64,
-    /// Deepest overlap [m].
+    /// Deepest overlap \[m\].
     pub penetration: f64,
     /// Contacts.
     pub contacts: usize,
@@ -95,19 +95,19 @@ pub struct Counters {
     pub rows: usize,
     /// Islands.
     pub islands: usize,
-    /// Deepest overlap [m].
+    /// Deepest overlap \[m\].
     pub penetration: f64,
-    /// Largest joint error [m].
+    /// Largest joint error \[m\].
     pub joint_error: f64,
-    /// Kinetic energy [J].
+    /// Kinetic energy \[J\].
     pub kinetic_energy: f64,
-    /// Potential energy [J].
+    /// Potential energy \[J\].
     pub potential_energy: f64,
-    /// Linear and angular momentum [kg m/s, kg m²/s].
+    /// Linear and angular momentum \[kg m/s, kg m²/s\].
     pub momentum: Twist,
     /// Why the solver stopped.
     pub status: Status,
-    /// The residual of the last step [m/s].
+    /// The residual of the last step \[m/s\].
     pub residual: f64,
     /// Its parts, by name, with unit.
     pub residual_parts: [(&'static str, f64, &'static str); 6],
@@ -124,21 +124,21 @@ pub struct BodyNumbers {
     pub label: String,
     /// What moves it.
     pub kind: BodyKind,
-    /// Mass [kg]; infinite where nothing pushes it.
+    /// Mass \[kg\]; infinite where nothing pushes it.
     pub mass: f64,
-    /// Centre of mass [m].
+    /// Centre of mass \[m\].
     pub position: Vec3,
-    /// Orientation as a rotation vector [rad].
+    /// Orientation as a rotation vector \[rad\].
     pub rotation: Vec3,
-    /// Velocities [m/s, rad/s].
+    /// Velocities \[m/s, rad/s\].
     pub velocity: Twist,
-    /// Kinetic energy [J].
+    /// Kinetic energy \[J\].
     pub kinetic_energy: f64,
     /// Contacts it takes part in.
     pub contacts: usize,
-    /// Sum of its contact forces over the last step [N].
+    /// Sum of its contact forces over the last step \[N\].
     pub contact_force: Vec3,
-    /// Largest normal force among them [N].
+    /// Largest normal force among them \[N\].
     pub largest_normal_force: f64,
     /// Its island, if it is in one.
     pub island: Option<u32>,
@@ -181,9 +181,9 @@ pub struct Frame {
     pub contacts: Vec<ContactView>,
     /// How many contacts one of `contacts` stands for: 1 unless there are too many to draw.
     pub contact_stride: usize,
-    /// Length of one (sub)step, which turns impulses into forces [s].
+    /// Length of one (sub)step, which turns impulses into forces \[s\].
     pub substep: f64,
-    /// Simulated time [s].
+    /// Simulated time \[s\].
     pub time: f64,
     /// Steps taken.
     pub step: u64,

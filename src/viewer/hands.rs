@@ -22,7 +22,7 @@ pub struct Hands {
 struct Grip {
     body: BodyId,
     anchor: math::Vec3,
-    /// Distance of the grabbed point along the camera's axis [m].
+    /// Distance of the grabbed point along the camera's axis \[m\].
     depth: f32,
     target: Vec3,
 }

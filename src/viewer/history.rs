@@ -21,7 +21,7 @@ pub struct History {
 }
 
 impl History {
-    /// Now, mean, 95th percentile and maximum of each stage [s].
+    /// Now, mean, 95th percentile and maximum of each stage \[s\].
     pub fn summaries(&self) -> &[(Stage, f64, Summary)] {
         &self.summaries
     }

@@ -51,7 +51,7 @@ pub enum Command {
         position: Vec3,
         /// How fast.
         velocity: Vec3,
-        /// How large [m].
+        /// How large \[m\].
         radius: f64,
     },
     /// What to put into the frames.
@@ -492,13 +492,13 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 /// The force is the one that would bring the grabbed point, by its own inverse inertia alone, part
 /// of the way to the velocity that closes the distance: stable for every mass and step.
 fn pull(simulation: &mut Simulation, drag: &Drag) -> Option<(usize, Twist)> {
-    /// Share of the distance closed per second [1/s].
+    /// Share of the distance closed per second \[1/s\].
     const RATE: f64 = 12.0;
     /// Share of the missing velocity made up for per step.
     const SHARE: f64 = 0.35;
-    /// Fastest pull [m/s].
+    /// Fastest pull \[m/s\].
     const SPEED: f64 = 30.0;
-    /// Largest force in terms of the body's mass [m/s²].
+    /// Largest force in terms of the body's mass \[m/s²\].
     const LIMIT: f64 = 300.0;
 
     let world = simulation.world_mut();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bevy::prelude::*;
 
 use super::mesh::{MeshLibrary, Piece, quat, vec3};
-use super::{Bounds, Canvas, Instance, Layer, flags, palette};
+use super::{Bounds, Canvas, Instance, Layer, Quality, flags, palette};
 use crate::problem::islands::NO_ISLAND;
 use crate::viewer::camera::Eye;
 use crate::viewer::frame::{BodyLook, BodyTable};
@@ -16,7 +16,7 @@ use crate::world::{BodyKind, Geometry};
 /// A fixed body this many times larger than the typical moving one is ground, and gets the grid.
 const GROUND_SIZE: f32 = 6.0;
 /// On-screen radius in pixels from which spheres take the next finer mesh.
-const BALL_PIXELS: [f32; 2] = [7.0, 32.0];
+const BALL_PIXELS: [f32; 3] = [2.5, 7.0, 32.0];
 
 /// The pieces of all bodies, sorted by mesh; made again when bodies come or go.
 #[derive(Resource, Default)]
@@ -142,6 +142,7 @@ pub fn paint(
     playback: Res<Playback>,
     eye: Res<Eye>,
     hands: Res<Hands>,
+    quality: Res<Quality>,
     mut dressing: ResMut<Dressing>,
     mut canvas: ResMut<Canvas>,
 ) {
@@ -215,8 +216,8 @@ pub fn paint(
         let depth = (Vec3::from(made.position) - eye.position)
             .dot(forward)
             .max(1e-3);
-        let size = pixels * made.scale[0] / depth;
-        match BALL_PIXELS.iter().filter(|limit| size > **limit).count() {
+        let detail = quality.ball_detail * pixels * made.scale[0] / depth;
+        match BALL_PIXELS.iter().filter(|limit| detail > **limit).count() {
             0 => canvas.instances.push(made),
             level => dressing.finer[level - 1].push(made),
         }

@@ -143,7 +143,7 @@ fn paint_points(canvas: &mut Canvas, contacts: &[ContactView], radius: f32) {
         scale: [radius; 3],
         color: if c.normal_impulse > 0.0 { closed } else { open },
     }));
-    canvas.close_batch(MeshLibrary::BALL, first, Layer::Overlay);
+    canvas.close_batch(MeshLibrary::BALL + 1, first, Layer::Overlay);
 }
 
 fn paint_arrows(canvas: &mut Canvas, arrows: &[Arrow], thickness: f32) {

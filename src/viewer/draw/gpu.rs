@@ -34,12 +34,14 @@ const SHADER: &str = include_str!("../../../shaders/scene.wgsl");
 const SHADOW_FORMAT: TextureFormat = TextureFormat::Depth32Float;
 
 /// How much the adapter can bear.
-#[derive(Resource, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Resource, Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
     /// Width of the shadow map in texels; 0 means no shadows.
     pub shadow_map: u32,
     /// Samples per pixel.
     pub msaa: Msaa,
+    /// How finely spheres are divided, 1 for as finely as can be seen.
+    pub ball_detail: f32,
 }
 
 impl Quality {
@@ -47,11 +49,13 @@ impl Quality {
     pub const FULL: Self = Self {
         shadow_map: 4096,
         msaa: Msaa::Sample4,
+        ball_detail: 1.0,
     };
     /// For a window on a software adapter.
     pub const PLAIN: Self = Self {
         shadow_map: 0,
         msaa: Msaa::Off,
+        ball_detail: 0.4,
     };
 }
 

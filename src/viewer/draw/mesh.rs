@@ -33,13 +33,13 @@ pub struct MeshData {
 pub type MeshId = usize;
 
 /// How finely spheres are divided, from the coarsest (far away) to the finest (close up).
-const BALL_SUBDIVISIONS: [u32; 3] = [1, 2, 4];
+const BALL_SUBDIVISIONS: [u32; 4] = [0, 1, 2, 4];
 const SEGMENTS: u32 = 48;
 /// Faces that meet at less than this angle are shaded as one smooth surface.
 const CREASE_DEGREES: f32 = 35.0;
 /// The same for height fields, which stand for smooth ground.
 const GROUND_CREASE_DEGREES: f32 = 80.0;
-/// A half-space is drawn as a square of this half width [m].
+/// A half-space is drawn as a square of this half width \[m\].
 pub const PLANE_EXTENT: f32 = 2000.0;
 
 /// The unit meshes, and those that belong to the shapes of the current scene.

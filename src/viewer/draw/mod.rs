@@ -75,7 +75,7 @@ pub enum Layer {
 pub struct Bounds {
     /// Its centre.
     pub center: Vec3,
-    /// Its radius [m].
+    /// Its radius \[m\].
     pub radius: f32,
 }
 
@@ -99,7 +99,7 @@ pub struct Canvas {
     pub batches: Vec<Batch>,
     /// What moves: the shadows are fitted to it, and "frame all" shows it.
     pub bounds: Bounds,
-    /// Typical size of a body, for the grid and for arrows [m].
+    /// Typical size of a body, for the grid and for arrows \[m\].
     pub body_size: f32,
 }
 

@@ -41,8 +41,8 @@ pub struct Open {
     pub help: bool,
     /// Which plots.
     plot: plots::Choice,
-    /// Frames per second, smoothed.
-    frames: f64,
+    /// Time between two frames, smoothed \[s\].
+    frame_time: f64,
     dismissed: Option<super::frame::Notice>,
 }
 
@@ -53,7 +53,7 @@ impl Default for Open {
             plots: true,
             help: false,
             plot: plots::Choice::default(),
-            frames: 60.0,
+            frame_time: 1.0 / 60.0,
             dismissed: None,
         }
     }

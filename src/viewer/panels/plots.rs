@@ -113,7 +113,7 @@ fn logarithmic(id: &str) -> Plot<'_> {
         .y_grid_spacer(|input| {
             let (low, high) = input.bounds;
             let step = ((high - low) / 6.0).ceil().max(1.0);
-            let mut value = (low / step).floor() * step;
+            let mut value = (low / step).ceil() * step;
             let mut marks = Vec::new();
             while value <= high && marks.len() < 64 {
                 marks.push(GridMark {

@@ -88,9 +88,17 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             if plots.on_hover_text("P").clicked() {
                 context.open.plots = !context.open.plots;
             }
-            let fps = 1.0 / context.time.delta_secs_f64().max(1e-6);
-            context.open.frames = 0.92 * context.open.frames + 0.08 * fps.min(1000.0);
-            let label = ui.label(theme::quiet(format!("{:.0} frames/s", context.open.frames)));
+            // Smoothed over frames of like length; a much longer one is shown at once.
+            let now = context.time.delta_secs_f64().max(1e-6);
+            let open = &mut context.open;
+            let share = if now > 3.0 * open.frame_time {
+                1.0
+            } else {
+                0.1
+            };
+            open.frame_time += share * (now - open.frame_time);
+            let rate = number(1.0 / open.frame_time);
+            let label = ui.label(theme::quiet(format!("{rate} frames/s")));
             if let Some(adapter) = &context.adapter {
                 label.on_hover_text(format!("{} ({:?})", adapter.name, adapter.backend));
             }
