@@ -41,7 +41,7 @@ fn three_bodies() -> Simulation {
             pose: Pose::IDENTITY,
             ..body(ground, BodyKind::Fixed, 0.0, [0.3; 3])
         },
-        body(Geometry::Ball { radius: 0.5 }, BodyKind::Dynamic, -1.5, RED),
+        body(Geometry::Ball { radius: 0.5 }, BodyKind::Dynamic, -2.0, RED),
         body(
             Geometry::Cuboid {
                 half_extents: Metres::repeat(0.5),
@@ -56,7 +56,7 @@ fn three_bodies() -> Simulation {
                 radius: 0.25,
             },
             BodyKind::Dynamic,
-            1.5,
+            2.0,
             BLUE,
         ),
     ];
