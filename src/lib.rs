@@ -17,4 +17,6 @@ pub mod problem;
 pub mod scene;
 pub mod solve;
 pub mod step;
+#[cfg(feature = "viewer")]
+pub mod viewer;
 pub mod world;

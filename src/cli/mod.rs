@@ -67,6 +67,9 @@ pub struct Changes {
 pub struct ViewArgs {
     /// A scene file, or the name of a shipped scene; opens the viewer
     pub scene: Option<String>,
+    #[cfg(feature = "viewer")]
+    #[command(flatten)]
+    window: view::WindowArgs,
 }
 
 /// Arguments of `render`.

@@ -1,0 +1,118 @@
+//! `moreau render`: pictures without a window.
+
+use std::path::Path;
+
+use image::{ImageFormat, RgbImage};
+use indicatif::{ProgressBar, ProgressStyle};
+use moreau::step::Simulation;
+use moreau::viewer::Offscreen;
+use moreau::viewer::draw::bodies::Options;
+use moreau::viewer::draw::contacts::Overlays;
+use moreau::viewer::scenes::start_view;
+
+use super::{Failure, RenderArgs};
+
+/// Pictures per second of simulated time in a sequence.
+const FRAMES_PER_SECOND: f64 = 60.0;
+
+/// Draws one picture, or one after the other.
+pub fn run(args: &RenderArgs) -> Result<(), Failure> {
+    let scene = args.scene.open()?;
+    let mut simulation = scene.simulation(0)?;
+    let mut screen = Offscreen::new(args.size).map_err(|e| Failure::Work(e.to_string()))?;
+    screen.look(Some(start_view(&scene.camera)));
+    let view = &scene.view;
+    screen.show(
+        Overlays {
+            points: view.contacts,
+            normals: view.normals,
+            normal_forces: view.forces,
+            friction_forces: view.forces,
+            ..Overlays::default()
+        },
+        Options {
+            islands: view.islands,
+            grid: view.grid,
+        },
+    );
+    let mut draw = |simulation: &Simulation| {
+        screen
+            .draw(simulation)
+            .map_err(|e| Failure::Work(e.to_string()))
+    };
+
+    let one = args
+        .out
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("png"));
+    let step = simulation.world().settings.step;
+    let steps = steps_until(args.seconds, step);
+    let progress = progress(steps);
+    if one {
+        if let Some(folder) = args.out.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        for _ in 0..steps {
+            simulation
+                .step()
+                .map_err(|e| Failure::Work(e.to_string()))?;
+            progress.inc(1);
+        }
+        progress.finish_and_clear();
+        return save(&draw(&simulation)?, &args.out);
+    }
+
+    std::fs::create_dir_all(&args.out)?;
+    let mut taken = 0;
+    for k in 0..=steps {
+        if k > 0 {
+            simulation
+                .step()
+                .map_err(|e| Failure::Work(e.to_string()))?;
+            progress.inc(1);
+        }
+        // A step much longer than a picture gives each of its pictures the same state.
+        while f64::from(taken) / FRAMES_PER_SECOND <= k as f64 * step + 1e-9 {
+            save(
+                &draw(&simulation)?,
+                &args.out.join(format!("frame_{taken:05}.png")),
+            )?;
+            taken += 1;
+        }
+    }
+    progress.finish_and_clear();
+    super::print(&format!("{taken} pictures in {}\n", args.out.display()))
+}
+
+/// The number of steps that end at or after a time.
+fn steps_until(seconds: f64, step: f64) -> u64 {
+    (seconds / step - 1e-9).ceil().max(0.0) as u64
+}
+
+fn save(picture: &RgbImage, path: &Path) -> Result<(), Failure> {
+    picture
+        .save_with_format(path, ImageFormat::Png)
+        .map_err(|e| Failure::Work(format!("{} cannot be written: {e}", path.display())))
+}
+
+/// A bar on a terminal, nothing elsewhere.
+fn progress(steps: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:40} step {pos}/{len}, {eta} left");
+    let bar = ProgressBar::new(steps);
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::steps_until;
+
+    #[test]
+    fn a_second_is_sixty_steps_of_a_sixtieth() {
+        assert_eq!(steps_until(1.0, 1.0 / 60.0), 60);
+        assert_eq!(steps_until(0.0, 1.0 / 60.0), 0);
+        assert_eq!(steps_until(0.01, 1.0 / 60.0), 1);
+    }
+}

@@ -1,0 +1,321 @@
+//! The camera: orbit, pan, zoom, fly, and framing of what there is to see.
+
+use bevy::input::mouse::{AccumulatedMouseMotion, AccumulatedMouseScroll, MouseScrollUnit};
+use bevy::prelude::*;
+
+use super::draw::{Bounds, Canvas, Paint};
+use super::hands::{Hands, Hold};
+use super::keys::Action;
+use super::physics::Begun;
+
+/// Distance of the near plane, as a share of the distance to the focus.
+const NEAR_SHARE: f32 = 0.01;
+/// How far the mouse turns the camera \[rad per pixel\].
+const TURN: f32 = 0.0055;
+const PITCH_LIMIT: f32 = 1.54;
+
+/// Where the scene is seen from.
+#[derive(Resource, Clone, Debug)]
+pub struct Eye {
+    /// Where it is.
+    pub position: Vec3,
+    /// Camera to world; it looks along −z.
+    pub rotation: Quat,
+    /// Vertical angle of view \[rad\].
+    pub fov: f32,
+    /// Distance to what it orbits around \[m\].
+    pub focus_distance: f32,
+    /// The part of the window that shows the scene, in physical pixels.
+    pub viewport: URect,
+    /// Whether the keys fly it.
+    pub flying: bool,
+    /// The view that the scene asks for.
+    pub start: Option<StartView>,
+    settled: bool,
+    opened: bool,
+}
+
+/// A view: where from and what at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StartView {
+    /// Where the camera is.
+    pub from: Vec3,
+    /// What it looks at.
+    pub at: Vec3,
+    /// Vertical angle of view, where it is not the usual one \[rad\].
+    pub fov: Option<f32>,
+}
+
+/// Where the mouse is.
+#[derive(Resource, Clone, Copy, Debug, Default)]
+pub struct Pointer {
+    /// In physical pixels from the window's upper left corner.
+    pub position: Option<Vec2>,
+    /// Whether it is over the scene, not over a panel.
+    pub over_scene: bool,
+}
+
+impl Default for Eye {
+    fn default() -> Self {
+        let mut eye = Self {
+            position: Vec3::ZERO,
+            rotation: Quat::IDENTITY,
+            fov: 45f32.to_radians(),
+            focus_distance: 10.0,
+            viewport: URect::new(0, 0, 1, 1),
+            flying: false,
+            start: None,
+            settled: false,
+            opened: false,
+        };
+        eye.look(Vec3::new(8.0, 5.0, 10.0), Vec3::ZERO);
+        eye
+    }
+}
+
+impl Eye {
+    /// Another scene is on its way: its view is taken when its first frame arrives.
+    pub fn open(&mut self, start: StartView) {
+        self.start = Some(start);
+        self.opened = true;
+    }
+
+    /// What it orbits around.
+    pub fn focus(&self) -> Vec3 {
+        self.position + self.rotation * Vec3::NEG_Z * self.focus_distance
+    }
+
+    /// World to camera.
+    pub fn view_from_world(&self) -> Mat4 {
+        Mat4::from_rotation_translation(self.rotation, self.position).inverse()
+    }
+
+    /// Perspective with reversed depth and no far plane.
+    pub fn clip_from_view(&self, aspect: f32) -> Mat4 {
+        let near = (NEAR_SHARE * self.focus_distance).clamp(1e-3, 0.5);
+        Mat4::perspective_infinite_reverse_rh(self.fov, aspect, near)
+    }
+
+    /// The ray through a point of the window given in physical pixels: origin and unit direction.
+    pub fn ray(&self, pixel: Vec2) -> (Vec3, Vec3) {
+        let size = self.viewport.size().max(UVec2::ONE).as_vec2();
+        let at = (pixel - self.viewport.min.as_vec2()) / size * 2.0 - 1.0;
+        let rise = (0.5 * self.fov).tan();
+        let local = Vec3::new(at.x * rise * size.x / size.y, -at.y * rise, -1.0);
+        (self.position, (self.rotation * local).normalize())
+    }
+
+    /// Goes to a place and looks at another.
+    pub fn look(&mut self, from: Vec3, at: Vec3) {
+        let distance = from.distance(at);
+        if distance.is_finite() && distance > 1e-4 {
+            self.position = from;
+            self.focus_distance = distance;
+            let way = (at - from) / distance;
+            let up = if way.y.abs() > 0.999 {
+                Vec3::NEG_Z
+            } else {
+                Vec3::Y
+            };
+            self.rotation = Quat::from_mat3(&Mat3::from_cols(
+                way.cross(up).normalize(),
+                way.cross(up).normalize().cross(way),
+                -way,
+            ));
+        }
+    }
+
+    /// Shows all of a sphere from the present direction.
+    pub fn frame(&mut self, bounds: Bounds) {
+        let size = self.viewport.size().max(UVec2::ONE).as_vec2();
+        let narrow = (0.5 * self.fov).tan() * (size.x / size.y).min(1.0);
+        // The sphere touches the edge of the picture where the sine, not the tangent, fits.
+        let distance = 1.05 * bounds.radius.max(0.05) / narrow.atan().sin();
+        let way = self.rotation * Vec3::NEG_Z;
+        self.look(bounds.center - way * distance, bounds.center);
+    }
+
+    /// The view at the start of a scene: the scene's own, or one that shows everything.
+    pub fn begin(&mut self, bounds: Bounds) {
+        self.fov = 45f32.to_radians();
+        match self.start {
+            Some(start) => {
+                self.fov = start.fov.unwrap_or(self.fov);
+                self.look(start.from, start.at);
+            }
+            None => {
+                self.look(Vec3::new(0.55, 0.42, 1.0), Vec3::ZERO);
+                self.frame(bounds);
+            }
+        }
+    }
+
+    fn turn(&mut self, by: Vec2) {
+        let (yaw, pitch, _) = self.rotation.to_euler(EulerRot::YXZ);
+        let pitch = (pitch - by.y * TURN).clamp(-PITCH_LIMIT, PITCH_LIMIT);
+        self.rotation = Quat::from_euler(EulerRot::YXZ, yaw - by.x * TURN, pitch, 0.0);
+    }
+
+    fn orbit(&mut self, by: Vec2) {
+        let focus = self.focus();
+        self.turn(by);
+        self.position = focus - self.rotation * Vec3::NEG_Z * self.focus_distance;
+    }
+
+    fn pan(&mut self, by: Vec2) {
+        let height = self.viewport.height().max(1) as f32;
+        let metres = 2.0 * (0.5 * self.fov).tan() * self.focus_distance / height;
+        self.position += self.rotation * Vec3::new(-by.x, by.y, 0.0) * metres;
+    }
+
+    fn zoom(&mut self, notches: f32) {
+        let focus = self.focus();
+        self.focus_distance = (self.focus_distance * 0.88f32.powf(notches)).clamp(0.02, 5e4);
+        self.position = focus - self.rotation * Vec3::NEG_Z * self.focus_distance;
+    }
+}
+
+/// Moves the camera.
+pub struct CameraPlugin;
+
+impl Plugin for CameraPlugin {
+    fn build(&self, app: &mut App) {
+        app.init_resource::<Eye>()
+            .init_resource::<Pointer>()
+            .add_systems(Update, (steer, fly).after(Hold))
+            .add_systems(PostUpdate, begin.after(Paint::Overlays).before(Paint::View));
+    }
+}
+
+/// The first picture of a scene decides where to look, once it is known how large everything is.
+fn begin(mut begun: MessageReader<Begun>, mut eye: ResMut<Eye>, canvas: Res<Canvas>) {
+    if begun.read().any(|b| b.loaded) && eye.opened {
+        eye.settled = false;
+        eye.opened = false;
+    }
+    if !eye.settled && !canvas.batches.is_empty() {
+        eye.settled = true;
+        eye.begin(canvas.bounds);
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "a system takes what it reads")]
+fn steer(
+    mut eye: ResMut<Eye>,
+    mut actions: MessageReader<Action>,
+    canvas: Res<Canvas>,
+    hands: Res<Hands>,
+    pointer: Res<Pointer>,
+    buttons: Res<ButtonInput<MouseButton>>,
+    keys: Res<ButtonInput<KeyCode>>,
+    motion: Res<AccumulatedMouseMotion>,
+    scroll: Res<AccumulatedMouseScroll>,
+    mut grabbed: Local<bool>,
+) {
+    for action in actions.read() {
+        match action {
+            Action::FrameAll => eye.frame(canvas.bounds),
+            Action::StartView => eye.begin(canvas.bounds),
+            Action::Fly => eye.flying = !eye.flying,
+            Action::Escape => eye.flying = false,
+            _ => {}
+        }
+    }
+    let held = [MouseButton::Left, MouseButton::Right, MouseButton::Middle];
+    // A drag that began over the scene goes on over the panels, and the other way round.
+    if buttons.any_just_pressed(held) {
+        *grabbed = pointer.over_scene;
+    }
+    if !buttons.any_pressed(held) {
+        *grabbed = false;
+    }
+    let shift = keys.any_pressed([KeyCode::ShiftLeft, KeyCode::ShiftRight]);
+    let by = motion.delta;
+    if *grabbed && by != Vec2::ZERO {
+        let right = buttons.pressed(MouseButton::Right);
+        let left = buttons.pressed(MouseButton::Left) && !hands.is_dragging();
+        if buttons.pressed(MouseButton::Middle) || right && shift {
+            eye.pan(by);
+        } else if right || left {
+            if eye.flying {
+                eye.turn(by);
+            } else {
+                eye.orbit(by);
+            }
+        }
+    }
+    if pointer.over_scene && scroll.delta.y != 0.0 {
+        let notches = match scroll.unit {
+            MouseScrollUnit::Line => scroll.delta.y,
+            MouseScrollUnit::Pixel => scroll.delta.y / 50.0,
+        };
+        eye.zoom(notches.clamp(-10.0, 10.0));
+    }
+}
+
+fn fly(
+    mut eye: ResMut<Eye>,
+    keys: Res<ButtonInput<KeyCode>>,
+    egui: Res<bevy_egui::input::EguiWantsInput>,
+    time: Res<Time<Real>>,
+) {
+    if !eye.flying || egui.wants_keyboard_input() {
+        return;
+    }
+    let axis = |plus, minus| f32::from(keys.pressed(plus)) - f32::from(keys.pressed(minus));
+    let way = Vec3::new(
+        axis(KeyCode::KeyD, KeyCode::KeyA),
+        axis(KeyCode::KeyE, KeyCode::KeyQ),
+        axis(KeyCode::KeyS, KeyCode::KeyW),
+    );
+    let fast = if keys.any_pressed([KeyCode::ShiftLeft, KeyCode::ShiftRight]) {
+        4.0
+    } else {
+        1.0
+    };
+    let step = eye.rotation * way.normalize_or_zero();
+    let speed = 0.8 * eye.focus_distance * fast;
+    eye.position += step * speed * time.delta_secs().min(0.1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn eye() -> Eye {
+        Eye {
+            viewport: URect::new(100, 50, 900, 650),
+            ..Eye::default()
+        }
+    }
+
+    #[test]
+    fn the_ray_through_the_middle_goes_to_the_focus() {
+        let eye = eye();
+        let (origin, way) = eye.ray(Vec2::new(500.0, 350.0));
+        assert!((origin + way * eye.focus_distance).distance(eye.focus()) < 1e-4);
+    }
+
+    #[test]
+    fn rays_and_the_projection_agree() {
+        let eye = eye();
+        let pixel = Vec2::new(320.0, 500.0);
+        let (origin, way) = eye.ray(pixel);
+        let clip = eye.clip_from_view(800.0 / 600.0)
+            * eye.view_from_world()
+            * (origin + way * 7.0).extend(1.0);
+        let ndc = clip.truncate() / clip.w;
+        let back = Vec2::new(100.0 + 400.0 * (1.0 + ndc.x), 50.0 + 300.0 * (1.0 - ndc.y));
+        assert!(back.distance(pixel) < 0.01, "{back}");
+    }
+
+    #[test]
+    fn orbiting_keeps_the_focus_and_looking_straight_down_is_fine() {
+        let mut eye = eye();
+        let focus = eye.focus();
+        eye.orbit(Vec2::new(123.0, -40.0));
+        assert!(eye.focus().distance(focus) < 1e-4);
+        eye.look(Vec3::new(0.0, 9.0, 0.0), Vec3::ZERO);
+        assert!(eye.rotation.is_finite() && eye.focus().length() < 1e-4);
+    }
+}

@@ -1,0 +1,90 @@
+//! Pictures of the window: by key, and by the command line.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use bevy::prelude::*;
+use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured};
+
+use super::keys::Action;
+use super::physics::Playback;
+
+/// A picture to take some time after the first frame, after which the program ends.
+#[derive(Resource, Clone, Debug)]
+pub struct Automatic {
+    /// Where to save it.
+    pub path: PathBuf,
+    /// Seconds to wait.
+    pub after: f64,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// Whether a picture was saved, or why not.
+pub type Outcome = Arc<Mutex<Option<Result<(), String>>>>;
+
+/// Takes pictures.
+pub struct CapturePlugin;
+
+impl Plugin for CapturePlugin {
+    fn build(&self, app: &mut App) {
+        app.add_systems(Update, press_key)
+            .add_systems(Update, take.run_if(resource_exists::<Automatic>));
+    }
+}
+
+fn press_key(mut actions: MessageReader<Action>, mut commands: Commands) {
+    for _ in actions.read().filter(|a| **a == Action::Screenshot) {
+        let free = (1..10_000)
+            .map(|k| PathBuf::from(format!("moreau-{k:04}.png")))
+            .find(|path| !path.exists());
+        if let Some(path) = free {
+            commands.spawn(Screenshot::primary_window()).observe(
+                move |captured: On<ScreenshotCaptured>| match save(&captured.image, &path) {
+                    Ok(()) => info!("saved {}", path.display()),
+                    Err(message) => error!("{message}"),
+                },
+            );
+        }
+    }
+}
+
+fn take(
+    automatic: Res<Automatic>,
+    playback: Res<Playback>,
+    time: Res<Time<Real>>,
+    mut began: Local<Option<f64>>,
+    mut taken: Local<bool>,
+    mut commands: Commands,
+) {
+    if playback.is_empty() || *taken {
+        return;
+    }
+    let now = time.elapsed_secs_f64();
+    if now - *began.get_or_insert(now) < automatic.after {
+        return;
+    }
+    *taken = true;
+    let automatic = automatic.clone();
+    commands.spawn(Screenshot::primary_window()).observe(
+        move |captured: On<ScreenshotCaptured>, mut exit: MessageWriter<AppExit>| {
+            let saved = save(&captured.image, &automatic.path);
+            if let Ok(mut outcome) = automatic.outcome.lock() {
+                *outcome = Some(saved);
+            }
+            exit.write(AppExit::Success);
+        },
+    );
+}
+
+/// Saves a picture as PNG.
+pub fn save(image: &Image, path: &Path) -> Result<(), String> {
+    let picture = image
+        .clone()
+        .try_into_dynamic()
+        .map_err(|e| format!("the picture cannot be read back: {e}"))?;
+    picture
+        .to_rgb8()
+        .save_with_format(path, image::ImageFormat::Png)
+        .map_err(|e| format!("{} cannot be written: {e}", path.display()))
+}

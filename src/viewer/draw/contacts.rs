@@ -1,0 +1,178 @@
+//! What is drawn over the bodies: contact points, normals and forces, and the mouse's spring.
+
+use bevy::prelude::*;
+
+use super::mesh::{MeshLibrary, vec3};
+use super::{Canvas, Instance, Layer, flags, palette};
+use crate::step::ContactView;
+use crate::viewer::hands::Hands;
+use crate::viewer::physics::Playback;
+
+/// Which of them are shown.
+#[derive(Resource, Clone, Copy, Debug, PartialEq)]
+pub struct Overlays {
+    /// Contact points.
+    pub points: bool,
+    /// Contact normals.
+    pub normals: bool,
+    /// Normal forces.
+    pub normal_forces: bool,
+    /// Friction forces.
+    pub friction_forces: bool,
+    /// Length of the arrows, as a multiple of the usual one.
+    pub scale: f32,
+}
+
+impl Default for Overlays {
+    fn default() -> Self {
+        Self {
+            points: false,
+            normals: false,
+            normal_forces: false,
+            friction_forces: false,
+            scale: 1.0,
+        }
+    }
+}
+
+impl Overlays {
+    /// Whether any of them needs the contacts.
+    pub fn any(&self) -> bool {
+        self.points || self.normals || self.normal_forces || self.friction_forces
+    }
+}
+
+/// An arrow in the world.
+pub(super) struct Arrow {
+    from: Vec3,
+    by: Vec3,
+    color: [f32; 3],
+}
+
+/// Draws them over the bodies.
+pub(super) fn paint(
+    playback: Res<Playback>,
+    hands: Res<Hands>,
+    overlays: Res<Overlays>,
+    mut canvas: ResMut<Canvas>,
+    // The force whose arrow is as long as a typical body is large [N].
+    mut usual_force: Local<f32>,
+    mut arrows: Local<Vec<Arrow>>,
+) {
+    let Some(frame) = &playback.frame else {
+        return;
+    };
+    let size = canvas.body_size;
+    arrows.clear();
+    if overlays.any() && !frame.contacts.is_empty() {
+        follow_forces(&mut usual_force, &frame.contacts, frame.substep);
+        if overlays.points {
+            paint_points(&mut canvas, &frame.contacts, 0.06 * size);
+        }
+        let force_scale =
+            2.0 * size * overlays.scale / (*usual_force * frame.substep as f32).max(1e-12);
+        for contact in &frame.contacts {
+            let from = vec3(contact.point);
+            let normal = vec3(contact.normal);
+            if overlays.normals {
+                arrows.push(Arrow {
+                    from,
+                    by: normal * 0.6 * size * overlays.scale,
+                    color: palette::NORMAL,
+                });
+            }
+            // Forces on the second body, each as long as its share of the usual force.
+            if overlays.normal_forces && contact.normal_impulse > 0.0 {
+                let by = normal * (contact.normal_impulse as f32 * force_scale);
+                arrows.push(Arrow {
+                    from,
+                    by,
+                    color: palette::NORMAL_FORCE,
+                });
+            }
+            if overlays.friction_forces {
+                let by = vec3(contact.friction_impulse) * force_scale;
+                arrows.push(Arrow {
+                    from,
+                    by,
+                    color: palette::FRICTION_FORCE,
+                });
+            }
+        }
+    }
+    if let Some((body, anchor, target)) = hands.rope()
+        && frame.table.get(body).is_some()
+    {
+        let pose = playback.pose(body.index());
+        let from = Vec3::from(pose.position) + Quat::from_array(pose.rotation) * anchor;
+        arrows.push(Arrow {
+            from,
+            by: target - from,
+            color: palette::CONTACT,
+        });
+    }
+    paint_arrows(&mut canvas, &arrows, 0.035 * size);
+}
+
+/// Keeps the force near the mean of the scene's, slowly, so that arrows do not pump.
+fn follow_forces(usual: &mut f32, contacts: &[ContactView], substep: f64) {
+    let (sum, count) = contacts
+        .iter()
+        .filter(|c| c.normal_impulse > 0.0)
+        .fold((0.0, 0), |(sum, n), c| (sum + c.normal_impulse, n + 1));
+    if count > 0 && substep > 0.0 {
+        let mean = (sum / f64::from(count) / substep) as f32;
+        if (0.05 * mean..20.0 * mean).contains(usual) {
+            *usual += 0.02 * (mean - *usual);
+        } else {
+            *usual = mean;
+        }
+    }
+}
+
+fn paint_points(canvas: &mut Canvas, contacts: &[ContactView], radius: f32) {
+    let first = canvas.instances.len();
+    let (closed, open) = (
+        palette::pack(palette::CONTACT),
+        palette::pack(palette::OPEN_CONTACT),
+    );
+    canvas.instances.extend(contacts.iter().map(|c| Instance {
+        position: vec3(c.point).to_array(),
+        flags: flags::UNLIT,
+        rotation: Quat::IDENTITY.to_array(),
+        scale: [radius; 3],
+        color: if c.normal_impulse > 0.0 { closed } else { open },
+    }));
+    canvas.close_batch(MeshLibrary::BALL + 1, first, Layer::Overlay);
+}
+
+fn paint_arrows(canvas: &mut Canvas, arrows: &[Arrow], thickness: f32) {
+    for mesh in [MeshLibrary::SHAFT, MeshLibrary::TIP] {
+        let first = canvas.instances.len();
+        for arrow in arrows {
+            let length = arrow.by.length();
+            if !length.is_finite() || length < 0.2 * thickness {
+                continue;
+            }
+            let way = arrow.by / length;
+            let tip = (5.0 * thickness).min(0.5 * length);
+            let (middle, half, width) = if mesh == MeshLibrary::SHAFT {
+                (
+                    0.5 * (length - tip),
+                    0.5 * (length - tip),
+                    thickness.min(0.1 * length),
+                )
+            } else {
+                (length - 0.5 * tip, 0.5 * tip, 0.4 * tip)
+            };
+            canvas.instances.push(Instance {
+                position: (arrow.from + way * middle).to_array(),
+                flags: flags::UNLIT,
+                rotation: Quat::from_rotation_arc(Vec3::Y, way).to_array(),
+                scale: [width, half, width],
+                color: palette::pack(arrow.color),
+            });
+        }
+        canvas.close_batch(mesh, first, Layer::Overlay);
+    }
+}

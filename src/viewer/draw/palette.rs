@@ -1,0 +1,65 @@
+//! Colours of bodies: pleasant, and the same for the same body in every run.
+
+/// Colours, linear RGB, of bodies that name none: a muted palette that keeps apart under daylight.
+const BODIES: [[f32; 3]; 8] = [
+    [0.831, 0.212, 0.094],
+    [0.905, 0.479, 0.076],
+    [0.061, 0.346, 0.539],
+    [0.100, 0.445, 0.352],
+    [0.533, 0.147, 0.242],
+    [0.356, 0.402, 0.491],
+    [0.792, 0.665, 0.305],
+    [0.247, 0.178, 0.438],
+];
+
+/// Colour of fixed and kinematic bodies.
+pub const FIXED: [f32; 3] = [0.30, 0.32, 0.35];
+/// Colour of bodies that are in no island.
+pub const NO_ISLAND: [f32; 3] = [0.22, 0.23, 0.25];
+/// Colour of contact points.
+pub const CONTACT: [f32; 3] = [1.0, 0.78, 0.12];
+/// Colour of contact points that carry nothing.
+pub const OPEN_CONTACT: [f32; 3] = [0.55, 0.60, 0.66];
+/// Colour of contact normals.
+pub const NORMAL: [f32; 3] = [0.15, 0.55, 1.0];
+/// Colour of normal forces.
+pub const NORMAL_FORCE: [f32; 3] = [1.0, 0.20, 0.10];
+/// Colour of friction forces.
+pub const FRICTION_FORCE: [f32; 3] = [0.10, 0.85, 0.25];
+
+/// The colour of a body that names none.
+pub fn body(slot: usize) -> [f32; 3] {
+    BODIES[(scramble(slot as u32) >> 8) as usize % BODIES.len()]
+}
+
+/// The colour of an island: neighbouring numbers get hues that are far apart.
+pub fn island(island: u32) -> [f32; 3] {
+    // Multiples of the golden angle never come close to each other.
+    let hue = (island as f32 * 0.618_034).fract();
+    let shade = 0.75 + 0.25 * ((scramble(island) >> 8) % 4) as f32 / 3.0;
+    hsv(hue, 0.70, shade)
+}
+
+/// Packs linear RGB into bytes, square-rooted so that dark colours keep their steps.
+pub fn pack([r, g, b]: [f32; 3]) -> u32 {
+    let byte = |v: f32| (v.clamp(0.0, 1.0).sqrt() * 255.0 + 0.5) as u32;
+    byte(r) | byte(g) << 8 | byte(b) << 16 | 0xff00_0000
+}
+
+fn hsv(hue: f32, saturation: f32, value: f32) -> [f32; 3] {
+    let channel = |shift: f32| {
+        let k = (hue * 6.0 + shift) % 6.0;
+        let v = value * (1.0 - saturation * k.min(4.0 - k).clamp(0.0, 1.0));
+        v * v
+    };
+    [channel(5.0), channel(3.0), channel(1.0)]
+}
+
+/// A well mixed 32-bit hash (Wellons' "lowbias32").
+fn scramble(mut x: u32) -> u32 {
+    x ^= x >> 16;
+    x = x.wrapping_mul(0x7feb_352d);
+    x ^= x >> 15;
+    x = x.wrapping_mul(0x846c_a68b);
+    x ^ (x >> 16)
+}

@@ -1,0 +1,205 @@
+//! Hands: picking, dragging and throwing bodies.
+
+use bevy::prelude::*;
+
+use super::camera::{Eye, Pointer};
+use super::draw::Canvas;
+use super::draw::mesh::vec3;
+use super::frame::{BodyLook, BodyPose};
+use super::keys::Action;
+use super::physics::{Begun, Command, Drag, Physics, Playback};
+use crate::math::{self, Pose};
+use crate::world::{BodyId, BodyKind};
+
+/// What the mouse holds and what is selected.
+#[derive(Resource, Default)]
+pub struct Hands {
+    grip: Option<Grip>,
+    /// The selected body.
+    pub selected: Option<BodyId>,
+}
+
+struct Grip {
+    body: BodyId,
+    anchor: math::Vec3,
+    /// Distance of the grabbed point along the camera's axis \[m\].
+    depth: f32,
+    target: Vec3,
+}
+
+impl Hands {
+    /// Whether a body is being dragged.
+    pub fn is_dragging(&self) -> bool {
+        self.grip.is_some()
+    }
+
+    /// The dragged body, the grabbed point in its frame, and where it is pulled to.
+    pub fn rope(&self) -> Option<(BodyId, Vec3, Vec3)> {
+        let grip = self.grip.as_ref()?;
+        Some((grip.body, vec3(grip.anchor), grip.target))
+    }
+}
+
+/// The mouse takes hold of bodies.
+#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Hold;
+
+/// Picks, drags and throws.
+pub struct HandsPlugin;
+
+impl Plugin for HandsPlugin {
+    fn build(&self, app: &mut App) {
+        app.init_resource::<Hands>().add_systems(
+            Update,
+            (forget, press_keys, grab, pull).chain().in_set(Hold),
+        );
+    }
+}
+
+fn forget(mut begun: MessageReader<Begun>, mut hands: ResMut<Hands>) {
+    for begun in begun.read() {
+        hands.grip = None;
+        if begun.loaded {
+            hands.selected = None;
+        }
+    }
+}
+
+fn press_keys(
+    mut actions: MessageReader<Action>,
+    mut hands: ResMut<Hands>,
+    physics: Res<Physics>,
+    eye: Res<Eye>,
+    canvas: Res<Canvas>,
+    pointer: Res<Pointer>,
+) {
+    for action in actions.read() {
+        match action {
+            Action::Escape => {
+                hands.grip = None;
+                hands.selected = None;
+                physics.send(Command::Drag(None));
+            }
+            Action::Throw => {
+                // Towards the mouse, or straight ahead.
+                let middle = eye.viewport.center().as_vec2();
+                let pixel = pointer
+                    .position
+                    .filter(|_| pointer.over_scene)
+                    .unwrap_or(middle);
+                let (origin, way) = eye.ray(pixel);
+                let size = canvas.body_size.max(0.01);
+                let start = origin + way * (3.0 * size).min(0.5 * eye.focus_distance);
+                // It reaches what the camera looks at in about half a second.
+                let speed = (2.0 * eye.focus_distance).clamp(2.0, 60.0);
+                physics.send(Command::Throw {
+                    position: double(start),
+                    velocity: double(way * speed),
+                    radius: f64::from(size),
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn grab(
+    mut hands: ResMut<Hands>,
+    buttons: Res<ButtonInput<MouseButton>>,
+    pointer: Res<Pointer>,
+    eye: Res<Eye>,
+    playback: Res<Playback>,
+) {
+    let Some(pixel) = pointer.position else {
+        return;
+    };
+    if !buttons.just_pressed(MouseButton::Left) || !pointer.over_scene {
+        return;
+    }
+    let (origin, way) = eye.ray(pixel);
+    let Some((look, distance)) = pick(&playback, origin, way) else {
+        hands.selected = None;
+        return;
+    };
+    hands.selected = Some(look.id);
+    if look.kind == BodyKind::Dynamic {
+        let point = origin + way * distance;
+        let pose = center_pose(&playback.pose(look.id.index()));
+        hands.grip = Some(Grip {
+            body: look.id,
+            anchor: pose.inverse_transform_point(double(point)),
+            depth: distance * way.dot(eye.rotation * Vec3::NEG_Z),
+            target: point,
+        });
+    }
+}
+
+fn pull(
+    mut hands: ResMut<Hands>,
+    buttons: Res<ButtonInput<MouseButton>>,
+    pointer: Res<Pointer>,
+    eye: Res<Eye>,
+    physics: Res<Physics>,
+) {
+    if hands.grip.is_none() {
+        return;
+    }
+    if !buttons.pressed(MouseButton::Left) {
+        hands.grip = None;
+        physics.send(Command::Drag(None));
+        return;
+    }
+    let (Some(grip), Some(pixel)) = (&mut hands.grip, pointer.position) else {
+        return;
+    };
+    // In the plane through the grabbed point that faces the camera.
+    let (origin, way) = eye.ray(pixel);
+    let along = way.dot(eye.rotation * Vec3::NEG_Z).max(0.05);
+    grip.target = origin + way * (grip.depth / along);
+    physics.send(Command::Drag(Some(Drag {
+        body: grip.body,
+        anchor: grip.anchor,
+        target: double(grip.target),
+    })));
+}
+
+/// The first body that a ray hits, and how far away.
+pub fn pick(playback: &Playback, origin: Vec3, way: Vec3) -> Option<(&BodyLook, f32)> {
+    let frame = playback.frame.as_ref()?;
+    let mut best: Option<(&BodyLook, f64)> = None;
+    let (origin, way) = (double(origin), double(way));
+    for look in frame.table.bodies.iter().flatten() {
+        let Some(shape) = &look.shape else {
+            continue;
+        };
+        let pose = center_pose(&playback.pose(look.id.index())).compose(&look.offset);
+        let farthest = best.map_or(1e6, |(_, d)| d);
+        let to = pose.position - origin;
+        let radius = shape.bounding_radius();
+        let along = to.dot(&way);
+        let aside = (to - way * along).norm();
+        if aside > radius || along > farthest + radius || along < -radius {
+            continue;
+        }
+        let ray = parry3d_f64::query::Ray::new(origin.into(), way.into());
+        let hit = shape
+            .parry()
+            .cast_ray(&pose.to_parry(), &ray, farthest, true);
+        // Inside of a body everything else would be out of reach.
+        if let Some(distance) = hit.filter(|d| *d > 0.0) {
+            best = Some((look, distance));
+        }
+    }
+    best.map(|(look, distance)| (look, distance as f32))
+}
+
+fn center_pose(pose: &BodyPose) -> Pose {
+    let [x, y, z] = pose.position.map(f64::from);
+    let [i, j, k, w] = pose.rotation.map(f64::from);
+    let rotation = nalgebra::UnitQuaternion::new_normalize(nalgebra::Quaternion::new(w, i, j, k));
+    Pose::new(math::Vec3::new(x, y, z), rotation)
+}
+
+fn double(v: Vec3) -> math::Vec3 {
+    math::Vec3::new(f64::from(v.x), f64::from(v.y), f64::from(v.z))
+}

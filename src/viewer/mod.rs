@@ -1,0 +1,177 @@
+//! The viewer: a window on a running simulation, and the same pictures without a window.
+//!
+//! One plugin per concern. The physics thread ([`physics`]) owns the simulation and publishes frames
+//! through an [`frame::Exchange`]; the window draws the latest one ([`draw`]) and never waits for a
+//! step. The engine knows nothing of this module.
+
+pub mod camera;
+pub mod capture;
+pub mod draw;
+pub mod frame;
+pub mod graphics;
+pub mod hands;
+pub mod history;
+pub mod keys;
+pub mod offscreen;
+pub mod panels;
+pub mod physics;
+pub mod scenes;
+pub mod setup;
+
+use std::path::PathBuf;
+
+use bevy::prelude::*;
+use bevy::render::renderer::RenderAdapterInfo;
+use bevy::render::settings::RenderCreation;
+use bevy::window::{PresentMode, WindowResolution};
+
+use draw::Quality;
+pub use graphics::NoAdapter;
+pub use offscreen::{Offscreen, RenderError};
+
+/// What the viewer is started with.
+#[derive(Clone, Debug)]
+pub struct ViewerOptions {
+    /// A scene file, or the name of a shipped scene.
+    pub scene: String,
+    /// Size of the window in pixels.
+    pub size: (u32, u32),
+    /// A picture of the window to save after some seconds, and then to end.
+    pub screenshot: Option<(PathBuf, f64)>,
+    /// Whether the panels are shown.
+    pub panels: bool,
+}
+
+/// Why the viewer cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum ViewerError {
+    /// There is no display to open a window on.
+    #[error("there is no display to open a window on ({reason})")]
+    NoDisplay {
+        /// What was found.
+        reason: String,
+    },
+    /// There is nothing to draw with.
+    #[error(transparent)]
+    NoAdapter(#[from] NoAdapter),
+    /// No thread for the physics.
+    #[error("the physics thread cannot be started: {0}")]
+    NoThread(#[from] std::io::Error),
+    /// The picture that was asked for was not saved.
+    #[error("{0}")]
+    Screenshot(String),
+}
+
+/// Opens the window and runs until it is closed.
+///
+/// # Errors
+/// There is no display or no graphics adapter, or the picture that was asked for was not saved.
+pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
+    check_display()?;
+    let resources = graphics::find()?;
+    // OpenGL has to know the window before it chooses an adapter.
+    let creation = if format!("{:?}", resources.2.backend) == "Gl" {
+        RenderCreation::default()
+    } else {
+        RenderCreation::Manual(resources)
+    };
+    let outcome = capture::Outcome::default();
+    let physics = physics::Physics::start()?;
+    let automatic = options
+        .screenshot
+        .as_ref()
+        .map(|(path, after)| capture::Automatic {
+            path: path.clone(),
+            after: *after,
+            outcome: outcome.clone(),
+        });
+    // The event loop panics where it finds no display after all.
+    let mut app = graphics::quietly(|| window_app(creation, &options)).map_err(|panic| {
+        ViewerError::NoDisplay {
+            reason: if panic.contains("event loop") {
+                "no window system answers".into()
+            } else {
+                panic
+            },
+        }
+    })?;
+    app.insert_resource(physics);
+    let wanted = automatic.is_some();
+    if let Some(automatic) = automatic {
+        app.insert_resource(automatic);
+    }
+    app.run();
+    let saved = outcome.lock().ok().and_then(|mut o| o.take());
+    match saved {
+        Some(saved) => saved.map_err(ViewerError::Screenshot),
+        None if wanted => Err(ViewerError::Screenshot(
+            "the window was closed before its picture was taken".into(),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn check_display() -> Result<(), ViewerError> {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+    if cfg!(target_os = "linux") && !set("DISPLAY") && !set("WAYLAND_DISPLAY") {
+        let reason = "neither DISPLAY nor WAYLAND_DISPLAY is set".into();
+        return Err(ViewerError::NoDisplay { reason });
+    }
+    Ok(())
+}
+
+fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
+    let window = Window {
+        title: "Moreau".into(),
+        name: Some("moreau".into()),
+        resolution: WindowResolution::new(options.size.0, options.size.1),
+        present_mode: PresentMode::AutoVsync,
+        ..default()
+    };
+    let mut app = App::new();
+    app.add_plugins(graphics::plugins(creation, Some(window)))
+        .insert_resource(Quality::PLAIN)
+        .insert_resource(scenes::Scenes::new(&options.scene))
+        .insert_resource(panels::Open::new(options.panels))
+        .add_plugins((
+            physics::PhysicsPlugin,
+            history::HistoryPlugin,
+            keys::KeysPlugin,
+            setup::SetupPlugin,
+            scenes::ScenesPlugin,
+            camera::CameraPlugin,
+            hands::HandsPlugin,
+            draw::DrawPlugin,
+            panels::PanelsPlugin,
+            capture::CapturePlugin,
+        ))
+        .add_systems(Startup, spawn_camera)
+        .add_systems(Update, set_title);
+    app
+}
+
+fn spawn_camera(
+    mut commands: Commands,
+    mut quality: ResMut<Quality>,
+    adapter: Option<Res<RenderAdapterInfo>>,
+) {
+    *quality = graphics::quality(adapter.as_deref());
+    commands.spawn(graphics::camera(*quality));
+}
+
+fn set_title(scenes: Res<scenes::Scenes>, mut windows: Query<&mut Window>) {
+    if !scenes.is_changed() {
+        return;
+    }
+    if let (Some(scene), Ok(mut window)) = (&scenes.scene, windows.single_mut()) {
+        let name = if scene.name.is_empty() {
+            scene.id()
+        } else {
+            &scene.name
+        };
+        let title = format!("{name} – Moreau");
+        if window.title != title {
+            window.title = title;
+        }
+    }
+}

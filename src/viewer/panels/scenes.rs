@@ -1,0 +1,54 @@
+//! The list of scenes.
+
+use bevy_egui::egui;
+
+use super::{Context, theme};
+
+/// Shows the list, grouped, with a search field.
+pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+    let scenes = &mut *context.scenes;
+    ui.horizontal(|ui| {
+        ui.strong("Scenes");
+        ui.add(
+            egui::TextEdit::singleline(&mut scenes.search)
+                .hint_text("search")
+                .desired_width(f32::INFINITY),
+        );
+    });
+    let words = scenes.search.to_lowercase();
+    let matches = |text: &str| text.to_lowercase().contains(words.trim());
+    let mut chosen = None;
+    egui::ScrollArea::vertical()
+        .auto_shrink(false)
+        .show(ui, |ui| {
+            let mut group = None;
+            let shown = scenes
+                .entries
+                .iter()
+                .filter(|e| matches(&e.name) || matches(&e.id) || matches(&e.group));
+            for entry in shown {
+                if group != Some(&entry.group) {
+                    group = Some(&entry.group);
+                    ui.add_space(4.0);
+                    ui.label(theme::quiet(&entry.group).small());
+                }
+                let current = scenes.is_current(entry);
+                let label = egui::Button::selectable(current, &entry.name)
+                    .min_size(egui::vec2(ui.available_width(), 0.0));
+                let file = match &entry.path {
+                    Some(path) => path.display().to_string(),
+                    None => "built in".into(),
+                };
+                let hint = format!("{}\n\n{} ({file})", entry.summary, entry.id);
+                if ui.add(label).on_hover_text(hint).clicked() {
+                    chosen = Some(entry.id.clone());
+                }
+            }
+            if group.is_none() {
+                ui.label(theme::quiet("no scene of this name"));
+            }
+        });
+    if let Some(id) = chosen {
+        scenes.open(&id);
+    }
+}

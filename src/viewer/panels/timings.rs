@@ -1,0 +1,65 @@
+//! The timing tree: what a step spends its time on.
+
+use bevy_egui::egui;
+
+use super::{Context, theme};
+use crate::measure::Stage;
+
+/// Shows the tree.
+pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+    let summaries = context.history.summaries();
+    if summaries.is_empty() {
+        ui.label(theme::quiet("no step taken yet"));
+        return;
+    }
+    egui::Grid::new("timings")
+        .num_columns(5)
+        .spacing([6.0, 2.0])
+        .striped(true)
+        .show(ui, |ui| {
+            for title in ["[ms]", "now", "mean", "95 %", "max"] {
+                ui.label(theme::quiet(title));
+            }
+            ui.end_row();
+            for (stage, now, summary) in summaries {
+                let part = Stage::PARTS.iter().position(|p| p == stage);
+                ui.horizontal(|ui| {
+                    match part {
+                        Some(k) => {
+                            ui.add_space(6.0);
+                            let (rect, _) =
+                                ui.allocate_exact_size(egui::vec2(8.0, 8.0), egui::Sense::hover());
+                            ui.painter().rect_filled(rect, 2.0, theme::STAGES[k]);
+                            ui.label(stage.name());
+                        }
+                        None if *stage == Stage::Residual => {
+                            ui.label(theme::quiet("(residual)")).on_hover_text(
+                                "evaluating the residual is measuring and no part of the step",
+                            );
+                        }
+                        None => {
+                            ui.strong(stage.name());
+                        }
+                    };
+                });
+                for value in [*now, summary.mean, summary.p95, summary.max] {
+                    ui.monospace(milliseconds(value));
+                }
+                ui.end_row();
+            }
+        });
+    ui.label(theme::quiet(format!(
+        "over the last {} steps",
+        context.history.samples.len()
+    )));
+}
+
+/// A time in milliseconds, in at most five characters.
+fn milliseconds(seconds: f64) -> String {
+    match seconds * 1e3 {
+        t if t < 10.0 => format!("{t:.3}"),
+        t if t < 100.0 => format!("{t:.2}"),
+        t if t < 1000.0 => format!("{t:.1}"),
+        t => format!("{t:.0}"),
+    }
+}

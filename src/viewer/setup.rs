@@ -1,0 +1,91 @@
+//! The window's copy of what the physics thread is set to, and the keys that change it.
+
+use bevy::prelude::*;
+
+use super::keys::Action;
+use super::physics::{Command, Physics, Playback};
+use super::scenes::Opened;
+use crate::solve::SolverConfig;
+use crate::world::Settings;
+
+/// Solver, time step, threads and speed as the panels show them.
+#[derive(Resource, Clone, Debug)]
+pub struct Setup {
+    /// Solver, parameters and budget.
+    pub solver: SolverConfig,
+    /// The parameters of the time step.
+    pub settings: Settings,
+    /// Number of threads; 0 means all.
+    pub threads: usize,
+    /// Simulated over real time; infinite for as fast as possible.
+    pub speed: f64,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            solver: SolverConfig::default(),
+            settings: Settings::default(),
+            threads: 0,
+            speed: 1.0,
+        }
+    }
+}
+
+/// Slowest and fastest that the keys go.
+const SPEEDS: [f64; 2] = [1.0 / 64.0, 8.0];
+
+/// Follows scenes and keys.
+pub struct SetupPlugin;
+
+impl Plugin for SetupPlugin {
+    fn build(&self, app: &mut App) {
+        app.init_resource::<Setup>()
+            .add_systems(Update, (follow_scene, press_keys).chain());
+    }
+}
+
+fn follow_scene(mut opened: MessageReader<Opened>, mut setup: ResMut<Setup>) {
+    for scene in opened.read() {
+        setup.solver = scene.solver.clone();
+        setup.settings = scene.settings;
+    }
+}
+
+fn press_keys(
+    mut actions: MessageReader<Action>,
+    mut setup: ResMut<Setup>,
+    physics: Res<Physics>,
+    playback: Res<Playback>,
+) {
+    for action in actions.read() {
+        let speed = if setup.speed.is_finite() {
+            setup.speed
+        } else {
+            1.0
+        };
+        let [slowest, fastest] = SPEEDS;
+        let speed = match action {
+            Action::PlayPause => {
+                let playing = playback.frame.as_ref().is_some_and(|f| f.playing);
+                physics.send(Command::Play(!playing));
+                continue;
+            }
+            Action::Step => {
+                physics.send(Command::Play(false));
+                physics.send(Command::Step(1));
+                continue;
+            }
+            Action::Restart => {
+                physics.send(Command::Restart);
+                continue;
+            }
+            Action::Slower => (0.5 * speed).max(slowest),
+            Action::Faster => (2.0 * speed).min(fastest),
+            Action::RealTime => 1.0,
+            _ => continue,
+        };
+        setup.speed = speed;
+        physics.send(Command::Speed(speed));
+    }
+}

@@ -1,0 +1,153 @@
+//! A scene drawn off screen: the picture shows the bodies where they are, and in their colours.
+//!
+//! Without a graphics adapter (a software one will do) there is nothing to test; where
+//! `MOREAU_REQUIRE_RENDER=1` is set, that is a failure.
+#![cfg(feature = "viewer")]
+
+use bevy::math::Vec3;
+use image::RgbImage;
+use moreau::math::{Pose, Vec3 as Metres};
+use moreau::solve::SolverConfig;
+use moreau::step::Simulation;
+use moreau::viewer::camera::StartView;
+use moreau::viewer::draw::bodies::Options;
+use moreau::viewer::draw::contacts::Overlays;
+use moreau::viewer::{Offscreen, RenderError};
+use moreau::world::{BodyKind, BodySpec, Geometry, Settings, Shape, World};
+
+const SIZE: (u32, u32) = (320, 200);
+const RED: [f32; 3] = [0.7, 0.02, 0.02];
+const GREEN: [f32; 3] = [0.02, 0.6, 0.05];
+const BLUE: [f32; 3] = [0.03, 0.08, 0.8];
+
+fn body(geometry: Geometry, kind: BodyKind, x: f64, color: [f32; 3]) -> BodySpec {
+    BodySpec {
+        kind,
+        pose: Pose::translation(x, 0.5, 0.0),
+        shape: Some(Shape::new(geometry).expect("a usable shape")),
+        color: Some(color),
+        ..BodySpec::default()
+    }
+}
+
+/// From left to right: a red ball, a green box, a blue capsule, on grey ground.
+fn three_bodies() -> Simulation {
+    let mut world = World::new(Settings::default());
+    let ground = Geometry::HalfSpace {
+        normal: Metres::y(),
+    };
+    let specs = [
+        BodySpec {
+            pose: Pose::IDENTITY,
+            ..body(ground, BodyKind::Fixed, 0.0, [0.3; 3])
+        },
+        body(Geometry::Ball { radius: 0.5 }, BodyKind::Dynamic, -2.0, RED),
+        body(
+            Geometry::Cuboid {
+                half_extents: Metres::repeat(0.5),
+            },
+            BodyKind::Dynamic,
+            0.0,
+            GREEN,
+        ),
+        body(
+            Geometry::Capsule {
+                half_height: 0.25,
+                radius: 0.25,
+            },
+            BodyKind::Dynamic,
+            2.0,
+            BLUE,
+        ),
+    ];
+    for spec in specs {
+        world.add_body(spec).expect("a usable body");
+    }
+    Simulation::new(world, SolverConfig::default(), 1).expect("the default solver")
+}
+
+/// The off-screen renderer, or nothing where there is no adapter and none is required.
+fn screen() -> Option<Offscreen> {
+    match Offscreen::new(SIZE) {
+        Ok(mut screen) => {
+            screen.look(Some(StartView {
+                from: Vec3::new(0.0, 1.5, 6.0),
+                at: Vec3::new(0.0, 0.5, 0.0),
+                fov: None,
+            }));
+            Some(screen)
+        }
+        Err(RenderError::NoAdapter(error)) => {
+            let required = std::env::var("MOREAU_REQUIRE_RENDER").is_ok_and(|v| v == "1");
+            assert!(!required, "MOREAU_REQUIRE_RENDER=1, but {error}");
+            eprintln!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Share of the pixels of the k-th of three columns in which one channel outshines both others.
+fn share(picture: &RgbImage, column: u32, channel: usize) -> f64 {
+    let width = SIZE.0 / 3;
+    let mut count = 0;
+    for x in column * width..(column + 1) * width {
+        for y in 0..SIZE.1 {
+            let p = picture.get_pixel(x, y).0.map(i32::from);
+            let others = (0..3).filter(|c| *c != channel).map(|c| p[c]);
+            count += i32::from(others.max().is_some_and(|other| p[channel] > other + 60));
+        }
+    }
+    f64::from(count) / f64::from(width * SIZE.1)
+}
+
+// One test, since each application sets up process-wide thread pools and logging.
+#[test]
+fn pictures_show_the_bodies_and_follow_them() {
+    let Some(mut screen) = screen() else {
+        return;
+    };
+    let mut simulation = three_bodies();
+    let first = screen.draw(&simulation).expect("a picture");
+    assert_eq!(first.dimensions(), SIZE);
+    for (column, name) in ["ball", "box", "capsule"].iter().enumerate() {
+        // Each covers a good part of its column, and nothing of the others'.
+        let own = share(&first, column as u32, column);
+        assert!(
+            (0.01..0.7).contains(&own),
+            "the {name} covers {own:.3} of its column"
+        );
+        for other in (0..3).filter(|c| *c as usize != column) {
+            let stray = share(&first, other, column);
+            assert!(
+                stray < 0.01,
+                "the {name} covers {stray:.3} of column {other}"
+            );
+        }
+    }
+
+    // The same state gives the same picture.
+    let again = screen.draw(&simulation).expect("a picture");
+    assert!(first == again, "two pictures of one state differ");
+
+    // A body that is lifted leaves its place.
+    simulation.world_mut().bodies.position[1] += Metres::new(0.0, 50.0, 0.0);
+    let lifted = screen.draw(&simulation).expect("a picture");
+    assert!(share(&lifted, 0, 0) < 0.01, "the ball is still there");
+
+    // Forces are drawn in front of everything.
+    for _ in 0..5 {
+        simulation.step().expect("a step");
+    }
+    let plain = share(&screen.draw(&simulation).expect("a picture"), 1, 0);
+    let overlays = Overlays {
+        normal_forces: true,
+        ..Overlays::default()
+    };
+    screen.show(overlays, Options::default());
+    let arrows = share(&screen.draw(&simulation).expect("a picture"), 1, 0);
+    assert!(
+        arrows > plain,
+        "red arrows on the green box: {arrows:.4} against {plain:.4}"
+    );
+}
