@@ -6,7 +6,7 @@ use common::*;
 use moreau::math::{Pose, Quat, SymMat3, Vec3};
 use moreau::problem::FrictionLaw;
 use moreau::solve::Status;
-use moreau::world::{BodySpec, Groups, Settings, Stabilisation, World};
+use moreau::world::{BodyKind, BodySpec, Groups, Settings, Stabilisation, World};
 
 fn settings() -> Settings {
     Settings::default()
@@ -373,7 +373,7 @@ fn nothing_tunnels_with_prediction() {
     add(
         &mut w,
         BodySpec {
-            kind: moreau::world::BodyKind::Fixed,
+            kind: BodyKind::Fixed,
             shape: cuboid(0.01, 5.0, 5.0),
             ..BodySpec::default()
         },
@@ -553,4 +553,234 @@ fn impossible_bodies_are_refused() {
         assert!(message.contains(part), "{message}");
     }
     assert!(w.bodies.is_empty());
+}
+
+/// Changing the kind: a pinned body carries what lies on it, a released one falls with it.
+#[test]
+fn a_body_can_be_pinned_and_released() {
+    let mut w = world(settings(), 0.5, 0.0);
+    let shape = cuboid(0.5, 0.5, 0.5);
+    let [low, high] = [3.0, 4.0].map(|y| {
+        let pose = Pose::translation(0.0, y, 0.0);
+        add(
+            &mut w,
+            BodySpec {
+                pose,
+                shape: shape.clone(),
+                ..BodySpec::default()
+            },
+        )
+    });
+    let mut s = simulation(w, exact("gauss-seidel"));
+    s.world_mut().set_kind(low, BodyKind::Fixed).unwrap();
+    for _ in 0..120 {
+        s.step().unwrap();
+    }
+    assert!((s.world().bodies.position[high.index()].y - 4.0).abs() < 1e-3);
+    s.world_mut().set_kind(low, BodyKind::Dynamic).unwrap();
+    for _ in 0..60 {
+        s.step().unwrap();
+    }
+    let fallen = 0.5 * G;
+    assert!((s.world().bodies.position[low.index()].y - (3.0 - fallen)).abs() < 1e-2);
+    assert!(s.world().potential_energy().is_finite());
+    s.world_mut().bodies.material[0] = 9;
+    assert!(s.step().unwrap_err().to_string().contains("material 9"));
+}
+
+/// A conveyor: a kinematic belt at 1 m/s accelerates a block by μ g until it goes along, which takes
+/// v/(μ g) and slips v²/(2 μ g). With ten substeps the same to the substep's accuracy.
+#[test]
+fn a_kinematic_belt_takes_a_block_along() {
+    for substeps in [1, 10] {
+        let (mu, v) = (0.2, 1.0);
+        let mut w = world(
+            Settings {
+                substeps,
+                ..settings()
+            },
+            mu,
+            0.0,
+        );
+        add(
+            &mut w,
+            BodySpec {
+                kind: BodyKind::Kinematic,
+                shape: cuboid(50.0, 0.5, 5.0),
+                pose: Pose::translation(0.0, -0.5, 0.0),
+                linear_velocity: Vec3::new(v, 0.0, 0.0),
+                ..BodySpec::default()
+            },
+        );
+        let id = add(
+            &mut w,
+            BodySpec {
+                pose: Pose::translation(0.0, 0.1, 0.0),
+                shape: cuboid(0.2, 0.1, 0.2),
+                ..BodySpec::default()
+            },
+        );
+        let mut s = simulation(w, exact("gauss-seidel"));
+        for _ in 0..120 {
+            s.step().unwrap();
+        }
+        let b = &s.world().bodies;
+        assert!((b.velocity[id.index()].linear.x - v).abs() < 1e-9);
+        assert!(
+            (b.position[0].x - 2.0 * v).abs() < 1e-9,
+            "the belt moves by itself"
+        );
+        let slip = b.position[0].x - b.position[id.index()].x;
+        let expected = v * v / (2.0 * mu * G);
+        assert!(
+            (slip - expected).abs() < 1e-2,
+            "{substeps}: slipped {slip}, not {expected} m"
+        );
+    }
+}
+
+/// Baumgarte pushes a ball out of the ground exponentially: with g < −slop the depth shrinks by β per
+/// step, e.g. from 20 mm by 0.8ⁿ, and its speed stays with the push. None leaves the overlap alone.
+#[test]
+fn baumgarte_pushes_out_and_none_does_not() {
+    let depth_after = |stabilisation| {
+        let mut w = world(
+            Settings {
+                stabilisation,
+                ..settings()
+            },
+            0.5,
+            0.0,
+        );
+        ground(&mut w);
+        let pose = Pose::translation(0.0, 0.48, 0.0);
+        let id = add(
+            &mut w,
+            BodySpec {
+                pose,
+                shape: ball(0.5),
+                ..BodySpec::default()
+            },
+        );
+        let mut s = simulation(w, exact("gauss-seidel"));
+        for _ in 0..10 {
+            s.step().unwrap();
+        }
+        0.5 - s.world().bodies.position[id.index()].y
+    };
+    assert!((depth_after(Stabilisation::None) - 0.02).abs() < 1e-12);
+    let pushed = depth_after(Stabilisation::Baumgarte {
+        beta: 0.2,
+        slop: 0.0,
+        max_speed: 10.0,
+    });
+    // 0.02 · 0.8¹⁰ = 2.1 mm, within the half step by which the midpoint sees the gap earlier.
+    assert!((pushed - 0.02 * 0.8f64.powi(10)).abs() < 1e-3, "{pushed}");
+    let limited = depth_after(Stabilisation::Baumgarte {
+        beta: 1.0,
+        slop: 0.0,
+        max_speed: 0.06,
+    });
+    assert!(
+        (limited - (0.02 - 10.0 * 0.06 / 60.0)).abs() < 1e-3,
+        "{limited}"
+    );
+    let projected = depth_after(Stabilisation::Projection {
+        fraction: 0.2,
+        slop: 0.0,
+        max_speed: 10.0,
+    });
+    assert!(
+        (projected - 0.02 * 0.8f64.powi(10)).abs() < 1e-4,
+        "{projected}"
+    );
+}
+
+/// Below the restitution threshold a ball lands and stays; above it bounces.
+#[test]
+fn restitution_threshold_separates_bounces_from_rest() {
+    for (speed, bounces) in [(0.3, false), (3.0, true)] {
+        let mut w = world(
+            Settings {
+                restitution_threshold: 1.0,
+                ..settings()
+            },
+            0.5,
+            0.8,
+        );
+        ground(&mut w);
+        let id = add(
+            &mut w,
+            BodySpec {
+                pose: Pose::translation(0.0, 0.51, 0.0),
+                shape: ball(0.5),
+                linear_velocity: Vec3::new(0.0, -speed, 0.0),
+                ..BodySpec::default()
+            },
+        );
+        let mut s = simulation(w, exact("gauss-seidel"));
+        let mut highest = f64::NEG_INFINITY;
+        for _ in 0..30 {
+            s.step().unwrap();
+            highest = highest.max(s.world().bodies.position[id.index()].y);
+        }
+        let y = s.world().bodies.position[id.index()].y;
+        assert_eq!(highest > 0.6, bounces, "at {speed} m/s: highest {highest}");
+        assert!(
+            bounces || (y - 0.5).abs() < 1e-6,
+            "it lies on the ground: {y}"
+        );
+    }
+}
+
+/// Anisotropic friction: μ = 0.2 along x and 0.6 across; on a slope of tan θ = 0.4 a block slides
+/// along, ½ g (sin θ − 0.2 cos θ) t², and sticks across.
+#[test]
+fn anisotropic_friction_slides_along_and_sticks_across() {
+    let theta = 0.4f64.atan();
+    for (direction, slides) in [(Vec3::x(), true), (Vec3::z(), false)] {
+        let gravity = direction * (G * theta.sin()) - Vec3::y() * (G * theta.cos());
+        let mut w = world(
+            Settings {
+                gravity,
+                ..settings()
+            },
+            0.2,
+            0.0,
+        );
+        w.materials.push(moreau::world::Material {
+            friction: 0.2,
+            combine: moreau::world::CombineRule::Max,
+            anisotropy: Some(moreau::world::Anisotropy {
+                direction: Vec3::x(),
+                across: 0.6,
+            }),
+            ..Default::default()
+        });
+        ground(&mut w);
+        w.bodies.material[0] = 1;
+        let pose = Pose::translation(0.0, 0.1, 0.0);
+        let id = add(
+            &mut w,
+            BodySpec {
+                pose,
+                shape: cuboid(0.4, 0.1, 0.4),
+                ..BodySpec::default()
+            },
+        );
+        let mut s = simulation(w, exact("gauss-seidel"));
+        for _ in 0..60 {
+            s.step().unwrap();
+        }
+        let moved = s.world().bodies.position[id.index()].dot(&direction);
+        let expected = if slides {
+            0.5 * G * (theta.sin() - 0.2 * theta.cos())
+        } else {
+            0.0
+        };
+        assert!(
+            (moved - expected).abs() < 2e-3,
+            "{moved} m, not {expected} m"
+        );
+    }
 }

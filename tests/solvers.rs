@@ -305,30 +305,50 @@ fn nan_is_reported_and_never_applied() {
     s.step().unwrap();
 }
 
-/// The relative and absolute tests of Nützi 4.49 and 4.50 stop where they say.
+/// Nützi 4.49 and 4.50 hold between the last two iterates, and not one iteration earlier.
 #[test]
 fn nuetzi_tolerances_stop_the_iteration() {
     let problem = first_problem(stack(&[1.0; 5], Settings::default()));
-    let mut iterations = Vec::new();
-    for norm in [ToleranceNorm::Component, ToleranceNorm::Euclidean] {
-        for tolerance in [1e-4, 1e-8] {
+    let (absolute, relative) = (1e-7, 1e-5);
+    for name in ["gauss-seidel", "jacobi"] {
+        for norm in [ToleranceNorm::Component, ToleranceNorm::Euclidean] {
             let budget = Budget {
                 iterations: 100_000,
                 tolerance: 0.0,
-                absolute: tolerance,
-                relative: tolerance,
+                absolute,
+                relative,
                 norm,
                 ..Budget::default()
             };
-            let (_, _, report) = solve(&config("gauss-seidel", budget), &problem, false);
-            assert_eq!(report.status, Status::Converged);
-            iterations.push(report.iterations);
+            let (_, _, report) = solve(&config(name, budget), &problem, false);
+            assert_eq!(report.status, Status::Converged, "{name}, {norm:?}");
+            let n = report.iterations;
+            assert!(n > 3, "{name}, {norm:?}: {n}");
+            let iterate = |iterations| {
+                let budget = Budget {
+                    iterations,
+                    tolerance: 0.0,
+                    ..Budget::default()
+                };
+                solve(&config(name, budget), &problem, false).0
+            };
+            let met = |before: &[f64], after: &[f64]| match norm {
+                ToleranceNorm::Component => before
+                    .iter()
+                    .zip(after)
+                    .all(|(a, b)| (b - a).abs() <= a.abs() * relative + absolute),
+                ToleranceNorm::Euclidean => {
+                    let size =
+                        |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>().sqrt();
+                    let change = size(&mut before.iter().zip(after).map(|(a, b)| b - a));
+                    change <= size(&mut before.iter().copied()) * relative + absolute
+                }
+            };
+            let [a, b, c] = [n - 2, n - 1, n].map(iterate);
+            assert!(met(&b, &c), "{name}, {norm:?}: not met at its end");
+            assert!(!met(&a, &b), "{name}, {norm:?}: met before its end");
         }
     }
-    assert!(
-        iterations[0] < iterations[1] && iterations[2] < iterations[3],
-        "{iterations:?}"
-    );
 }
 
 /// Budgets: iterations are exact, the wall clock stops a solve that would go on for ever.
@@ -352,11 +372,7 @@ fn budgets_are_kept() {
         };
         let (_, _, report) = solve(&config(info.name, timed), &problem, false);
         assert_eq!(report.status, Status::Budget, "{}", info.name);
-        assert!(
-            report.solve_time >= 0.02 && report.solve_time < 2.0,
-            "{}",
-            report.solve_time
-        );
+        assert!(report.iterations > 0 && report.solve_time >= 0.02);
     }
 }
 

@@ -20,7 +20,12 @@ use moreau::solve::ConfigError;
 
 /// A rigid-body simulator whose contact solvers are the point.
 #[derive(Debug, Parser)]
-#[command(name = "moreau", version, about, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "moreau",
+    version,
+    about,
+    args_conflicts_with_subcommands = true
+)]
 struct Cli {
     #[command(flatten)]
     view: ViewArgs,
@@ -175,7 +180,12 @@ fn render_pictures(args: &RenderArgs) -> Result<(), Failure> {
 #[cfg(not(feature = "viewer"))]
 fn render_pictures(args: &RenderArgs) -> Result<(), Failure> {
     args.scene.open()?;
-    let RenderArgs { seconds, size: (width, height), out, .. } = args;
+    let RenderArgs {
+        seconds,
+        size: (width, height),
+        out,
+        ..
+    } = args;
     Err(Failure::Input(format!(
         "this build has no viewer (feature \"viewer\"), so that it cannot draw {seconds} s at \
          {width}x{height} into {}; `moreau run` simulates without drawing",
@@ -209,7 +219,11 @@ impl Changes {
             scene.solver.parameters.clear();
             scene.solver.check()?;
         }
-        let set: Vec<_> = self.set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let set: Vec<_> = self
+            .set
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .collect();
         Ok(scene.set_all(&set)?)
     }
 }
@@ -288,7 +302,9 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 fn size(text: &str) -> Result<(u32, u32), String> {
-    let sides = text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+    let sides = text
+        .split_once('x')
+        .and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
     match sides {
         Some((w, h)) if (1..=16384).contains(&w) && (1..=16384).contains(&h) => Ok((w, h)),
         _ => Err("expected WIDTHxHEIGHT in pixels, each from 1 to 16384, such as 1280x720".into()),

@@ -313,8 +313,11 @@ mod tests {
     fn fixed_bodies_couple_nothing() {
         let p = tangle();
         let a = Delassus::assemble(&p);
-        // Contact 0 joins bodies 0 (fixed) and 3; contact 1 joins 1 and 2; they share nothing.
+        // Contacts 0 ([0, 3]) and 3 ([0, 2]) share the fixed body 0 and nothing else.
+        assert_eq!(p.contacts.bodies[0], [0, 3]);
+        assert_eq!(p.contacts.bodies[3], [0, 2]);
         let columns = &a.column[a.start[0] as usize..a.start[1] as usize];
-        assert!(!columns.contains(&1));
+        assert!(!columns.contains(&3), "{columns:?}");
+        assert!(columns.contains(&2), "contact 2 is [2, 3]: {columns:?}");
     }
 }

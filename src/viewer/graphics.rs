@@ -83,8 +83,7 @@ pub fn camera(quality: Quality) -> impl Bundle {
     )
 }
 
-/// Bevy's own plugins, less the renderer of its materials, which nothing here uses; without a window
-/// when there is none to open.
+/// Bevy's own plugins; without a window when there is none to open.
 pub fn plugins(render_creation: RenderCreation, window: Option<Window>) -> PluginGroupBuilder {
     let off_screen = window.is_none();
     let plugins = DefaultPlugins
@@ -106,11 +105,7 @@ pub fn plugins(render_creation: RenderCreation, window: Option<Window>) -> Plugi
                 ExitCondition::OnPrimaryClosed
             },
             ..default()
-        })
-        .disable::<bevy::pbr::PbrPlugin>()
-        .disable::<bevy::light::LightPlugin>()
-        .disable::<bevy::gizmos_render::GizmoRenderPlugin>()
-        .disable::<bevy::gizmos::GizmoPlugin>();
+        });
     if off_screen {
         // Pictures are taken one by one: no pipelining, no event loop.
         plugins
