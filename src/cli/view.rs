@@ -15,7 +15,7 @@ pub struct WindowArgs {
     #[arg(long, default_value = "1280x720", value_name = "WxH", value_parser = super::size)]
     window: (u32, u32),
     /// Save a picture of the window and end
-    #[arg(long, value_name = "PNG", requires = "scene", hide = true)]
+    #[arg(long, value_name = "PNG", hide = true)]
     screenshot: Option<PathBuf>,
     /// Seconds that the scene runs before that
     #[arg(long, default_value_t = 3.0, requires = "screenshot", value_parser = super::seconds, hide = true)]
