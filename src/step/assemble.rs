@@ -234,36 +234,38 @@ fn pair_features(found: &FoundContacts, k: usize, pair: [u32; 2]) -> &[u64] {
 /// namesake looks for one to continue. A body that slides over a fine mesh leaves too many to compare.
 const MOST_ORPHANS: usize = 32;
 
+/// Pairs of up to this many contacts are matched by looking at all of them, without allocating.
+const FEW: usize = 16;
+
 /// One pair's remembered contacts, ready for matching.
 struct Matching<'a> {
     old: &'a [ContactMemory],
-    /// Indices of `old` by feature.
-    by_feature: Vec<(u64, usize)>,
-    orphans: Vec<usize>,
+    /// The features that the pair has now.
+    new: &'a [u64],
+    /// Indices of `old` by feature, and those whose feature is gone; only where there are many.
+    many: Option<(Vec<(u64, usize)>, Vec<usize>)>,
 }
 
 impl<'a> Matching<'a> {
-    /// `new` are the features that the pair has now.
-    fn new(old: &'a [ContactMemory], new: &[u64]) -> Self {
-        let mut by_feature: Vec<(u64, usize)> = old
-            .iter()
-            .enumerate()
-            .map(|(k, m)| (m.feature, k))
-            .collect();
-        by_feature.sort_unstable();
-        let mut now = new.to_vec();
-        now.sort_unstable();
-        let mut orphans: Vec<usize> = (0..old.len())
-            .filter(|k| now.binary_search(&old[*k].feature).is_err())
-            .collect();
-        if orphans.len() > MOST_ORPHANS {
-            orphans.clear();
-        }
-        Self {
-            old,
-            by_feature,
-            orphans,
-        }
+    fn new(old: &'a [ContactMemory], new: &'a [u64]) -> Self {
+        let many = (old.len().max(new.len()) > FEW).then(|| {
+            let mut by_feature: Vec<(u64, usize)> = old
+                .iter()
+                .enumerate()
+                .map(|(k, m)| (m.feature, k))
+                .collect();
+            by_feature.sort_unstable();
+            let mut now = new.to_vec();
+            now.sort_unstable();
+            let mut orphans: Vec<usize> = (0..old.len())
+                .filter(|k| now.binary_search(&old[*k].feature).is_err())
+                .collect();
+            if orphans.len() > MOST_ORPHANS {
+                orphans.clear();
+            }
+            (by_feature, orphans)
+        });
+        Self { old, new, many }
     }
 
     /// The remembered contact that `k` continues: the nearest one of the same feature, else a near
@@ -273,26 +275,35 @@ impl<'a> Matching<'a> {
         let bodies = &world.bodies;
         let local = bodies.rotation[i].inverse() * (found.point[k] - bodies.position[i]);
         let distance = |m: &ContactMemory| (m.local_point - local).norm_squared();
-        let nearest = |indices: &mut dyn Iterator<Item = usize>| {
-            indices
-                .map(|k| &self.old[k])
-                .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        let nearest = |candidates: &mut dyn Iterator<Item = &'a ContactMemory>| {
+            candidates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
         };
         let feature = found.feature[k];
-        let first = self.by_feature.partition_point(|(f, _)| *f < feature);
-        let mut same = self.by_feature[first..]
-            .iter()
-            .take_while(|(f, _)| *f == feature)
-            .map(|(_, k)| *k);
-        if let Some(same) = nearest(&mut same) {
-            return Some(same);
+        let (old, new) = (self.old, self.new);
+        let same = match &self.many {
+            None => nearest(&mut old.iter().filter(|m| m.feature == feature)),
+            Some((by_feature, _)) => {
+                let first = by_feature.partition_point(|(f, _)| *f < feature);
+                let mut same = by_feature[first..]
+                    .iter()
+                    .take_while(|(f, _)| *f == feature)
+                    .map(|(_, k)| &old[*k]);
+                nearest(&mut same)
+            }
+        };
+        if same.is_some() {
+            return same;
         }
+        let orphan = match &self.many {
+            None => nearest(&mut old.iter().filter(|m| !new.contains(&m.feature))),
+            Some((_, orphans)) => nearest(&mut orphans.iter().map(|k| &old[*k])),
+        };
         let size = [i, j]
             .iter()
             .filter_map(|slot| bodies.shape[*slot].as_ref())
             .map(|s| s.bounding_radius())
             .fold(f64::INFINITY, f64::min);
-        nearest(&mut self.orphans.iter().copied()).filter(|m| distance(m) < (NEAR * size).powi(2))
+        orphan.filter(|m| distance(m) < (NEAR * size).powi(2))
     }
 }
 
