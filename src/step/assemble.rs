@@ -237,18 +237,26 @@ const MOST_ORPHANS: usize = 32;
 /// Pairs of up to this many contacts are matched by looking at all of them, without allocating.
 const FEW: usize = 16;
 
+/// How to find one of many remembered contacts.
+struct Index {
+    /// Indices of the remembered contacts by feature.
+    by_feature: Vec<(u64, usize)>,
+    /// Indices of those whose feature is gone.
+    orphans: Vec<usize>,
+}
+
 /// One pair's remembered contacts, ready for matching.
 struct Matching<'a> {
     old: &'a [ContactMemory],
     /// The features that the pair has now.
     new: &'a [u64],
-    /// Indices of `old` by feature, and those whose feature is gone; only where there are many.
-    many: Option<(Vec<(u64, usize)>, Vec<usize>)>,
+    /// Only where there are many.
+    index: Option<Index>,
 }
 
 impl<'a> Matching<'a> {
     fn new(old: &'a [ContactMemory], new: &'a [u64]) -> Self {
-        let many = (old.len().max(new.len()) > FEW).then(|| {
+        let index = (old.len().max(new.len()) > FEW).then(|| {
             let mut by_feature: Vec<(u64, usize)> = old
                 .iter()
                 .enumerate()
@@ -263,9 +271,12 @@ impl<'a> Matching<'a> {
             if orphans.len() > MOST_ORPHANS {
                 orphans.clear();
             }
-            (by_feature, orphans)
+            Index {
+                by_feature,
+                orphans,
+            }
         });
-        Self { old, new, many }
+        Self { old, new, index }
     }
 
     /// The remembered contact that `k` continues: the nearest one of the same feature, else a near
@@ -280,9 +291,9 @@ impl<'a> Matching<'a> {
         };
         let feature = found.feature[k];
         let (old, new) = (self.old, self.new);
-        let same = match &self.many {
+        let same = match &self.index {
             None => nearest(&mut old.iter().filter(|m| m.feature == feature)),
-            Some((by_feature, _)) => {
+            Some(Index { by_feature, .. }) => {
                 let first = by_feature.partition_point(|(f, _)| *f < feature);
                 let mut same = by_feature[first..]
                     .iter()
@@ -294,9 +305,9 @@ impl<'a> Matching<'a> {
         if same.is_some() {
             return same;
         }
-        let orphan = match &self.many {
+        let orphan = match &self.index {
             None => nearest(&mut old.iter().filter(|m| !new.contains(&m.feature))),
-            Some((_, orphans)) => nearest(&mut orphans.iter().map(|k| &old[*k])),
+            Some(Index { orphans, .. }) => nearest(&mut orphans.iter().map(|k| &old[*k])),
         };
         let size = [i, j]
             .iter()
