@@ -49,16 +49,7 @@ fn stages(c: &mut Criterion) {
                 .sample_size(10)
                 .warm_up_time(Duration::from_millis(200))
                 .measurement_time(Duration::from_secs(2));
-            for stage in [
-                Stage::Step,
-                Stage::Broadphase,
-                Stage::Narrowphase,
-                Stage::Assemble,
-                Stage::Prepare,
-                Stage::Solve,
-                Stage::Integrate,
-                Stage::Residual,
-            ] {
+            for stage in Stage::ALL {
                 group.bench_function(stage.name(), |b| {
                     b.iter_custom(|steps| {
                         let seconds: f64 = (0..steps)
