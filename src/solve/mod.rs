@@ -119,7 +119,8 @@ pub struct SolveReport {
     pub delta: f64,
     /// Times the step length R was halved after divergence.
     pub halvings: u32,
-    /// One point per iteration, when asked for.
+    /// One point per iteration, when asked for. The last one is the result, unless the budget ran out
+    /// on the way to divergence: then the result is an earlier, better point.
     pub history: Vec<HistoryPoint>,
 }
 

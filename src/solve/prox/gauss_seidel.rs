@@ -1,14 +1,12 @@
 //! `gauss-seidel`: SOR Prox, factorized, sequential within an island, islands in parallel.
 
-use std::time::Instant;
-
 use super::block::{Change, PackedBody, Push, Sweep};
 use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
-use super::{IterationClock, MAX_HALVINGS, alpha, halvings, not_finite, status};
+use super::{MAX_HALVINGS, Parts, ProxIteration, alpha, iterate};
 use crate::math::Twist;
 use crate::problem::Problem;
-use crate::problem::residual::{self, ResidualWorkspace, Under};
+use crate::problem::residual::ResidualWorkspace;
 use crate::solve::{Budget, Parameters, Request, SolveReport, Solver, SolverInfo};
 
 /// The entry in the list.
@@ -48,19 +46,6 @@ impl GaussSeidel {
         }
     }
 
-    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
-        self.packed.pack(problem, self.alpha);
-        self.packed.load(problem, lambda, &mut self.lambda);
-        self.checkpoint.clone_from(&self.lambda);
-        self.bodies.clear();
-        self.bodies
-            .resize(self.packed.template.len(), PackedBody::default());
-        self.monitors.clear();
-        self.monitors
-            .resize(self.packed.islands(), Monitor::default());
-        self.each_island(&|packed, island, s| packed.velocities(island, s.lambda, s.bodies));
-    }
-
     /// Runs `work` on every island, in parallel.
     fn each_island(&mut self, work: &(impl Fn(&Packed, usize, Slices) + Sync)) {
         let slices = Slices {
@@ -85,59 +70,40 @@ impl Solver for GaussSeidel {
         lambda: &mut [f64],
         u: &mut Vec<Twist>,
     ) -> SolveReport {
-        let start = Instant::now();
-        self.prepare(problem, lambda);
-        let mut report = SolveReport {
-            prepare_time: start.elapsed().as_secs_f64(),
-            ..SolveReport::default()
-        };
-
-        let budget = request.budget;
-        if !self.packed.is_finite() {
-            report.status = not_finite();
-            return report;
-        }
-        let mut clock = IterationClock::start(request);
-        while report.iterations < budget.iterations && self.running() {
-            self.each_island(&|packed, island, s| {
-                if s.monitors[0].state == State::Running {
-                    iterate(packed, island, s, &budget);
-                }
-            });
-            report.iterations += 1;
-            clock.record(&mut report, self.delta(), || {
-                self.packed.store(problem, &self.lambda, lambda);
-                residual::evaluate(problem, lambda, Under::OwnLaw, &mut self.residual).residual
-            });
-            if clock.is_over() {
-                break;
-            }
-        }
-        self.each_island(&|_, _, s| {
-            if s.monitors[0].is_worse_than_checkpoint() {
-                s.lambda.copy_from_slice(s.checkpoint);
-            }
-        });
-        report.delta = self.delta();
-        report.halvings = halvings(&self.monitors);
-        report.status = status(&self.monitors);
-        self.packed.store(problem, &self.lambda, lambda);
-        problem.velocities(lambda, u);
-        report.solve_time = clock.elapsed();
-        report
+        iterate(self, problem, request, lambda, u)
     }
 }
 
-impl GaussSeidel {
-    fn running(&self) -> bool {
-        self.monitors.iter().any(|m| m.state == State::Running)
+impl ProxIteration for GaussSeidel {
+    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
+        self.packed.pack(problem, self.alpha);
+        self.packed.load(problem, lambda, &mut self.lambda);
+        self.checkpoint.clone_from(&self.lambda);
+        self.bodies.clear();
+        self.bodies
+            .resize(self.packed.template.len(), PackedBody::default());
+        self.monitors.clear();
+        self.monitors
+            .resize(self.packed.islands(), Monitor::default());
+        self.each_island(&|packed, island, s| packed.velocities(island, s.lambda, s.bodies));
     }
 
-    fn delta(&self) -> f64 {
-        self.monitors
-            .iter()
-            .map(|m| m.change.delta)
-            .fold(0.0, f64::max)
+    fn iterate(&mut self, budget: &Budget) {
+        self.each_island(&|packed, island, s| {
+            if s.monitors[0].state == State::Running {
+                sweep_island(packed, island, s, budget);
+            }
+        });
+    }
+
+    fn parts(&mut self) -> Parts<'_> {
+        Parts {
+            packed: &self.packed,
+            lambda: &mut self.lambda,
+            checkpoint: &self.checkpoint,
+            monitors: &self.monitors,
+            residual: &mut self.residual,
+        }
     }
 }
 
@@ -213,7 +179,7 @@ fn split(
 }
 
 /// One iteration of one island, with roll back where it diverges.
-fn iterate(packed: &Packed, island: usize, s: Slices, budget: &Budget) {
+fn sweep_island(packed: &Packed, island: usize, s: Slices, budget: &Budget) {
     let monitor = &mut s.monitors[0];
     let sweep = Sweep {
         scale: monitor.scale,

@@ -3,19 +3,17 @@
 //! Every block sees the velocities of the last iteration. The bodies then sum their impulses in a
 //! fixed order, so that the result is the same for every number of threads.
 
-use std::time::Instant;
-
 use rayon::prelude::*;
 
 use super::block::{Change, PackedBody, Sweep};
 use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
-use super::{IterationClock, alpha, halvings, not_finite, status};
+use super::{Parts, ProxIteration, alpha, iterate};
 use crate::math::Twist;
 use crate::problem::Problem;
-use crate::problem::residual::{self, ResidualWorkspace, Under};
+use crate::problem::residual::ResidualWorkspace;
 use crate::solve::{
-    Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
+    Budget, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
 };
 
 /// The entry in the list.
@@ -111,20 +109,6 @@ impl Jacobi {
             island_of_body: Vec::new(),
             residual: ResidualWorkspace::default(),
         }
-    }
-
-    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
-        self.packed.pack(problem, self.alpha);
-        self.packed.load(problem, lambda, &mut self.lambda);
-        self.checkpoint.clone_from(&self.lambda);
-        self.bodies.clone_from(&self.packed.template);
-        self.monitors.clear();
-        self.monitors
-            .resize(self.packed.islands(), Monitor::default());
-        self.find_units();
-        self.find_touches();
-        self.find_omega();
-        self.gather();
     }
 
     fn find_units(&mut self) {
@@ -254,7 +238,7 @@ impl Jacobi {
     }
 
     /// Decides for every island, and rolls back those that diverge.
-    fn observe(&mut self, request: &Request) {
+    fn observe(&mut self, budget: &Budget) {
         let mut units = self.units.iter().zip(&self.changes).peekable();
         for island in 0..self.packed.islands() {
             let mut change = Change::default();
@@ -264,9 +248,9 @@ impl Jacobi {
             if self.monitors[island].state != State::Running {
                 continue;
             }
-            let span = self.impulses(island);
+            let span = self.packed.impulses(island);
             let monitor = &mut self.monitors[island];
-            match monitor.observe(change, &request.budget) {
+            match monitor.observe(change, budget) {
                 Verdict::Continue | Verdict::Stop => {}
                 Verdict::Checkpoint => {
                     self.checkpoint[span.clone()].copy_from_slice(&self.lambda[span]);
@@ -276,22 +260,6 @@ impl Jacobi {
                 }
             }
         }
-    }
-
-    /// The impulses of an island.
-    fn impulses(&self, island: usize) -> std::ops::Range<usize> {
-        self.packed.lambda_start[island] as usize..self.packed.lambda_start[island + 1] as usize
-    }
-
-    fn running(&self) -> bool {
-        self.monitors.iter().any(|m| m.state == State::Running)
-    }
-
-    fn delta(&self) -> f64 {
-        self.monitors
-            .iter()
-            .map(|m| m.change.delta)
-            .fold(0.0, f64::max)
     }
 }
 
@@ -307,43 +275,39 @@ impl Solver for Jacobi {
         lambda: &mut [f64],
         u: &mut Vec<Twist>,
     ) -> SolveReport {
-        let start = Instant::now();
-        self.prepare(problem, lambda);
-        let mut report = SolveReport {
-            prepare_time: start.elapsed().as_secs_f64(),
-            ..SolveReport::default()
-        };
-        if !self.packed.is_finite() {
-            report.status = not_finite();
-            return report;
+        iterate(self, problem, request, lambda, u)
+    }
+}
+
+impl ProxIteration for Jacobi {
+    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
+        self.packed.pack(problem, self.alpha);
+        self.packed.load(problem, lambda, &mut self.lambda);
+        self.checkpoint.clone_from(&self.lambda);
+        self.bodies.clone_from(&self.packed.template);
+        self.monitors.clear();
+        self.monitors
+            .resize(self.packed.islands(), Monitor::default());
+        self.find_units();
+        self.find_touches();
+        self.find_omega();
+        self.gather();
+    }
+
+    fn iterate(&mut self, budget: &Budget) {
+        self.project(relative(budget));
+        self.observe(budget);
+        self.gather();
+    }
+
+    fn parts(&mut self) -> Parts<'_> {
+        Parts {
+            packed: &self.packed,
+            lambda: &mut self.lambda,
+            checkpoint: &self.checkpoint,
+            monitors: &self.monitors,
+            residual: &mut self.residual,
         }
-        let mut clock = IterationClock::start(request);
-        while report.iterations < request.budget.iterations && self.running() {
-            self.project(relative(&request.budget));
-            self.observe(request);
-            self.gather();
-            report.iterations += 1;
-            clock.record(&mut report, self.delta(), || {
-                self.packed.store(problem, &self.lambda, lambda);
-                residual::evaluate(problem, lambda, Under::OwnLaw, &mut self.residual).residual
-            });
-            if clock.is_over() {
-                break;
-            }
-        }
-        for island in 0..self.packed.islands() {
-            if self.monitors[island].is_worse_than_checkpoint() {
-                let span = self.impulses(island);
-                self.lambda[span.clone()].copy_from_slice(&self.checkpoint[span]);
-            }
-        }
-        report.delta = self.delta();
-        report.halvings = halvings(&self.monitors);
-        report.status = status(&self.monitors);
-        self.packed.store(problem, &self.lambda, lambda);
-        problem.velocities(lambda, u);
-        report.solve_time = clock.elapsed();
-        report
     }
 }
 

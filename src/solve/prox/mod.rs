@@ -14,7 +14,12 @@ use std::time::{Duration, Instant};
 
 use monitor::{Monitor, State};
 
-use crate::solve::{HistoryPoint, Parameter, ParameterKind, Request, SolveReport, Status};
+use pack::Packed;
+
+use crate::math::Twist;
+use crate::problem::Problem;
+use crate::problem::residual::{self, ResidualWorkspace, Under};
+use crate::solve::{Budget, HistoryPoint, Parameter, ParameterKind, Request, SolveReport, Status};
 
 /// Most times that R is halved before a solve counts as failed.
 pub const MAX_HALVINGS: u32 = 5;
@@ -32,6 +37,91 @@ const fn alpha(default: f64, summary: &'static str) -> Parameter {
             range: [0.001, 1.999],
         },
     }
+}
+
+/// What a prox solver does differently from the others; [`iterate`] does the rest.
+trait ProxIteration {
+    /// Packs the problem and starts from `lambda`.
+    fn prepare(&mut self, problem: &Problem, lambda: &[f64]);
+
+    /// One iteration of every island that still runs: Λ ← prox(Λ − R(A Λ + b)), and its monitor.
+    fn iterate(&mut self, budget: &Budget);
+
+    /// What the solver iterates on.
+    fn parts(&mut self) -> Parts<'_>;
+}
+
+/// The state of an iteration, islands one after the other.
+struct Parts<'a> {
+    packed: &'a Packed,
+    lambda: &'a mut [f64],
+    checkpoint: &'a [f64],
+    monitors: &'a [Monitor],
+    residual: &'a mut ResidualWorkspace,
+}
+
+impl Parts<'_> {
+    fn running(&self) -> bool {
+        self.monitors.iter().any(|m| m.state == State::Running)
+    }
+
+    /// ‖ΔΛ‖∞ of every island's last iteration.
+    fn delta(&self) -> f64 {
+        let deltas = self.monitors.iter().map(|m| m.change.delta);
+        deltas.fold(0.0, f64::max)
+    }
+
+    /// Islands whose budget ran out on the way to divergence return to their checkpoints.
+    fn return_to_checkpoints(&mut self) {
+        for (island, monitor) in self.monitors.iter().enumerate() {
+            if monitor.is_worse_than_checkpoint() {
+                let span = self.packed.impulses(island);
+                self.lambda[span.clone()].copy_from_slice(&self.checkpoint[span]);
+            }
+        }
+    }
+}
+
+/// The loop of every prox solver: iterate until all islands have stopped or the budget is spent.
+fn iterate(
+    solver: &mut impl ProxIteration,
+    problem: &Problem,
+    request: &Request,
+    lambda: &mut [f64],
+    u: &mut Vec<Twist>,
+) -> SolveReport {
+    let start = Instant::now();
+    solver.prepare(problem, lambda);
+    let mut report = SolveReport {
+        prepare_time: start.elapsed().as_secs_f64(),
+        ..SolveReport::default()
+    };
+    if !solver.parts().packed.is_finite() {
+        report.status = not_finite();
+        return report;
+    }
+    let mut clock = IterationClock::start(request);
+    while report.iterations < request.budget.iterations && solver.parts().running() {
+        solver.iterate(&request.budget);
+        report.iterations += 1;
+        let parts = solver.parts();
+        clock.record(&mut report, parts.delta(), || {
+            parts.packed.store(problem, parts.lambda, lambda);
+            residual::evaluate(problem, lambda, Under::OwnLaw, parts.residual).residual
+        });
+        if clock.is_over() {
+            break;
+        }
+    }
+    let mut parts = solver.parts();
+    parts.return_to_checkpoints();
+    report.delta = parts.delta();
+    report.halvings = halvings(parts.monitors);
+    report.status = status(parts.monitors);
+    parts.packed.store(problem, parts.lambda, lambda);
+    problem.velocities(lambda, u);
+    report.solve_time = clock.elapsed();
+    report
 }
 
 /// The clock of an iteration: stops while a history is recorded, and knows the time limit.

@@ -56,6 +56,11 @@ impl Packed {
         self.lambda_start.last().map_or(0, |n| *n as usize)
     }
 
+    /// The impulses of an island.
+    pub fn impulses(&self, island: usize) -> std::ops::Range<usize> {
+        self.lambda_start[island] as usize..self.lambda_start[island + 1] as usize
+    }
+
     /// Whether every contact is a disc without compliance.
     pub fn is_uniform(&self) -> bool {
         self.extra.is_empty()
