@@ -3,10 +3,9 @@
 use super::block::{Change, PackedBody, Push, Sweep};
 use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
-use super::{MAX_HALVINGS, Parts, ProxIteration, alpha, iterate};
+use super::{MAX_HALVINGS, ProxIteration, alpha, iterate, return_to_checkpoints};
 use crate::math::Twist;
 use crate::problem::Problem;
-use crate::problem::residual::ResidualWorkspace;
 use crate::solve::{Budget, Parameters, Request, SolveReport, Solver, SolverInfo};
 
 /// The entry in the list.
@@ -29,7 +28,6 @@ pub struct GaussSeidel {
     lambda: Vec<f64>,
     checkpoint: Vec<f64>,
     monitors: Vec<Monitor>,
-    residual: ResidualWorkspace,
 }
 
 impl GaussSeidel {
@@ -42,7 +40,6 @@ impl GaussSeidel {
             lambda: Vec::new(),
             checkpoint: Vec::new(),
             monitors: Vec::new(),
-            residual: ResidualWorkspace::default(),
         }
     }
 
@@ -96,14 +93,25 @@ impl ProxIteration for GaussSeidel {
         });
     }
 
-    fn parts(&mut self) -> Parts<'_> {
-        Parts {
-            packed: &self.packed,
-            lambda: &mut self.lambda,
-            checkpoint: &self.checkpoint,
-            monitors: &self.monitors,
-            residual: &mut self.residual,
-        }
+    fn is_finite(&self) -> bool {
+        self.packed.is_finite()
+    }
+
+    fn monitors(&self) -> &[Monitor] {
+        &self.monitors
+    }
+
+    fn return_to_checkpoints(&mut self) {
+        return_to_checkpoints(
+            &self.packed,
+            &self.monitors,
+            &self.checkpoint,
+            &mut self.lambda,
+        );
+    }
+
+    fn store(&self, problem: &Problem, lambda: &mut [f64]) {
+        self.packed.store(problem, &self.lambda, lambda);
     }
 }
 

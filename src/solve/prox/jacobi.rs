@@ -8,10 +8,9 @@ use rayon::prelude::*;
 use super::block::{Change, PackedBody, Sweep};
 use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
-use super::{Parts, ProxIteration, alpha, iterate};
+use super::{ProxIteration, alpha, iterate, return_to_checkpoints};
 use crate::math::Twist;
 use crate::problem::Problem;
-use crate::problem::residual::ResidualWorkspace;
 use crate::solve::{
     Budget, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
 };
@@ -86,7 +85,6 @@ pub struct Jacobi {
     touch: Vec<Touch>,
     cursor: Vec<u32>,
     island_of_body: Vec<u32>,
-    residual: ResidualWorkspace,
 }
 
 impl Jacobi {
@@ -107,7 +105,6 @@ impl Jacobi {
             touch: Vec::new(),
             cursor: Vec::new(),
             island_of_body: Vec::new(),
-            residual: ResidualWorkspace::default(),
         }
     }
 
@@ -300,14 +297,25 @@ impl ProxIteration for Jacobi {
         self.gather();
     }
 
-    fn parts(&mut self) -> Parts<'_> {
-        Parts {
-            packed: &self.packed,
-            lambda: &mut self.lambda,
-            checkpoint: &self.checkpoint,
-            monitors: &self.monitors,
-            residual: &mut self.residual,
-        }
+    fn is_finite(&self) -> bool {
+        self.packed.is_finite()
+    }
+
+    fn monitors(&self) -> &[Monitor] {
+        &self.monitors
+    }
+
+    fn return_to_checkpoints(&mut self) {
+        return_to_checkpoints(
+            &self.packed,
+            &self.monitors,
+            &self.checkpoint,
+            &mut self.lambda,
+        );
+    }
+
+    fn store(&self, problem: &Problem, lambda: &mut [f64]) {
+        self.packed.store(problem, &self.lambda, lambda);
     }
 }
 

@@ -44,40 +44,33 @@ trait ProxIteration {
     /// Packs the problem and starts from `lambda`.
     fn prepare(&mut self, problem: &Problem, lambda: &[f64]);
 
-    /// One iteration of every island that still runs: Λ ← prox(Λ − R(A Λ + b)), and its monitor.
+    /// Whether everything that an iteration reads is finite; a projection would hide a NaN.
+    fn is_finite(&self) -> bool;
+
+    /// One iteration of every part that still runs: Λ ← prox(Λ − R(A Λ + b)), and its monitor.
     fn iterate(&mut self, budget: &Budget);
 
-    /// What the solver iterates on.
-    fn parts(&mut self) -> Parts<'_>;
+    /// One monitor per part that stops, and rolls back, by itself: an island, or a few.
+    fn monitors(&self) -> &[Monitor];
+
+    /// Parts whose budget ran out on the way to divergence return to their checkpoints.
+    fn return_to_checkpoints(&mut self);
+
+    /// Copies Λ to the problem's order.
+    fn store(&self, problem: &Problem, lambda: &mut [f64]);
 }
 
-/// The state of an iteration, islands one after the other.
-struct Parts<'a> {
-    packed: &'a Packed,
-    lambda: &'a mut [f64],
-    checkpoint: &'a [f64],
-    monitors: &'a [Monitor],
-    residual: &'a mut ResidualWorkspace,
-}
-
-impl Parts<'_> {
-    fn running(&self) -> bool {
-        self.monitors.iter().any(|m| m.state == State::Running)
-    }
-
-    /// ‖ΔΛ‖∞ of every island's last iteration.
-    fn delta(&self) -> f64 {
-        let deltas = self.monitors.iter().map(|m| m.change.delta);
-        deltas.fold(0.0, f64::max)
-    }
-
-    /// Islands whose budget ran out on the way to divergence return to their checkpoints.
-    fn return_to_checkpoints(&mut self) {
-        for (island, monitor) in self.monitors.iter().enumerate() {
-            if monitor.is_worse_than_checkpoint() {
-                let span = self.packed.impulses(island);
-                self.lambda[span.clone()].copy_from_slice(&self.checkpoint[span]);
-            }
+/// [`ProxIteration::return_to_checkpoints`] for Λ that is packed by islands.
+fn return_to_checkpoints(
+    packed: &Packed,
+    monitors: &[Monitor],
+    checkpoint: &[f64],
+    lambda: &mut [f64],
+) {
+    for (island, monitor) in monitors.iter().enumerate() {
+        if monitor.is_worse_than_checkpoint() {
+            let span = packed.impulses(island);
+            lambda[span.clone()].copy_from_slice(&checkpoint[span]);
         }
     }
 }
@@ -96,29 +89,28 @@ fn iterate(
         prepare_time: start.elapsed().as_secs_f64(),
         ..SolveReport::default()
     };
-    if !solver.parts().packed.is_finite() {
+    if !solver.is_finite() {
         report.status = not_finite();
         return report;
     }
     let mut clock = IterationClock::start(request);
-    while report.iterations < request.budget.iterations && solver.parts().running() {
+    let mut workspace = ResidualWorkspace::default();
+    while report.iterations < request.budget.iterations && is_running(solver.monitors()) {
         solver.iterate(&request.budget);
         report.iterations += 1;
-        let parts = solver.parts();
-        clock.record(&mut report, parts.delta(), || {
-            parts.packed.store(problem, parts.lambda, lambda);
-            residual::evaluate(problem, lambda, Under::OwnLaw, parts.residual).residual
+        clock.record(&mut report, delta(solver.monitors()), || {
+            solver.store(problem, lambda);
+            residual::evaluate(problem, lambda, Under::OwnLaw, &mut workspace).residual
         });
         if clock.is_over() {
             break;
         }
     }
-    let mut parts = solver.parts();
-    parts.return_to_checkpoints();
-    report.delta = parts.delta();
-    report.halvings = halvings(parts.monitors);
-    report.status = status(parts.monitors);
-    parts.packed.store(problem, parts.lambda, lambda);
+    solver.return_to_checkpoints();
+    report.delta = delta(solver.monitors());
+    report.halvings = halvings(solver.monitors());
+    report.status = status(solver.monitors());
+    solver.store(problem, lambda);
     problem.velocities(lambda, u);
     report.solve_time = clock.elapsed();
     report
@@ -188,6 +180,16 @@ fn status(monitors: &[Monitor]) -> Status {
     } else {
         Status::Budget
     }
+}
+
+fn is_running(monitors: &[Monitor]) -> bool {
+    monitors.iter().any(|m| m.state == State::Running)
+}
+
+/// ‖ΔΛ‖∞ of every part's last iteration.
+fn delta(monitors: &[Monitor]) -> f64 {
+    let deltas = monitors.iter().map(|m| m.change.delta);
+    deltas.fold(0.0, f64::max)
 }
 
 fn halvings(monitors: &[Monitor]) -> u32 {
