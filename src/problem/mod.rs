@@ -318,24 +318,44 @@ impl Problem {
     }
 
     #[inline]
-    fn apply_contact_impulse(&self, c: usize, (force, spin): &(Vec3, f64), u: &mut [Twist]) {
-        let frame = &self.contacts.frame[c];
-        let [i, j] = self.contacts.bodies[c].map(|b| b as usize);
-        let moment = frame.normal * *spin;
-        for (body, arm, sign) in [(i, frame.arms[0], -1.0), (j, frame.arms[1], 1.0)] {
-            let p = force * sign;
-            u[body].linear += p * self.bodies.inverse_mass[body];
-            u[body].angular +=
-                self.bodies.inverse_inertia[body].mul_vec(arm.cross(&p) + moment * sign);
+    fn apply_contact_impulse(&self, c: usize, impulse: &(Vec3, f64), u: &mut [Twist]) {
+        for side in 0..2 {
+            let body = self.contacts.bodies[c][side] as usize;
+            self.push_contact_impulse(c, side, impulse, &mut u[body]);
         }
+    }
+
+    /// Adds M⁻¹ times the impulse of contact `c`, as [`Problem::contact_impulse`] gives it, to the
+    /// velocity of its first or second body (`side` 0 or 1).
+    #[inline]
+    pub fn push_contact_impulse(
+        &self,
+        c: usize,
+        side: usize,
+        (force, spin): &(Vec3, f64),
+        u: &mut Twist,
+    ) {
+        let frame = &self.contacts.frame[c];
+        let body = self.contacts.bodies[c][side] as usize;
+        let sign = if side == 0 { -1.0 } else { 1.0 };
+        let p = force * sign;
+        let moment = frame.arms[side].cross(&p) + frame.normal * (*spin * sign);
+        u.linear += p * self.bodies.inverse_mass[body];
+        u.angular += self.bodies.inverse_inertia[body].mul_vec(moment);
     }
 
     #[inline]
     fn apply_row_impulse(&self, r: usize, lambda: f64, u: &mut [Twist]) {
         for (body, jacobian) in self.rows.entries(r) {
-            u[body].linear += jacobian.linear * (lambda * self.bodies.inverse_mass[body]);
-            u[body].angular += self.bodies.inverse_inertia[body].mul_vec(jacobian.angular * lambda);
+            self.push_row_impulse(body, jacobian, lambda, &mut u[body]);
         }
+    }
+
+    /// Adds M⁻¹ times the impulse of a row's entry to the velocity of its body.
+    #[inline]
+    pub fn push_row_impulse(&self, body: usize, jacobian: &Twist, lambda: f64, u: &mut Twist) {
+        u.linear += jacobian.linear * (lambda * self.bodies.inverse_mass[body]);
+        u.angular += self.bodies.inverse_inertia[body].mul_vec(jacobian.angular * lambda);
     }
 
     /// w of contact `c`: its rows of J u + C Λ + bias (m/s), written to `w`.

@@ -119,6 +119,13 @@ pub struct SolveReport {
     pub delta: f64,
     /// Times the step length R was halved after divergence.
     pub halvings: u32,
+    /// Bytes that one iteration reads, data gathered from bodies included; 0 where not counted.
+    pub bytes_read: u64,
+    /// Bytes that one iteration writes; 0 where not counted.
+    pub bytes_written: u64,
+    /// Contacts and general rows of each colour, in the order of the sweep; empty for solvers
+    /// without colours.
+    pub colors: Vec<u32>,
     /// One point per iteration, when asked for. The last one is the result, unless the budget ran out
     /// on the way to divergence: then the result is an earlier, better point.
     pub history: Vec<HistoryPoint>,
@@ -251,7 +258,11 @@ impl std::fmt::Debug for SolverInfo {
 }
 
 /// Every solver there is.
-pub static SOLVERS: &[&SolverInfo] = &[&prox::gauss_seidel::INFO, &prox::jacobi::INFO];
+pub static SOLVERS: &[&SolverInfo] = &[
+    &prox::colored_gs::INFO,
+    &prox::gauss_seidel::INFO,
+    &prox::jacobi::INFO,
+];
 
 /// The entry of a solver by name.
 pub fn find(name: &str) -> Option<&'static SolverInfo> {

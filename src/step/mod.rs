@@ -13,7 +13,8 @@ use crate::math::{Twist, Vec3};
 use crate::measure::{Stage, Timings};
 use crate::problem::residual::{self, Residual, ResidualWorkspace, Under};
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig, Status, Value};
+use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig, Status, Value, find};
+use crate::world::snapshot::{SnapshotError, from_file, to_file};
 use crate::world::{SPEED_LIMIT, WORLD_LIMIT, World};
 
 /// What one step did.
@@ -116,6 +117,8 @@ pub struct Simulation {
     report: StepReport,
 }
 
+const MAGIC: &[u8; 8] = b"MOREAUSS";
+
 /// A state to return to: the world and what the solver carries.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -128,6 +131,31 @@ impl Snapshot {
     /// The world as it was.
     pub fn world(&self) -> &World {
         &self.world
+    }
+
+    /// Writes the snapshot as bytes: magic, version, length, checksum, data.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let data = (&self.world.to_bytes(), self.solver_name, &self.solver_state);
+        let data = postcard::to_allocvec(&data).expect("plain data always serialises");
+        to_file(MAGIC, &data)
+    }
+
+    /// Reads a snapshot written by [`Snapshot::to_bytes`].
+    ///
+    /// # Errors
+    /// Bytes of another kind or version, damaged ones, or a solver that is not there.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        let data = from_file(MAGIC, bytes)?;
+        let (world, name, solver_state): (Vec<u8>, String, Vec<u8>) =
+            postcard::from_bytes(data).map_err(|e| SnapshotError::Damaged(e.to_string()))?;
+        let solver = find(&name).ok_or_else(|| {
+            SnapshotError::Damaged(format!("it names a solver \"{name}\", which is not there"))
+        })?;
+        Ok(Self {
+            world: World::from_bytes(&world)?,
+            solver_name: solver.name,
+            solver_state,
+        })
     }
 }
 

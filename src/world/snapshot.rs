@@ -63,6 +63,41 @@ struct StoredBody {
     alive: bool,
 }
 
+/// Puts a header in front of data: magic, version, length, checksum.
+pub(crate) fn to_file(magic: &[u8; 8], data: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER + data.len());
+    bytes.extend_from_slice(magic);
+    bytes.extend_from_slice(&SNAPSHOT_VERSION.to_le_bytes());
+    bytes.extend_from_slice(&(data.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&xxh3_64(data).to_le_bytes());
+    bytes.extend_from_slice(data);
+    bytes
+}
+
+/// Checks the header that [`to_file`] wrote, and returns the data behind it.
+pub(crate) fn from_file<'a>(magic: &[u8; 8], bytes: &'a [u8]) -> Result<&'a [u8], SnapshotError> {
+    if bytes.len() < HEADER || &bytes[..8] != magic {
+        return Err(SnapshotError::NotASnapshot);
+    }
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+    let found = u32::from_le_bytes(bytes[8..12].try_into().expect("4 bytes"));
+    if found != SNAPSHOT_VERSION {
+        return Err(SnapshotError::Version { found });
+    }
+    let data = &bytes[HEADER..];
+    if data.len() as u64 != word(12) {
+        return Err(SnapshotError::Damaged(format!(
+            "{} bytes of data where {} were written",
+            data.len(),
+            word(12)
+        )));
+    }
+    if xxh3_64(data) != word(20) {
+        return Err(SnapshotError::Damaged("the checksum differs".into()));
+    }
+    Ok(data)
+}
+
 impl World {
     /// A hash of the state: time, poses, velocities and remembered impulses, bit for bit. External
     /// forces are input, not state, and not in it.
@@ -89,7 +124,8 @@ impl World {
         hash.digest()
     }
 
-    /// Writes the world as bytes: magic, version, length, checksum, data.
+    /// Writes the world as bytes: magic, version, length, checksum, data. What a solver carries from
+    /// step to step is not the world's: see [`Snapshot::to_bytes`](crate::step::Snapshot::to_bytes).
     pub fn to_bytes(&self) -> Vec<u8> {
         let b = &self.bodies;
         let mut table: HashMap<*const Geometry, u32> = HashMap::new();
@@ -130,13 +166,7 @@ impl World {
             free: b.free.clone(),
         };
         let data = postcard::to_allocvec(&stored).expect("plain data always serialises");
-        let mut bytes = Vec::with_capacity(HEADER + data.len());
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&SNAPSHOT_VERSION.to_le_bytes());
-        bytes.extend_from_slice(&(data.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(&xxh3_64(&data).to_le_bytes());
-        bytes.extend_from_slice(&data);
-        bytes
+        to_file(MAGIC, &data)
     }
 
     /// Reads a world written by [`World::to_bytes`].
@@ -144,25 +174,7 @@ impl World {
     /// # Errors
     /// Bytes of another kind or version, or damaged ones.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
-        if bytes.len() < HEADER || &bytes[..8] != MAGIC {
-            return Err(SnapshotError::NotASnapshot);
-        }
-        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-        let found = u32::from_le_bytes(bytes[8..12].try_into().expect("4 bytes"));
-        if found != SNAPSHOT_VERSION {
-            return Err(SnapshotError::Version { found });
-        }
-        let data = &bytes[HEADER..];
-        if data.len() as u64 != word(12) {
-            return Err(SnapshotError::Damaged(format!(
-                "{} bytes of data where {} were written",
-                data.len(),
-                word(12)
-            )));
-        }
-        if xxh3_64(data) != word(20) {
-            return Err(SnapshotError::Damaged("the checksum differs".into()));
-        }
+        let data = from_file(MAGIC, bytes)?;
         let damaged = |e: &dyn std::fmt::Display| SnapshotError::Damaged(e.to_string());
         let stored: Stored = postcard::from_bytes(data).map_err(|e| damaged(&e))?;
         let shapes = stored

@@ -72,6 +72,8 @@ pub struct Change {
     pub speed_squared: f64,
     /// Σ |ΔΛ|: not finite as soon as anything is not.
     pub sum: f64,
+    /// The smallest change that the sweep's arithmetic resolves (m/s).
+    pub rounding: f64,
     /// Largest of |ΔΛ_i| − |Λ_i^k| T_rel (N s), for Nützi 4.49.
     pub beyond: f64,
     /// Σ ΔΛ² and Σ (Λ^k)², for Nützi 4.50.
@@ -84,6 +86,7 @@ impl Default for Change {
             delta: 0.0,
             speed_squared: 0.0,
             sum: 0.0,
+            rounding: 0.0,
             beyond: f64::NEG_INFINITY,
             squares: [0.0; 2],
         }
@@ -96,6 +99,7 @@ impl Change {
         self.delta = self.delta.max(other.delta);
         self.speed_squared = self.speed_squared.max(other.speed_squared);
         self.sum += other.sum;
+        self.rounding = self.rounding.max(other.rounding);
         self.beyond = self.beyond.max(other.beyond);
         self.squares[0] += other.squares[0];
         self.squares[1] += other.squares[1];

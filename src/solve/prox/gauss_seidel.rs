@@ -85,7 +85,7 @@ impl ProxIteration for GaussSeidel {
         self.each_island(&|packed, island, s| packed.velocities(island, s.lambda, s.bodies));
     }
 
-    fn iterate(&mut self, budget: &Budget) {
+    fn iterate(&mut self, _problem: &Problem, budget: &Budget) {
         self.each_island(&|packed, island, s| {
             if s.monitors[0].state == State::Running {
                 sweep_island(packed, island, s, budget);

@@ -291,7 +291,7 @@ impl ProxIteration for Jacobi {
         self.gather();
     }
 
-    fn iterate(&mut self, budget: &Budget) {
+    fn iterate(&mut self, _problem: &Problem, budget: &Budget) {
         self.project(relative(budget));
         self.observe(budget);
         self.gather();

@@ -5,6 +5,8 @@
 //! block reads and writes.
 
 mod block;
+pub mod color;
+pub mod colored_gs;
 pub mod gauss_seidel;
 pub mod jacobi;
 mod monitor;
@@ -48,7 +50,7 @@ trait ProxIteration {
     fn is_finite(&self) -> bool;
 
     /// One iteration of every part that still runs: Λ ← prox(Λ − R(A Λ + b)), and its monitor.
-    fn iterate(&mut self, budget: &Budget);
+    fn iterate(&mut self, problem: &Problem, budget: &Budget);
 
     /// One monitor per part that stops, and rolls back, by itself: an island, or a few.
     fn monitors(&self) -> &[Monitor];
@@ -58,6 +60,11 @@ trait ProxIteration {
 
     /// Copies Λ to the problem's order.
     fn store(&self, problem: &Problem, lambda: &mut [f64]);
+
+    /// u = u_free + M⁻¹ Jᵀ Λ of the result.
+    fn velocities(&self, problem: &Problem, lambda: &[f64], u: &mut Vec<Twist>) {
+        problem.velocities(lambda, u);
+    }
 }
 
 /// [`ProxIteration::return_to_checkpoints`] for Λ that is packed by islands.
@@ -96,7 +103,7 @@ fn iterate(
     let mut clock = IterationClock::start(request);
     let mut workspace = ResidualWorkspace::default();
     while report.iterations < request.budget.iterations && is_running(solver.monitors()) {
-        solver.iterate(&request.budget);
+        solver.iterate(problem, &request.budget);
         report.iterations += 1;
         clock.record(&mut report, delta(solver.monitors()), || {
             solver.store(problem, lambda);
@@ -111,7 +118,7 @@ fn iterate(
     report.halvings = halvings(solver.monitors());
     report.status = status(solver.monitors());
     solver.store(problem, lambda);
-    problem.velocities(lambda, u);
+    solver.velocities(problem, lambda, u);
     report.solve_time = clock.elapsed();
     report
 }

@@ -42,6 +42,8 @@ pub struct Monitor {
     pub halvings: u32,
     pub iterations: u32,
     pub change: Change,
+    /// Largest ‖ΔΛ‖/R of an iteration (m/s).
+    pub largest: f64,
     smallest: f64,
     previous: f64,
     /// The size of the change at the checkpoint.
@@ -58,6 +60,7 @@ impl Default for Monitor {
             halvings: 0,
             iterations: 0,
             change: Change::default(),
+            largest: 0.0,
             smallest: f64::INFINITY,
             previous: f64::INFINITY,
             kept: f64::INFINITY,
@@ -74,6 +77,7 @@ impl Monitor {
         self.iterations += 1;
         self.since += 1;
         let size = change.speed_squared.sqrt() / self.scale;
+        self.largest = self.largest.max(size);
         let finite = change.sum.is_finite() && size.is_finite();
         if finite && converged(&change, size, budget) {
             self.state = State::Converged;

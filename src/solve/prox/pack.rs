@@ -157,23 +157,10 @@ impl Packed {
             let mut offset = 0;
             for &c in problem.islands.contacts.of(island) {
                 let c = c as usize;
-                let friction = &problem.contacts.friction[c];
-                let [_, t1, t2] = problem.contacts.frame[c].axes();
-                self.extra.push(Extra {
-                    law: friction.law,
-                    mu: friction.mu,
-                    compliance: problem.contacts.compliance[c],
-                    offset,
-                    spin_radius: friction.spin_radius,
-                    spin_bias: problem.contacts.bias[c][3]
-                        + friction.spin_radius * immovable_spin(problem, c),
-                    tangential: [
-                        problem.contact_coupling(c, t1, t1),
-                        problem.contact_coupling(c, t1, t2),
-                        problem.contact_coupling(c, t2, t2),
-                    ],
-                });
-                offset += friction.law.rows() as u32;
+                let mut extra = packed_extra(problem, c, offset);
+                extra.spin_bias += extra.spin_radius * immovable_spin(problem, c);
+                self.extra.push(extra);
+                offset += extra.law.rows() as u32;
             }
         }
     }
@@ -187,55 +174,31 @@ impl Packed {
             island, NO_ISLAND,
             "grouped contacts touch a body that moves"
         );
-        let frame = &contacts.frame[c];
-        let friction = &contacts.friction[c];
-        let axes = frame.axes();
+        let axes = contacts.frame[c].axes();
         let outside = immovable_velocity(problem, c);
-        if self.frictionless {
+        let mut packed = if self.frictionless {
+            let frame = &contacts.frame[c];
             let diagonal = problem.contact_coupling(c, axes[0], axes[0]);
-            return PackedContact {
-                bodies: pair.map(|b| local(self, island as usize, b)),
+            PackedContact {
+                bodies: pair,
                 normal: frame.normal,
                 tangent: frame.tangent,
                 arms: frame.arms,
-                bias: [contacts.bias[c][0] + axes[0].dot(&outside), 0.0, 0.0],
+                bias: [contacts.bias[c][0], 0.0, 0.0],
                 r: [alpha / diagonal, 0.0],
                 inverse_r: [diagonal / alpha, 0.0],
                 coupling: [0.0; 2],
                 mu: 0.0,
-            };
-        }
-        let [nn, t1t1, t2t2, t1n, t2n] = problem.contact_block(c);
-        let [cn, ct] = contacts.compliance[c];
-        let normal = nn + cn;
-        let largest = match friction.law {
-            FrictionLaw::Disc | FrictionLaw::Box | FrictionLaw::Ellipse => t1t1.max(t2t2) + ct,
-            FrictionLaw::Pyramid { .. } | FrictionLaw::Contensou => {
-                let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
-                problem.contact_diagonal(c, &mut diagonal);
-                let friction = &diagonal[1..friction.law.rows()];
-                friction.iter().copied().fold(0.0, f64::max)
             }
+        } else {
+            packed_contact(problem, c, alpha)
         };
-        let mut bias = [
-            contacts.bias[c][0],
-            contacts.bias[c][1],
-            contacts.bias[c][2],
-        ];
-        for (b, e) in bias.iter_mut().zip(axes) {
+        packed.bodies = pair.map(|b| local(self, island as usize, b));
+        let rows = if self.frictionless { 1 } else { 3 };
+        for (b, e) in packed.bias[..rows].iter_mut().zip(axes) {
             *b += e.dot(&outside);
         }
-        PackedContact {
-            bodies: pair.map(|b| local(self, island as usize, b)),
-            normal: frame.normal,
-            tangent: frame.tangent,
-            arms: frame.arms,
-            bias,
-            r: [alpha / normal, alpha / largest],
-            inverse_r: [normal / alpha, largest / alpha],
-            coupling: [t1n, t2n],
-            mu: friction.mu[0],
-        }
+        packed
     }
 
     fn pack_rows(&mut self, problem: &Problem, alpha: f64) {
@@ -363,6 +326,57 @@ impl Packed {
                 entry.push(lambda[offset + k], &mut bodies[entry.body as usize]);
             }
         }
+    }
+}
+
+/// Contact `c` with its bodies as the problem numbers them and the bias that the problem has.
+pub fn packed_contact(problem: &Problem, c: usize, alpha: f64) -> PackedContact {
+    let contacts = &problem.contacts;
+    let frame = &contacts.frame[c];
+    let friction = &contacts.friction[c];
+    let [nn, t1t1, t2t2, t1n, t2n] = problem.contact_block(c);
+    let [cn, ct] = contacts.compliance[c];
+    let normal = nn + cn;
+    let largest = match friction.law {
+        FrictionLaw::Disc | FrictionLaw::Box | FrictionLaw::Ellipse => t1t1.max(t2t2) + ct,
+        FrictionLaw::Pyramid { .. } | FrictionLaw::Contensou => {
+            let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
+            problem.contact_diagonal(c, &mut diagonal);
+            let friction = &diagonal[1..friction.law.rows()];
+            friction.iter().copied().fold(0.0, f64::max)
+        }
+    };
+    let [b0, b1, b2, _] = contacts.bias[c];
+    PackedContact {
+        bodies: contacts.bodies[c],
+        normal: frame.normal,
+        tangent: frame.tangent,
+        arms: frame.arms,
+        bias: [b0, b1, b2],
+        r: [alpha / normal, alpha / largest],
+        inverse_r: [normal / alpha, largest / alpha],
+        coupling: [t1n, t2n],
+        mu: friction.mu[0],
+    }
+}
+
+/// What contact `c` has besides; its impulses begin at `offset`.
+pub fn packed_extra(problem: &Problem, c: usize, offset: u32) -> Extra {
+    let contacts = &problem.contacts;
+    let friction = &contacts.friction[c];
+    let [_, t1, t2] = contacts.frame[c].axes();
+    Extra {
+        law: friction.law,
+        mu: friction.mu,
+        compliance: contacts.compliance[c],
+        offset,
+        spin_radius: friction.spin_radius,
+        spin_bias: contacts.bias[c][3],
+        tangential: [
+            problem.contact_coupling(c, t1, t1),
+            problem.contact_coupling(c, t1, t2),
+            problem.contact_coupling(c, t2, t2),
+        ],
     }
 }
 

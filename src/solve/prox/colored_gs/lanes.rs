@@ -1,0 +1,206 @@
+//! Numbers by the lane: f32 or f64, as wide as the processor has them.
+//!
+//! No multiply-add is fused and nothing is approximated, so that every processor computes the same.
+
+use bytemuck::Pod;
+use pulp::Simd;
+
+use super::LANES;
+
+/// One number per lane.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct Lane<R>(pub [R; LANES]);
+
+/// The type of number that a sweep computes with.
+pub trait Real: Pod + Send + Sync + PartialOrd + Default + std::fmt::Debug {
+    /// As many of them as fit into a register.
+    type Lanes<S: Simd>: Copy;
+    /// Half the distance from 1 to the next number: the relative error of one rounding.
+    const ROUNDING: f64;
+    /// How many that are; divides [`LANES`].
+    fn width<S: Simd>() -> usize;
+    fn from_f64(x: f64) -> Self;
+    fn to_f64(self) -> f64;
+    fn splat<S: Simd>(s: S, x: Self) -> Self::Lanes<S>;
+    fn load<S: Simd>(from: &Lane<Self>, at: usize) -> Self::Lanes<S>;
+    fn store<S: Simd>(to: &mut Lane<Self>, at: usize, v: Self::Lanes<S>);
+    fn add<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
+    fn sub<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
+    fn mul<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
+    fn div<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
+    fn sqrt<S: Simd>(s: S, a: Self::Lanes<S>) -> Self::Lanes<S>;
+    fn max<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
+    fn min<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
+    fn abs<S: Simd>(s: S, a: Self::Lanes<S>) -> Self::Lanes<S>;
+    /// Four registers that hold one quad after the other become four that hold the first, second,
+    /// third and fourth number of every quad. The quads come out in an order of their own, see
+    /// [`quad_order`].
+    fn from_quads<S: Simd>(s: S, quads: [Self::Lanes<S>; 4]) -> [Self::Lanes<S>; 4];
+    /// And back.
+    fn to_quads<S: Simd>(s: S, lanes: [Self::Lanes<S>; 4]) -> [Self::Lanes<S>; 4];
+    fn largest<S: Simd>(s: S, v: Self::Lanes<S>) -> f64;
+    fn total<S: Simd>(s: S, v: Self::Lanes<S>) -> f64;
+}
+
+macro_rules! real {
+    ($real:ty, $lanes:ident, $width:ident, $splat:ident, $add:ident, $sub:ident, $mul:ident,
+     $div:ident, $sqrt:ident, $max:ident, $min:ident, $abs:ident, $from_quads:ident,
+     $to_quads:ident, $largest:ident, $total:ident) => {
+        impl Real for $real {
+            type Lanes<S: Simd> = S::$lanes;
+            const ROUNDING: f64 = <$real>::EPSILON as f64 * 0.5;
+            #[inline(always)]
+            fn width<S: Simd>() -> usize {
+                S::$width
+            }
+            #[inline(always)]
+            fn from_f64(x: f64) -> Self {
+                x as $real
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+            #[inline(always)]
+            fn splat<S: Simd>(s: S, x: Self) -> S::$lanes {
+                s.$splat(x)
+            }
+            #[inline(always)]
+            fn load<S: Simd>(from: &Lane<Self>, at: usize) -> S::$lanes {
+                *bytemuck::from_bytes(bytemuck::cast_slice(&from.0[at..at + S::$width]))
+            }
+            #[inline(always)]
+            fn store<S: Simd>(to: &mut Lane<Self>, at: usize, v: S::$lanes) {
+                let to = bytemuck::cast_slice_mut(&mut to.0[at..at + S::$width]);
+                *bytemuck::from_bytes_mut(to) = v;
+            }
+            #[inline(always)]
+            fn add<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
+                s.$add(a, b)
+            }
+            #[inline(always)]
+            fn sub<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
+                s.$sub(a, b)
+            }
+            #[inline(always)]
+            fn mul<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
+                s.$mul(a, b)
+            }
+            #[inline(always)]
+            fn div<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
+                s.$div(a, b)
+            }
+            #[inline(always)]
+            fn sqrt<S: Simd>(s: S, a: S::$lanes) -> S::$lanes {
+                s.$sqrt(a)
+            }
+            #[inline(always)]
+            fn max<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
+                s.$max(a, b)
+            }
+            #[inline(always)]
+            fn min<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
+                s.$min(a, b)
+            }
+            #[inline(always)]
+            fn abs<S: Simd>(s: S, a: S::$lanes) -> S::$lanes {
+                s.$abs(a)
+            }
+            #[inline(always)]
+            fn from_quads<S: Simd>(s: S, quads: [S::$lanes; 4]) -> [S::$lanes; 4] {
+                s.$from_quads(quads)
+            }
+            #[inline(always)]
+            fn to_quads<S: Simd>(s: S, lanes: [S::$lanes; 4]) -> [S::$lanes; 4] {
+                s.$to_quads(lanes)
+            }
+            #[inline(always)]
+            fn largest<S: Simd>(s: S, v: S::$lanes) -> f64 {
+                f64::from(s.$largest(v))
+            }
+            #[inline(always)]
+            fn total<S: Simd>(s: S, v: S::$lanes) -> f64 {
+                f64::from(s.$total(v))
+            }
+        }
+    };
+}
+
+real!(
+    f32,
+    f32s,
+    F32_LANES,
+    splat_f32s,
+    add_f32s,
+    sub_f32s,
+    mul_f32s,
+    div_f32s,
+    sqrt_f32s,
+    max_f32s,
+    min_f32s,
+    abs_f32s,
+    deinterleave_shfl_f32s,
+    interleave_shfl_f32s,
+    reduce_max_f32s,
+    reduce_sum_f32s
+);
+real!(
+    f64,
+    f64s,
+    F64_LANES,
+    splat_f64s,
+    add_f64s,
+    sub_f64s,
+    mul_f64s,
+    div_f64s,
+    sqrt_f64s,
+    max_f64s,
+    min_f64s,
+    abs_f64s,
+    deinterleave_shfl_f64s,
+    interleave_shfl_f64s,
+    reduce_max_f64s,
+    reduce_sum_f64s
+);
+
+/// Three lanes as a vector.
+#[derive(Clone, Copy)]
+pub struct Vec3Lanes<R: Real, S: Simd>(pub [R::Lanes<S>; 3]);
+
+impl<R: Real, S: Simd> Vec3Lanes<R, S> {
+    #[inline(always)]
+    pub fn add(self, s: S, o: Self) -> Self {
+        let ([a, b, c], [x, y, z]) = (self.0, o.0);
+        Self([R::add(s, a, x), R::add(s, b, y), R::add(s, c, z)])
+    }
+
+    #[inline(always)]
+    pub fn sub(self, s: S, o: Self) -> Self {
+        let ([a, b, c], [x, y, z]) = (self.0, o.0);
+        Self([R::sub(s, a, x), R::sub(s, b, y), R::sub(s, c, z)])
+    }
+
+    #[inline(always)]
+    pub fn scale(self, s: S, k: R::Lanes<S>) -> Self {
+        let [a, b, c] = self.0;
+        Self([R::mul(s, a, k), R::mul(s, b, k), R::mul(s, c, k)])
+    }
+
+    #[inline(always)]
+    pub fn dot(self, s: S, o: Self) -> R::Lanes<S> {
+        let ([a, b, c], [x, y, z]) = (self.0, o.0);
+        let ab = R::add(s, R::mul(s, a, x), R::mul(s, b, y));
+        R::add(s, ab, R::mul(s, c, z))
+    }
+
+    #[inline(always)]
+    pub fn cross(self, s: S, o: Self) -> Self {
+        let ([a, b, c], [x, y, z]) = (self.0, o.0);
+        Self([
+            R::sub(s, R::mul(s, b, z), R::mul(s, c, y)),
+            R::sub(s, R::mul(s, c, x), R::mul(s, a, z)),
+            R::sub(s, R::mul(s, a, y), R::mul(s, b, x)),
+        ])
+    }
+}

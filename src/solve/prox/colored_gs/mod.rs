@@ -1,0 +1,727 @@
+//! `colored-gs`: SOR Prox, factorized, parallel by the colours of the body graph, sixteen edges at a
+//! time.
+//!
+//! The order of the sweep is [`layout`]'s, what it reads and writes are [`tiles`], the sweep itself
+//! is [`sweep`]; what fills no lane is [`loose`].
+
+mod lanes;
+mod layout;
+mod loose;
+mod sweep;
+mod tiles;
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use lanes::Real;
+use layout::{Batch, EMPTY, Layout, Treatment};
+use loose::{LooseEdges, SharedLambda, Unsafe};
+use sweep::{Groups, QuadOrder, Shared, quad_order};
+use tiles::{BODY_NUMBERS, Body, Tiles, sizes};
+
+use super::block::{Change, Sweep};
+use super::color::{Coloring, Strategy};
+use super::monitor::{Monitor, State, Verdict, relative};
+use super::{ProxIteration, alpha, iterate};
+use crate::math::Twist;
+use crate::problem::{FrictionLaw, Problem};
+use crate::solve::{
+    Budget, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
+};
+
+/// Edges that are solved at the same time: one per lane. As many f32 as the widest registers have.
+pub const LANES: usize = 16;
+
+/// The entry in the list.
+pub static INFO: SolverInfo = SolverInfo {
+    name: "colored-gs",
+    summary: "SOR Prox, factorized, parallel by graph colours: contacts of one colour share no body, \
+              and are solved sixteen at a time on all threads",
+    source: "Poulsen 2010, 4.3 and 7.2; Nützi 2011, 4.47 and 8.1",
+    parameters: &[
+        Parameter {
+            name: "precision",
+            unit: "-",
+            summary: "f32: sweeps in single precision, against velocities known in double. f64: all in double. \
+                      mixed: f32 until its rounding is reached, then f64",
+            source: "Nützi 2011, 6.1 (single and double precision)",
+            kind: ParameterKind::Choice {
+                default: "mixed",
+                options: &["mixed", "f32", "f64"],
+            },
+        },
+        Parameter {
+            name: "coloring",
+            unit: "-",
+            summary: "greedy: the lowest free colour, few colours. balanced: the one in least use, even colours",
+            source: "Poulsen 2010, 4.3",
+            kind: ParameterKind::Choice {
+                default: "greedy",
+                options: &["greedy", "balanced"],
+            },
+        },
+        Parameter {
+            name: "treatment",
+            unit: "-",
+            summary: "rigid: every colour as it is. relaxed: colours with fewer contacts than the threshold \
+                      are merged into one unsafe colour, solved last",
+            source: "Poulsen 2010, 4.3 and 7.2",
+            kind: ParameterKind::Choice {
+                default: "rigid",
+                options: &["rigid", "relaxed"],
+            },
+        },
+        Parameter {
+            name: "threshold",
+            unit: "contacts",
+            summary: "relaxed: colours with fewer contacts than this are unsafe",
+            source: "Poulsen 2010, 4.3",
+            kind: ParameterKind::Integer {
+                default: 64,
+                range: [1, 1_000_000],
+            },
+        },
+        Parameter {
+            name: "unsafe",
+            unit: "-",
+            summary: "how the unsafe colour is solved: jacobi, on copies of the velocities, or naive, as \
+                      Gauss–Seidel in parts that do not see each other",
+            source: "Poulsen 2010, 7.2",
+            kind: ParameterKind::Choice {
+                default: "naive",
+                options: &["naive", "jacobi"],
+            },
+        },
+        Parameter {
+            name: "parts",
+            unit: "-",
+            summary: "naive: number of parts, whatever the number of threads",
+            source: "Poulsen 2010, 7.2",
+            kind: ParameterKind::Integer {
+                default: 4,
+                range: [1, 1024],
+            },
+        },
+        alpha(1.0, "relaxation of the local R-factors, R = α/A_ii"),
+    ],
+    make: |parameters| Box::new(ColoredGs::new(parameters)),
+};
+
+/// Contacts per unit of parallel work where Λ is copied or applied.
+const CHUNK: usize = 1024;
+/// Sweeps in f32 end when their changes are within so many roundings of the impulses …
+const NEAR_ROUNDING: f64 = 4.0;
+/// … or of the velocities, which are about as large as the largest change was (2⁻¹⁹).
+const NEAR_LARGEST: f64 = 1.9e-6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Precision {
+    Single,
+    Double,
+    Mixed,
+}
+
+/// The solver.
+pub struct ColoredGs {
+    alpha: f64,
+    precision: Precision,
+    strategy: Strategy,
+    treatment: Treatment,
+    merged: Unsafe,
+    arch: Arch,
+    order: [QuadOrder; 2],
+    coloring: Coloring,
+    /// Whether colours outlive a solve.
+    keeps_colors: bool,
+    layout: Layout,
+    single: Tiles<f32>,
+    double: Tiles<f64>,
+    in_double: bool,
+    finite: bool,
+    loose: LooseEdges,
+    monitors: Vec<Monitor>,
+    changes: Vec<Change>,
+    /// Λ⁰ in the problem's order, and u⁰ = u_free + M⁻¹ Jᵀ Λ⁰.
+    lambda: Vec<f64>,
+    velocity: Vec<Twist>,
+}
+
+impl ColoredGs {
+    /// Makes one with checked parameters.
+    pub fn new(parameters: &Parameters) -> Self {
+        let arch = Arch::new();
+        let relaxed = parameters.choice("treatment") == "relaxed";
+        Self {
+            alpha: parameters.number("alpha"),
+            precision: match parameters.choice("precision") {
+                "f32" => Precision::Single,
+                "f64" => Precision::Double,
+                _ => Precision::Mixed,
+            },
+            strategy: match parameters.choice("coloring") {
+                "balanced" => Strategy::Balanced,
+                _ => Strategy::Greedy,
+            },
+            treatment: Treatment {
+                threshold: if relaxed {
+                    parameters.integer("threshold") as u32
+                } else {
+                    0
+                },
+            },
+            merged: match parameters.choice("unsafe") {
+                "jacobi" => Unsafe::Jacobi,
+                _ => Unsafe::Naive {
+                    parts: parameters.integer("parts") as usize,
+                },
+            },
+            arch,
+            order: [quad_order::<f32>(arch), quad_order::<f64>(arch)],
+            coloring: Coloring::default(),
+            keeps_colors: true,
+            layout: Layout::default(),
+            single: Tiles::default(),
+            double: Tiles::default(),
+            in_double: false,
+            finite: true,
+            loose: LooseEdges::default(),
+            monitors: Vec::new(),
+            changes: Vec::new(),
+            lambda: Vec::new(),
+            velocity: Vec::new(),
+        }
+    }
+
+    /// One that colours every problem from nothing, so that it carries nothing from solve to solve.
+    pub fn forgetful(parameters: &Parameters) -> Self {
+        Self {
+            keeps_colors: false,
+            ..Self::new(parameters)
+        }
+    }
+
+    /// Packs the problem at the current Λ⁰.
+    fn pack(&mut self, problem: &Problem) {
+        let contacts = &problem.contacts;
+        let frictionless = contacts
+            .friction
+            .iter()
+            .zip(&contacts.compliance)
+            .all(|(f, c)| f.law == FrictionLaw::Disc && f.mu == [0.0; 2] && *c == [0.0; 2]);
+        if frictionless {
+            // Friction left over from a step that had some would never be projected away.
+            for block in self.lambda[..problem.contact_rows()].chunks_exact_mut(3) {
+                block[1..].fill(0.0);
+            }
+        }
+        velocities(problem, &self.layout, &self.lambda, &mut self.velocity);
+        let (layout, alpha) = (&self.layout, self.alpha);
+        let (lambda, u) = (&self.lambda, &self.velocity);
+        self.finite = if self.in_double {
+            self.double
+                .pack(problem, layout, alpha, frictionless, lambda, u)
+        } else {
+            self.single
+                .pack(problem, layout, alpha, frictionless, lambda, u)
+        } & self
+            .loose
+            .pack(problem, layout, alpha, lambda, u, self.merged);
+    }
+
+    /// Sweeps and observes every batch that runs.
+    fn sweep(&mut self, budget: &Budget) {
+        let run = Run {
+            arch: self.arch,
+            layout: &self.layout,
+            merged: self.merged,
+            relative: relative(budget),
+            budget,
+        };
+        if self.in_double {
+            run.all(
+                &self.order[1],
+                &mut self.double,
+                &mut self.loose,
+                &mut self.monitors,
+                &mut self.changes,
+            );
+        } else {
+            run.all(
+                &self.order[0],
+                &mut self.single,
+                &mut self.loose,
+                &mut self.monitors,
+                &mut self.changes,
+            );
+        }
+    }
+
+    /// Whether all that f32 can still do is done: then f64 goes on from here.
+    fn is_at_rounding(&self, budget: &Budget) -> bool {
+        self.precision == Precision::Mixed
+            && !self.in_double
+            && self.monitors.iter().any(|m| m.state == State::Running)
+            && self
+                .monitors
+                .iter()
+                .filter(|m| m.state == State::Running)
+                .all(|m| {
+                    let size = m.change.speed_squared.sqrt();
+                    let near = (NEAR_ROUNDING * m.change.rounding).max(NEAR_LARGEST * m.largest);
+                    size <= near && size > budget.tolerance
+                })
+    }
+
+    /// Goes on in f64.
+    fn continue_in_double(&mut self, problem: &Problem) {
+        let mut lambda = std::mem::take(&mut self.lambda);
+        self.store(problem, &mut lambda);
+        self.lambda = lambda;
+        self.in_double = true;
+        self.pack(problem);
+    }
+}
+
+impl Solver for ColoredGs {
+    fn info(&self) -> &'static SolverInfo {
+        &INFO
+    }
+
+    fn solve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        let mut report = iterate(self, problem, request, lambda, u);
+        report.colors.clone_from(&self.layout.counts);
+        [report.bytes_read, report.bytes_written] = self.bytes();
+        report
+    }
+
+    fn state(&self) -> Vec<u8> {
+        self.coloring.state()
+    }
+
+    fn set_state(&mut self, state: &[u8]) {
+        self.coloring.set_state(state);
+    }
+}
+
+impl ProxIteration for ColoredGs {
+    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
+        if !self.keeps_colors {
+            self.coloring.clear();
+        }
+        self.layout
+            .update(problem, &mut self.coloring, self.strategy, self.treatment);
+        self.lambda.clear();
+        self.lambda.extend_from_slice(lambda);
+        self.in_double = self.precision == Precision::Double;
+        self.pack(problem);
+        self.monitors.clear();
+        self.monitors
+            .resize(self.layout.batches.len(), Monitor::default());
+        let units = self.layout.units.len();
+        self.changes.clear();
+        self.changes.resize(units, Change::default());
+    }
+
+    fn is_finite(&self) -> bool {
+        self.finite
+    }
+
+    fn iterate(&mut self, problem: &Problem, budget: &Budget) {
+        if self.is_at_rounding(budget) {
+            self.continue_in_double(problem);
+        }
+        self.sweep(budget);
+    }
+
+    fn monitors(&self) -> &[Monitor] {
+        &self.monitors
+    }
+
+    fn return_to_checkpoints(&mut self) {
+        for (batch, monitor) in self.layout.batches.iter().zip(&self.monitors) {
+            if monitor.is_worse_than_checkpoint() {
+                let layers = layers(&self.layout, batch);
+                if self.in_double {
+                    self.double.return_to_kept(layers);
+                } else {
+                    self.single.return_to_kept(layers);
+                }
+                self.loose.return_to_kept(loose(&self.layout, batch));
+            }
+        }
+    }
+
+    fn store(&self, problem: &Problem, lambda: &mut [f64]) {
+        if self.in_double {
+            store(problem, &self.layout, &self.double, lambda);
+        } else {
+            store(problem, &self.layout, &self.single, lambda);
+        }
+        self.loose.store(lambda);
+    }
+
+    fn velocities(&self, problem: &Problem, lambda: &[f64], u: &mut Vec<Twist>) {
+        velocities(problem, &self.layout, lambda, u);
+    }
+}
+
+impl ColoredGs {
+    /// Bytes that one sweep reads and writes.
+    fn bytes(&self) -> [u64; 2] {
+        let [real, frictionless] = if self.in_double {
+            [size_of::<f64>(), usize::from(self.double.frictionless)]
+        } else {
+            [size_of::<f32>(), usize::from(self.single.frictionless)]
+        };
+        let (fixed, changing) = sizes(frictionless == 1);
+        let (layers, groups) = (self.layout.layers.len(), self.layout.groups.len());
+        let of_layers = layers * LANES * real;
+        let body_lanes = 2 * groups * LANES;
+        let indices = body_lanes * size_of::<u32>();
+        let [read, written] = self.loose.bytes(BODY_NUMBERS * real);
+        [
+            read + (of_layers * (fixed + changing) + indices + body_lanes * BODY_NUMBERS * real)
+                as u64,
+            written + (of_layers * changing + body_lanes * 8 * real) as u64,
+        ]
+    }
+}
+
+/// The layers of a batch.
+fn layers(layout: &Layout, batch: &Batch) -> std::ops::Range<usize> {
+    let groups = groups(layout, batch);
+    let first = |g: usize| {
+        layout
+            .groups
+            .get(g)
+            .map_or(layout.layers.len(), |group| group.layers().start)
+    };
+    first(groups.start)..first(groups.end)
+}
+
+/// The groups of a batch.
+fn groups(layout: &Layout, batch: &Batch) -> std::ops::Range<usize> {
+    let units = units(layout, batch);
+    let first = |u: usize| {
+        layout
+            .units
+            .get(u)
+            .map_or(layout.groups.len(), |unit| unit.groups().start)
+    };
+    first(units.start)..first(units.end)
+}
+
+/// The units of a batch.
+fn units(layout: &Layout, batch: &Batch) -> std::ops::Range<usize> {
+    let first = |s: usize| {
+        layout
+            .spans
+            .get(s)
+            .map_or(layout.units.len(), |span| span.units().start)
+    };
+    first(batch.spans().start)..first(batch.spans().end)
+}
+
+/// The loose edges of a batch, those of its unsafe colour behind the others.
+fn loose(layout: &Layout, batch: &Batch) -> std::ops::Range<usize> {
+    let units = units(layout, batch);
+    let first = layout.units[units]
+        .first()
+        .map_or(batch.unsafe_loose().start, |unit| unit.loose().start);
+    first..batch.unsafe_loose().end
+}
+
+/// Λ from the lanes, in the problem's order, and exactly within the cone.
+fn store<R: Real>(problem: &Problem, layout: &Layout, tiles: &Tiles<R>, lambda: &mut [f64]) {
+    lambda.fill(0.0);
+    let contacts = &problem.contacts;
+    if contacts.is_empty() {
+        return;
+    }
+    let target = Shared::new(lambda);
+    layout
+        .place
+        .par_iter()
+        .with_min_len(CHUNK)
+        .enumerate()
+        .filter(|(_, place)| **place != EMPTY)
+        .for_each(|(c, place)| {
+            // SAFETY: every contact has rows of its own.
+            let block = unsafe { target.slice(contacts.rows(c)) };
+            let (layer, lane) = (*place as usize / LANES, *place as usize % LANES);
+            let p = tiles.total(layer, lane);
+            for (x, e) in block.iter_mut().zip(contacts.frame[c].axes()) {
+                *x = e.dot(&p);
+            }
+            let normal = block[0].max(0.0);
+            block[0] = normal;
+            let friction = &contacts.friction[c];
+            friction.law.project(&mut block[1..], friction.mu, normal);
+        });
+}
+
+/// u = u_free + M⁻¹ Jᵀ Λ, colour by colour, so that it is the same for every number of threads.
+fn velocities(problem: &Problem, layout: &Layout, lambda: &[f64], u: &mut Vec<Twist>) {
+    u.clear();
+    u.extend_from_slice(&problem.bodies.free_velocity);
+    if lambda.iter().all(|x| *x == 0.0) {
+        return;
+    }
+    let target = Shared::new(u);
+    let first_row = problem.contact_rows();
+    let push_contact = |c: usize| {
+        let block = &lambda[problem.contacts.rows(c)];
+        if block.iter().all(|x| *x == 0.0) {
+            return;
+        }
+        let impulse = problem.contact_impulse(c, block);
+        for side in 0..2 {
+            let b = problem.contacts.bodies[c][side] as usize;
+            if problem.bodies.is_dynamic(b) {
+                // SAFETY: units of one colour share no body that moves; batches share none at all.
+                let u = unsafe { target.get(b) };
+                problem.push_contact_impulse(c, side, &impulse, u);
+            }
+        }
+    };
+    let push_loose = |edges: std::ops::Range<usize>| {
+        for edge in &layout.loose[edges] {
+            for k in edge.span() {
+                if edge.rows {
+                    for (b, jacobian) in problem.rows.entries(k) {
+                        if problem.bodies.is_dynamic(b) {
+                            // SAFETY: as above.
+                            let u = unsafe { target.get(b) };
+                            problem.push_row_impulse(b, jacobian, lambda[first_row + k], u);
+                        }
+                    }
+                } else {
+                    push_contact(k);
+                }
+            }
+        }
+    };
+    let push_unit = |unit: &layout::Unit| {
+        for group in &layout.groups[unit.groups()] {
+            for layer in &layout.layers[group.layers()] {
+                for c in layer.iter().filter(|c| **c != EMPTY) {
+                    push_contact(*c as usize);
+                }
+            }
+        }
+        push_loose(unit.loose());
+    };
+    for batch in layout.batches.iter().filter(|b| b.is_large) {
+        for span in &layout.spans[batch.spans()] {
+            layout.units[span.units()].par_iter().for_each(push_unit);
+        }
+        push_loose(batch.unsafe_loose());
+    }
+    layout
+        .batches
+        .par_iter()
+        .filter(|b| !b.is_large)
+        .for_each(|batch| {
+            layout.units[units(layout, batch)]
+                .iter()
+                .for_each(push_unit);
+            push_loose(batch.unsafe_loose());
+        });
+}
+
+/// What a sweep over all batches needs.
+struct Run<'a> {
+    arch: Arch,
+    layout: &'a Layout,
+    merged: Unsafe,
+    relative: f64,
+    budget: &'a Budget,
+}
+
+/// What units of one colour share.
+struct Target<'a, R: Real> {
+    order: &'a QuadOrder,
+    bodies: Shared<Body<R>>,
+    words: &'a [lanes::Lane<R>],
+    impulses: Shared<lanes::Lane<R>>,
+    frictionless: bool,
+    loose: &'a LooseEdges,
+    lambda: SharedLambda,
+}
+
+impl Run<'_> {
+    fn all<R: Real>(
+        &self,
+        order: &QuadOrder,
+        tiles: &mut Tiles<R>,
+        loose_edges: &mut LooseEdges,
+        monitors: &mut [Monitor],
+        changes: &mut [Change],
+    ) {
+        let layout = self.layout;
+        let lambda = loose_edges.share();
+        let bodies = Shared::new(&mut tiles.bodies);
+        let target = Target {
+            order,
+            bodies,
+            words: &tiles.words,
+            impulses: Shared::new(&mut tiles.impulses),
+            frictionless: tiles.frictionless,
+            loose: loose_edges,
+            lambda,
+        };
+        let shared_changes = Shared::new(changes);
+        let running = |batch: usize| monitors[batch].state == State::Running;
+        let sweep_of = |batch: usize| Sweep {
+            scale: monitors[batch].scale,
+            relative: self.relative,
+            omega: 1.0,
+            coupled: true,
+        };
+        let step = |unit: usize, sweep: &Sweep| {
+            // SAFETY: each unit has a place of its own for its change, and is swept by one thread;
+            // units that run at the same time are of one colour, or of different small batches.
+            unsafe {
+                *shared_changes.get(unit) = self.unit(&layout.units[unit], sweep, &target);
+            }
+        };
+        // Large batches colour by colour, each colour on all threads.
+        for (b, batch) in layout.batches.iter().enumerate() {
+            if batch.is_large && running(b) {
+                let sweep = sweep_of(b);
+                for span in &layout.spans[batch.spans()] {
+                    let units = span.units();
+                    if units.len() == 1 {
+                        step(units.start, &sweep);
+                    } else {
+                        units.into_par_iter().for_each(|unit| step(unit, &sweep));
+                    }
+                }
+            }
+        }
+        // Small batches beside each other, each on one thread.
+        layout
+            .batches
+            .par_iter()
+            .enumerate()
+            .filter(|(b, batch)| !batch.is_large && running(*b))
+            .for_each(|(b, batch)| {
+                let sweep = sweep_of(b);
+                for unit in units(layout, batch) {
+                    step(unit, &sweep);
+                }
+            });
+        // Unsafe colours last; then what came of it all.
+        for (b, batch) in layout.batches.iter().enumerate() {
+            if monitors[b].state != State::Running {
+                continue;
+            }
+            let mut change = Change::default();
+            for part in &changes[units(layout, batch)] {
+                change.merge(part);
+            }
+            let sweep = Sweep {
+                scale: monitors[b].scale,
+                relative: self.relative,
+                omega: 1.0,
+                coupled: true,
+            };
+            loose_edges.sweep_unsafe(
+                b,
+                batch.unsafe_loose(),
+                bodies,
+                self.merged,
+                &sweep,
+                &mut change,
+            );
+            match monitors[b].observe(change, self.budget) {
+                Verdict::Continue | Verdict::Stop => {}
+                Verdict::Checkpoint => {
+                    tiles.keep(layers(layout, batch));
+                    loose_edges.keep(loose(layout, batch));
+                }
+                Verdict::RollBack => {
+                    tiles.return_to_kept(layers(layout, batch));
+                    loose_edges.return_to_kept(loose(layout, batch));
+                    restart(layout, batch, tiles, loose_edges);
+                }
+            }
+        }
+    }
+
+    /// Sweeps one unit.
+    ///
+    /// # Safety
+    /// Units that are swept at the same time share no body, and no unit is swept twice at a time.
+    unsafe fn unit<R: Real>(
+        &self,
+        unit: &layout::Unit,
+        sweep: &Sweep,
+        target: &Target<R>,
+    ) -> Change {
+        let mut change = Change::default();
+        let groups = &self.layout.groups[unit.groups()];
+        if let (Some(first), Some(last)) = (groups.first(), groups.last()) {
+            let layers = first.layers().start..last.layers().end;
+            let (fixed, changing) = sizes(target.frictionless);
+            // SAFETY: a unit's layers are its own; bodies by the caller's promise.
+            change = unsafe {
+                Groups {
+                    bodies: target.bodies,
+                    order: target.order,
+                    groups,
+                    words: &target.words[layers.start * fixed..layers.end * fixed],
+                    impulses: target
+                        .impulses
+                        .slice(layers.start * changing..layers.end * changing),
+                    frictionless: target.frictionless,
+                    sweep: *sweep,
+                }
+                .run(self.arch)
+            };
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            target.loose.sweep(
+                unit.loose(),
+                target.bodies,
+                target.lambda,
+                sweep,
+                &mut change,
+            );
+        }
+        change
+    }
+}
+
+/// Velocities of a batch's bodies from its impulses, after these were set back.
+fn restart<R: Real>(
+    layout: &Layout,
+    batch: &Batch,
+    tiles: &mut Tiles<R>,
+    loose_edges: &LooseEdges,
+) {
+    let groups = &layout.groups[groups(layout, batch)];
+    for body in groups.iter().flat_map(|g| g.bodies.iter().flatten()) {
+        tiles.bodies[*body as usize].set_velocity(&Twist::ZERO);
+    }
+    let edges = loose(layout, batch);
+    loose_edges.each_body(edges.clone(), |b| {
+        tiles.bodies[b as usize].set_velocity(&Twist::ZERO);
+    });
+    for group in groups {
+        for layer in group.layers() {
+            for lane in 0..LANES {
+                let bodies = group.bodies.map(|side| side[lane]);
+                tiles.push(layer, lane, bodies);
+            }
+        }
+    }
+    loose_edges.push_changes(edges, &mut tiles.bodies);
+}
