@@ -258,7 +258,7 @@ fn settings_solvers_and_sliders() {
     refused(
         "(solver: (name: \"magic\"))",
         "1:17",
-        &["there is no solver \"magic\"; there are: gauss-seidel"],
+        &["there is no solver \"magic\"; there are: colored-gs, gauss-seidel"],
     );
     refused(
         "(solver: (parameters: {\"magic\": 1}))",

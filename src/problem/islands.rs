@@ -69,6 +69,19 @@ impl Islands {
         self.len() == 0
     }
 
+    /// Takes over another problem's islands, in the memory that is there.
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        self.of_body.clone_from(&other.of_body);
+        for (to, from) in [
+            (&mut self.bodies, &other.bodies),
+            (&mut self.contacts, &other.contacts),
+            (&mut self.rows, &other.rows),
+        ] {
+            to.start.clone_from(&from.start);
+            to.index.clone_from(&from.index);
+        }
+    }
+
     pub(super) fn find(&mut self, bodies: &ProblemBodies, contacts: &Contacts, rows: &Rows) {
         let n = bodies.len();
         self.parent.clear();

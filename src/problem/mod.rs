@@ -262,6 +262,11 @@ impl Problem {
 
     /// Numbers the rows and finds the islands; call it once everything is pushed.
     pub fn finish(&mut self) {
+        self.number_rows();
+        self.islands.find(&self.bodies, &self.contacts, &self.rows);
+    }
+
+    fn number_rows(&mut self) {
         let c = &mut self.contacts;
         c.row_start.clear();
         c.row_start.reserve(c.bodies.len() + 1);
@@ -274,7 +279,12 @@ impl Problem {
         if self.rows.start.is_empty() {
             self.rows.start.push(0);
         }
-        self.islands.find(&self.bodies, &self.contacts, &self.rows);
+    }
+
+    /// Numbers the rows, and takes the islands of a problem with the same bodies, contacts and rows.
+    pub(crate) fn finish_like(&mut self, other: &Self) {
+        self.number_rows();
+        self.islands.copy_from(&other.islands);
     }
 
     /// Number of contact rows, which is where the general rows begin in Λ.

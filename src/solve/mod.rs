@@ -284,7 +284,7 @@ pub struct SolverConfig {
 impl Default for SolverConfig {
     fn default() -> Self {
         Self {
-            name: "gauss-seidel".into(),
+            name: "colored-gs".into(),
             budget: Budget::default(),
             parameters: BTreeMap::new(),
         }

@@ -6,6 +6,7 @@ mod assemble;
 mod integrate;
 mod stabilise;
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::collide::Collider;
@@ -13,6 +14,7 @@ use crate::math::{Twist, Vec3};
 use crate::measure::{Stage, Timings};
 use crate::problem::residual::{self, Residual, ResidualWorkspace, Under};
 use crate::problem::{FrictionLaw, Problem};
+use crate::solve::prox::colored_gs::ColoredGs;
 use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig, Status, Value, find};
 use crate::world::snapshot::{SnapshotError, from_file, to_file};
 use crate::world::{SPEED_LIMIT, WORLD_LIMIT, World};
@@ -166,17 +168,20 @@ impl Simulation {
     /// An unknown solver, or parameters out of range.
     pub fn new(world: World, config: SolverConfig, threads: usize) -> Result<Self, ConfigError> {
         let solver = config.build()?;
-        let plain = SolverConfig::default();
-        let mut careful = plain.clone();
-        careful
-            .parameters
-            .insert("alpha".into(), Value::Number(0.5));
+        let careful = SolverConfig {
+            name: "gauss-seidel".into(),
+            parameters: BTreeMap::from([("alpha".into(), Value::Number(0.5))]),
+            ..SolverConfig::default()
+        };
+        // The pass starts from nothing in every step, and carries nothing to the next.
+        let (_, defaults) = SolverConfig::default().check()?;
+        let stabiliser = ColoredGs::forgetful(&defaults);
         Ok(Self {
             world,
             config,
             solver,
             fallback: careful.build()?,
-            stabiliser: plain.build()?,
+            stabiliser: Box::new(stabiliser),
             pool: pool(threads),
             threads,
             record_history: false,

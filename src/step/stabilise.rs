@@ -4,8 +4,10 @@
 //! that solve a problem of the same form with frictionless contacts, γ' + (g + slop)/h ≥ 0, from
 //! zero velocities. No velocity changes, so no energy enters.
 
+use rayon::prelude::*;
+
 use crate::math::{Twist, rotate_by};
-use crate::problem::{Friction, FrictionLaw, NewContact, Problem};
+use crate::problem::{Friction, FrictionLaw, Problem};
 use crate::solve::{Budget, Request, Solver, Status};
 use crate::world::{BodyKind, Stabilisation, World};
 
@@ -13,12 +15,22 @@ use crate::world::{BodyKind, Stabilisation, World};
 /// not converge in one.
 const ITERATIONS: u32 = 10;
 
+/// Contacts, or bodies, per unit of parallel work.
+const CHUNK: usize = 1024;
+
+const FRICTIONLESS: Friction = Friction {
+    law: FrictionLaw::Disc,
+    mu: [0.0; 2],
+    spin_radius: 0.0,
+};
+
 /// Reusable memory of the pass.
 #[derive(Default)]
 pub struct Workspace {
     problem: Problem,
     gap: Vec<f64>,
     active: Vec<bool>,
+    contacts: Vec<u32>,
     lambda: Vec<f64>,
     velocity: Vec<Twist>,
 }
@@ -65,34 +77,42 @@ impl Workspace {
             return;
         }
         let bodies = &mut world.bodies;
-        for (slot, u) in self.velocity.iter().enumerate() {
-            if bodies.kind[slot] == BodyKind::Dynamic && *u != Twist::ZERO {
-                bodies.position[slot] += u.linear * h;
-                bodies.rotation[slot] = rotate_by(&bodies.rotation[slot], u.angular, h);
-            }
-        }
+        let kind = &bodies.kind;
+        bodies
+            .position
+            .par_iter_mut()
+            .with_min_len(CHUNK)
+            .zip(bodies.rotation.par_iter_mut())
+            .zip(self.velocity.par_iter())
+            .zip(kind.par_iter())
+            .filter(|((_, u), kind)| **kind == BodyKind::Dynamic && **u != Twist::ZERO)
+            .for_each(|(((x, q), u), _)| {
+                *x += u.linear * h;
+                *q = rotate_by(q, u.angular, h);
+            });
     }
 
     /// Estimates every gap at E and marks the islands that hold an error; false if there is none.
     fn find_errors(&mut self, problem: &Problem, velocity: &[Twist], slop: f64) -> bool {
         let half = 0.5 * problem.h;
         let contacts = &problem.contacts;
-        self.gap.clear();
+        (0..contacts.len())
+            .into_par_iter()
+            .with_min_len(CHUNK)
+            .map(|k| {
+                let frame = &contacts.frame[k];
+                let [i, j] = contacts.bodies[k].map(|b| b as usize);
+                let relative = velocity[j].at(frame.arms[1]) - velocity[i].at(frame.arms[0]);
+                contacts.gap[k] + half * frame.normal.dot(&relative)
+            })
+            .collect_into_vec(&mut self.gap);
         self.active.clear();
         self.active.resize(problem.islands.len(), false);
         let mut any = false;
-        for k in 0..contacts.len() {
-            let frame = &contacts.frame[k];
-            let [i, j] = contacts.bodies[k].map(|b| b as usize);
-            let relative = velocity[j].at(frame.arms[1]) - velocity[i].at(frame.arms[0]);
-            let gap = contacts.gap[k] + half * frame.normal.dot(&relative);
-            self.gap.push(gap);
-            if gap < -slop {
-                let of = &problem.islands.of_body;
-                if let Some(active) = self.active.get_mut(of[i].min(of[j]) as usize) {
-                    *active = true;
-                    any = true;
-                }
+        for (k, _) in self.gap.iter().enumerate().filter(|(_, g)| **g < -slop) {
+            if let Some(active) = self.active.get_mut(island_of(problem, k)) {
+                *active = true;
+                any = true;
             }
         }
         for island in 0..problem.islands.len() {
@@ -117,7 +137,7 @@ impl Workspace {
         max_speed: f64,
     ) {
         let h = from.h;
-        let to = &mut self.problem;
+        let (to, gap) = (&mut self.problem, &self.gap);
         to.clear();
         to.h = h;
         to.bodies
@@ -129,28 +149,45 @@ impl Workspace {
         to.bodies
             .free_velocity
             .resize(from.bodies.len(), Twist::ZERO);
-        for island in (0..from.islands.len()).filter(|i| self.active[*i]) {
-            for &k in from.islands.contacts.of(island) {
-                let k = k as usize;
-                let error = self.gap[k] + slop;
+
+        let all = self.active.iter().all(|a| *a);
+        self.contacts.clear();
+        self.contacts
+            .extend((0..from.contacts.len() as u32).filter(|k| {
+                all || self
+                    .active
+                    .get(island_of(from, *k as usize))
+                    .is_some_and(|a| *a)
+            }));
+        let chosen = self.contacts.par_iter().with_min_len(CHUNK);
+        let (source, target) = (&from.contacts, &mut to.contacts);
+        chosen
+            .clone()
+            .map(|k| source.bodies[*k as usize])
+            .collect_into_vec(&mut target.bodies);
+        chosen
+            .clone()
+            .map(|k| source.frame[*k as usize])
+            .collect_into_vec(&mut target.frame);
+        chosen
+            .clone()
+            .map(|k| gap[*k as usize])
+            .collect_into_vec(&mut target.gap);
+        chosen
+            .map(|k| {
+                let error = gap[*k as usize] + slop;
                 let bias = if error < 0.0 {
                     (fraction * error / h).max(-max_speed)
                 } else {
                     error / h
                 };
-                to.push_contact(NewContact {
-                    bodies: from.contacts.bodies[k],
-                    frame: from.contacts.frame[k],
-                    friction: Friction {
-                        law: FrictionLaw::Disc,
-                        mu: [0.0; 2],
-                        spin_radius: 0.0,
-                    },
-                    bias: [bias, 0.0, 0.0, 0.0],
-                    compliance: [0.0; 2],
-                    gap: self.gap[k],
-                });
-            }
+                [bias, 0.0, 0.0, 0.0]
+            })
+            .collect_into_vec(&mut target.bias);
+        target.friction.resize(self.contacts.len(), FRICTIONLESS);
+        target.compliance.resize(self.contacts.len(), [0.0; 2]);
+
+        for island in (0..from.islands.len()).filter(|i| self.active[*i]) {
             for &r in from.islands.rows.of(island) {
                 let r = r as usize;
                 if !(from.rows.is_bilateral(r) && from.rows.compliance[r] == 0.0) {
@@ -169,6 +206,17 @@ impl Workspace {
                 to.push_row(&entries[..count], from.rows.bounds[r], bias, 0.0, error);
             }
         }
-        to.finish();
+        if all && from.rows.is_empty() {
+            to.finish_like(from);
+        } else {
+            to.finish();
+        }
     }
+}
+
+/// The island of contact `k`, or none.
+fn island_of(problem: &Problem, k: usize) -> usize {
+    let of = &problem.islands.of_body;
+    let [i, j] = problem.contacts.bodies[k].map(|b| b as usize);
+    of[i].min(of[j]) as usize
 }
