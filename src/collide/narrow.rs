@@ -10,7 +10,7 @@ use crate::problem::ProblemBodies;
 use crate::world::{Bodies, Geometry, World};
 
 /// Pairs per unit of parallel work.
-const CHUNK: usize = 1024;
+const CHUNK: usize = 128;
 
 #[derive(Clone, Copy)]
 struct Found {

@@ -155,6 +155,19 @@ pub trait Solver: Send {
         u: &mut Vec<Twist>,
     ) -> SolveReport;
 
+    /// Solves A Λ + bias ≥ 0 ⟂ Λ ≥ 0 over the normal rows of the contacts of the problem that was
+    /// solved last, from nothing, with what is still packed of it: the pass that corrects positions.
+    /// `bias` has one entry per contact (m/s). `u` becomes M⁻¹ Jᵀ Λ. False where the solver cannot.
+    fn correct(
+        &mut self,
+        _problem: &Problem,
+        _bias: &[f64],
+        _budget: &Budget,
+        _u: &mut Vec<Twist>,
+    ) -> bool {
+        false
+    }
+
     /// What the solver carries from step to step, for snapshots; empty when nothing.
     fn state(&self) -> Vec<u8> {
         Vec::new()

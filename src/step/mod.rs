@@ -391,6 +391,7 @@ impl Simulation {
             &mut self.lambda,
             &mut self.velocity,
         );
+        let failed = matches!(solve.status, Status::Failed(_));
         if let Status::Failed(reason) = &solve.status {
             // Never applied to the world: the plain sequential solver takes the step instead, from
             // nothing and with shorter steps, in case it is the one that failed.
@@ -444,6 +445,7 @@ impl Simulation {
             world,
             &self.problem,
             &self.velocity,
+            (!failed).then_some(self.solver.as_mut()),
             self.stabiliser.as_mut(),
         );
         if let Some(slot) = world.first_out_of_bounds() {

@@ -29,6 +29,7 @@ const FRICTIONLESS: Friction = Friction {
 pub struct Workspace {
     problem: Problem,
     gap: Vec<f64>,
+    bias: Vec<f64>,
     active: Vec<bool>,
     contacts: Vec<u32>,
     lambda: Vec<f64>,
@@ -36,12 +37,14 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Corrects the poses at E where the scene asks for it.
+    /// Corrects the poses at E where the scene asks for it. `packed` is the step's own solver if it
+    /// solved `problem`: it may still have what the pass needs; otherwise `solver` starts anew.
     pub fn project(
         &mut self,
         world: &mut World,
         problem: &Problem,
         velocity: &[Twist],
+        packed: Option<&mut dyn Solver>,
         solver: &mut dyn Solver,
     ) {
         let Stabilisation::Projection {
@@ -56,24 +59,29 @@ impl Workspace {
         if !self.find_errors(problem, velocity, slop) {
             return;
         }
-        self.build(problem, velocity, fraction, slop, max_speed);
-        let request = Request {
-            budget: Budget {
-                iterations: ITERATIONS,
-                tolerance: 0.01 * slop.max(1e-6) / h,
-                ..Budget::default()
-            },
-            history: false,
+        let budget = Budget {
+            iterations: ITERATIONS,
+            tolerance: 0.01 * slop.max(1e-6) / h,
+            ..Budget::default()
         };
-        self.lambda.clear();
-        self.lambda.resize(self.problem.row_count(), 0.0);
-        let report = solver.solve(
-            &self.problem,
-            &request,
-            &mut self.lambda,
-            &mut self.velocity,
-        );
-        if matches!(report.status, Status::Failed(_)) {
+        let bias = |gap: f64| {
+            let error = gap + slop;
+            if error < 0.0 {
+                (fraction * error / h).max(-max_speed)
+            } else {
+                error / h
+            }
+        };
+        self.gap
+            .par_iter()
+            .with_min_len(CHUNK)
+            .map(|gap| bias(*gap))
+            .collect_into_vec(&mut self.bias);
+        let corrected = packed.is_some_and(|solver| {
+            problem.rows.is_empty()
+                && solver.correct(problem, &self.bias, &budget, &mut self.velocity)
+        });
+        if !corrected && !self.solve(problem, velocity, fraction, max_speed, budget, solver) {
             return;
         }
         let bodies = &mut world.bodies;
@@ -90,6 +98,36 @@ impl Workspace {
                 *x += u.linear * h;
                 *q = rotate_by(q, u.angular, h);
             });
+    }
+
+    /// Sets the problem up from nothing, for the islands that hold an error, and solves it.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the three settings of the pass belong together"
+    )]
+    fn solve(
+        &mut self,
+        problem: &Problem,
+        velocity: &[Twist],
+        fraction: f64,
+        max_speed: f64,
+        budget: Budget,
+        solver: &mut dyn Solver,
+    ) -> bool {
+        self.build(problem, velocity, fraction, max_speed);
+        let request = Request {
+            budget,
+            history: false,
+        };
+        self.lambda.clear();
+        self.lambda.resize(self.problem.row_count(), 0.0);
+        let report = solver.solve(
+            &self.problem,
+            &request,
+            &mut self.lambda,
+            &mut self.velocity,
+        );
+        !matches!(report.status, Status::Failed(_))
     }
 
     /// Estimates every gap at E and marks the islands that hold an error; false if there is none.
@@ -128,16 +166,9 @@ impl Workspace {
         any
     }
 
-    fn build(
-        &mut self,
-        from: &Problem,
-        velocity: &[Twist],
-        fraction: f64,
-        slop: f64,
-        max_speed: f64,
-    ) {
+    fn build(&mut self, from: &Problem, velocity: &[Twist], fraction: f64, max_speed: f64) {
         let h = from.h;
-        let (to, gap) = (&mut self.problem, &self.gap);
+        let (to, gap, bias) = (&mut self.problem, &self.gap, &self.bias);
         to.clear();
         to.h = h;
         to.bodies
@@ -174,15 +205,7 @@ impl Workspace {
             .map(|k| gap[*k as usize])
             .collect_into_vec(&mut target.gap);
         chosen
-            .map(|k| {
-                let error = gap[*k as usize] + slop;
-                let bias = if error < 0.0 {
-                    (fraction * error / h).max(-max_speed)
-                } else {
-                    error / h
-                };
-                [bias, 0.0, 0.0, 0.0]
-            })
+            .map(|k| [bias[*k as usize], 0.0, 0.0, 0.0])
             .collect_into_vec(&mut target.bias);
         target.friction.resize(self.contacts.len(), FRICTIONLESS);
         target.compliance.resize(self.contacts.len(), [0.0; 2]);

@@ -44,7 +44,7 @@ pub struct Group {
 
 /// An edge that is swept by itself, one number at a time: a contact of another law or with
 /// compliance, a joint's rows, or a member of an unsafe colour.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loose {
     /// First contact of the problem, or first general row, and one past the last.
     pub span: [u32; 2],
@@ -93,6 +93,9 @@ pub struct Layout {
     /// Contacts and rows of each colour, and of the unsafe colour behind them.
     pub counts: Vec<u32>,
     edges: Edges,
+    old_edges: Edges,
+    /// Number of bodies of the last call; none before the first.
+    of_bodies: Option<usize>,
     key: Vec<u32>,
     order: Vec<u32>,
     start: Vec<u32>,
@@ -100,7 +103,7 @@ pub struct Layout {
 }
 
 /// The edges of the body graph, in the order of the problem.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 struct Edges {
     bodies: Vec<Edge>,
     key: Vec<u64>,
@@ -244,19 +247,34 @@ fn counting_sort(keys: usize, key: &[u32], order: &mut Vec<u32>, start: &mut Vec
 }
 
 impl Layout {
-    /// Colours the problem's edges and lays them out.
+    /// Colours the problem's edges, with colours `kept` from the last time or from nothing, and lays
+    /// them out. Where the edges are those of the last time, everything stays.
     pub fn update(
         &mut self,
         problem: &Problem,
         coloring: &mut Coloring,
+        kept: bool,
         strategy: Strategy,
         treatment: Treatment,
     ) {
+        std::mem::swap(&mut self.edges, &mut self.old_edges);
         self.edges.find(problem);
-        let edges = &self.edges;
-        coloring.update(problem.bodies.len(), &edges.key, &edges.bodies, strategy);
+        let bodies = problem.bodies.len();
+        if self.of_bodies == Some(bodies) && self.edges == self.old_edges {
+            return;
+        }
+        self.of_bodies = Some(bodies);
+        if !kept {
+            coloring.clear();
+        }
+        coloring.update(bodies, &self.edges.key, &self.edges.bodies, strategy);
         self.find_batches(problem);
         self.fill(problem, coloring, treatment);
+    }
+
+    /// Lays everything out anew the next time.
+    pub fn forget(&mut self) {
+        self.of_bodies = None;
     }
 
     /// Islands in a row until there are enough edges; `key` becomes the batch of each edge.

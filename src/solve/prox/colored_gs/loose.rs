@@ -548,3 +548,10 @@ impl LooseEdges {
 /// Impulses of loose edges, shared by the units of one colour.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedLambda(Shared<f64>);
+
+impl SharedLambda {
+    /// For a sweep without loose edges.
+    pub fn none() -> Self {
+        Self(Shared::new(&mut []))
+    }
+}

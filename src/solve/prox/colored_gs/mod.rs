@@ -140,7 +140,9 @@ pub struct ColoredGs {
     finite: bool,
     loose: LooseEdges,
     monitors: Vec<Monitor>,
+    /// Of each unit, and of each batch.
     changes: Vec<Change>,
+    sums: Vec<Change>,
     /// Λ⁰ in the problem's order, and u⁰ = u_free + M⁻¹ Jᵀ Λ⁰.
     lambda: Vec<f64>,
     velocity: Vec<Twist>,
@@ -187,6 +189,7 @@ impl ColoredGs {
             loose: LooseEdges::default(),
             monitors: Vec::new(),
             changes: Vec::new(),
+            sums: Vec::new(),
             lambda: Vec::new(),
             velocity: Vec::new(),
         }
@@ -244,6 +247,7 @@ impl ColoredGs {
                 &mut self.loose,
                 &mut self.monitors,
                 &mut self.changes,
+                &mut self.sums,
             );
         } else {
             run.all(
@@ -252,6 +256,7 @@ impl ColoredGs {
                 &mut self.loose,
                 &mut self.monitors,
                 &mut self.changes,
+                &mut self.sums,
             );
         }
     }
@@ -300,22 +305,52 @@ impl Solver for ColoredGs {
         report
     }
 
+    fn correct(
+        &mut self,
+        problem: &Problem,
+        bias: &[f64],
+        budget: &Budget,
+        u: &mut Vec<Twist>,
+    ) -> bool {
+        if !self.layout.loose.is_empty() || bias.len() != self.layout.place.len() {
+            return false;
+        }
+        let run = Run {
+            arch: self.arch,
+            layout: &self.layout,
+            merged: self.merged,
+            relative: -1.0,
+            budget,
+        };
+        if self.in_double {
+            run.correct(&self.order[1], &mut self.double, &self.loose, bias);
+            unpack_velocities(&self.double, problem.bodies.len(), u);
+        } else {
+            run.correct(&self.order[0], &mut self.single, &self.loose, bias);
+            unpack_velocities(&self.single, problem.bodies.len(), u);
+        }
+        true
+    }
+
     fn state(&self) -> Vec<u8> {
         self.coloring.state()
     }
 
     fn set_state(&mut self, state: &[u8]) {
         self.coloring.set_state(state);
+        self.layout.forget();
     }
 }
 
 impl ProxIteration for ColoredGs {
     fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
-        if !self.keeps_colors {
-            self.coloring.clear();
-        }
-        self.layout
-            .update(problem, &mut self.coloring, self.strategy, self.treatment);
+        self.layout.update(
+            problem,
+            &mut self.coloring,
+            self.keeps_colors,
+            self.strategy,
+            self.treatment,
+        );
         self.lambda.clear();
         self.lambda.extend_from_slice(lambda);
         self.in_double = self.precision == Precision::Double;
@@ -326,6 +361,8 @@ impl ProxIteration for ColoredGs {
         let units = self.layout.units.len();
         self.changes.clear();
         self.changes.resize(units, Change::default());
+        self.sums
+            .resize(self.layout.batches.len(), Change::default());
     }
 
     fn is_finite(&self) -> bool {
@@ -550,12 +587,14 @@ struct Target<'a, R: Real> {
     bodies: Shared<Body<R>>,
     words: &'a [lanes::Lane<R>],
     impulses: Shared<lanes::Lane<R>>,
+    sizes: (usize, usize),
     frictionless: bool,
     loose: &'a LooseEdges,
     lambda: SharedLambda,
 }
 
 impl Run<'_> {
+    /// One iteration of every batch that runs.
     fn all<R: Real>(
         &self,
         order: &QuadOrder,
@@ -563,84 +602,57 @@ impl Run<'_> {
         loose_edges: &mut LooseEdges,
         monitors: &mut [Monitor],
         changes: &mut [Change],
+        sums: &mut [Change],
     ) {
         let layout = self.layout;
         let lambda = loose_edges.share();
-        let bodies = Shared::new(&mut tiles.bodies);
         let target = Target {
             order,
-            bodies,
+            bodies: Shared::new(&mut tiles.bodies),
             words: &tiles.words,
             impulses: Shared::new(&mut tiles.impulses),
+            sizes: sizes(tiles.frictionless),
             frictionless: tiles.frictionless,
             loose: loose_edges,
             lambda,
         };
-        let shared_changes = Shared::new(changes);
-        let running = |batch: usize| monitors[batch].state == State::Running;
-        let sweep_of = |batch: usize| Sweep {
-            scale: monitors[batch].scale,
-            relative: self.relative,
-            omega: 1.0,
-            coupled: true,
+        let sweep_of = |batch: usize| {
+            let monitor: &Monitor = &monitors[batch];
+            (monitor.state == State::Running).then_some(Sweep {
+                scale: monitor.scale,
+                relative: self.relative,
+                omega: 1.0,
+                coupled: true,
+            })
         };
-        let step = |unit: usize, sweep: &Sweep| {
-            // SAFETY: each unit has a place of its own for its change, and is swept by one thread;
-            // units that run at the same time are of one colour, or of different small batches.
-            unsafe {
-                *shared_changes.get(unit) = self.unit(&layout.units[unit], sweep, &target);
-            }
-        };
-        // Large batches colour by colour, each colour on all threads.
-        for (b, batch) in layout.batches.iter().enumerate() {
-            if batch.is_large && running(b) {
-                let sweep = sweep_of(b);
-                for span in &layout.spans[batch.spans()] {
-                    let units = span.units();
-                    if units.len() == 1 {
-                        step(units.start, &sweep);
-                    } else {
-                        units.into_par_iter().for_each(|unit| step(unit, &sweep));
-                    }
-                }
-            }
-        }
-        // Small batches beside each other, each on one thread.
-        layout
-            .batches
-            .par_iter()
-            .enumerate()
-            .filter(|(b, batch)| !batch.is_large && running(*b))
-            .for_each(|(b, batch)| {
-                let sweep = sweep_of(b);
-                for unit in units(layout, batch) {
-                    step(unit, &sweep);
-                }
-            });
+        self.sweep(&target, &sweep_of, changes);
+        let bodies = target.bodies;
         // Unsafe colours last; then what came of it all.
         for (b, batch) in layout.batches.iter().enumerate() {
-            if monitors[b].state != State::Running {
+            let Some(sweep) = sweep_of(b) else {
                 continue;
-            }
+            };
             let mut change = Change::default();
             for part in &changes[units(layout, batch)] {
                 change.merge(part);
             }
-            let sweep = Sweep {
-                scale: monitors[b].scale,
-                relative: self.relative,
-                omega: 1.0,
-                coupled: true,
-            };
-            loose_edges.sweep_unsafe(
-                b,
-                batch.unsafe_loose(),
-                bodies,
-                self.merged,
-                &sweep,
-                &mut change,
-            );
-            match monitors[b].observe(change, self.budget) {
+            if !batch.unsafe_loose().is_empty() {
+                loose_edges.sweep_unsafe(
+                    b,
+                    batch.unsafe_loose(),
+                    bodies,
+                    self.merged,
+                    &sweep,
+                    &mut change,
+                );
+            }
+            sums[b] = change;
+        }
+        for (b, batch) in layout.batches.iter().enumerate() {
+            if monitors[b].state != State::Running {
+                continue;
+            }
+            match monitors[b].observe(sums[b], self.budget) {
                 Verdict::Continue | Verdict::Stop => {}
                 Verdict::Checkpoint => {
                     tiles.keep(layers(layout, batch));
@@ -651,6 +663,97 @@ impl Run<'_> {
                     loose_edges.return_to_kept(loose(layout, batch));
                     restart(layout, batch, tiles, loose_edges);
                 }
+            }
+        }
+    }
+
+    /// Sweeps the units of every batch that `sweep_of` wants swept, and notes their changes.
+    fn sweep<R: Real>(
+        &self,
+        target: &Target<R>,
+        sweep_of: &(impl Fn(usize) -> Option<Sweep> + Sync),
+        changes: &mut [Change],
+    ) {
+        let layout = self.layout;
+        let shared_changes = Shared::new(changes);
+        let step = |unit: usize, sweep: &Sweep| {
+            // SAFETY: each unit has a place of its own for its change, and is swept by one thread;
+            // units that run at the same time are of one colour, or of different small batches.
+            unsafe {
+                *shared_changes.get(unit) = self.unit(&layout.units[unit], sweep, target);
+            }
+        };
+        // Large batches colour by colour, each colour on all threads.
+        for (b, batch) in layout.batches.iter().enumerate().filter(|b| b.1.is_large) {
+            let Some(sweep) = sweep_of(b) else {
+                continue;
+            };
+            for span in &layout.spans[batch.spans()] {
+                let units = span.units();
+                if units.len() == 1 {
+                    step(units.start, &sweep);
+                } else {
+                    units.into_par_iter().for_each(|unit| step(unit, &sweep));
+                }
+            }
+        }
+        // Small batches beside each other, each on one thread.
+        let small = |b: usize| {
+            let batch = &layout.batches[b];
+            if !batch.is_large
+                && let Some(sweep) = sweep_of(b)
+            {
+                for unit in units(layout, batch) {
+                    step(unit, &sweep);
+                }
+            }
+        };
+        match layout.batches.len() {
+            1 => small(0),
+            n => (0..n).into_par_iter().for_each(small),
+        }
+    }
+
+    /// Sweeps over the normal rows alone, from nothing and with another bias, until the tolerance is
+    /// met or the iterations are spent.
+    fn correct<R: Real>(
+        &self,
+        order: &QuadOrder,
+        tiles: &mut Tiles<R>,
+        loose_edges: &LooseEdges,
+        bias: &[f64],
+    ) {
+        let layout = self.layout;
+        tiles.pack_normals(layout, bias);
+        let target = Target {
+            order,
+            bodies: Shared::new(&mut tiles.bodies),
+            words: &tiles.words,
+            impulses: Shared::new(&mut tiles.impulses),
+            sizes: sizes(tiles.frictionless),
+            frictionless: true,
+            loose: loose_edges,
+            lambda: SharedLambda::none(),
+        };
+        let mut changes = vec![Change::default(); layout.units.len()];
+        let mut running = vec![true; layout.batches.len()];
+        let sweep = Sweep {
+            scale: 1.0,
+            relative: -1.0,
+            omega: 1.0,
+            coupled: true,
+        };
+        for _ in 0..self.budget.iterations {
+            self.sweep(&target, &|b| running[b].then_some(sweep), &mut changes);
+            for (b, batch) in layout.batches.iter().enumerate() {
+                let changed = changes[units(layout, batch)]
+                    .iter()
+                    .map(|c| c.speed_squared)
+                    .fold(0.0, f64::max);
+                running[b] &= changed > self.budget.tolerance * self.budget.tolerance;
+            }
+            if !running.contains(&true) {
+                break;
             }
         }
     }
@@ -669,7 +772,7 @@ impl Run<'_> {
         let groups = &self.layout.groups[unit.groups()];
         if let (Some(first), Some(last)) = (groups.first(), groups.last()) {
             let layers = first.layers().start..last.layers().end;
-            let (fixed, changing) = sizes(target.frictionless);
+            let (fixed, changing) = target.sizes;
             // SAFETY: a unit's layers are its own; bodies by the caller's promise.
             change = unsafe {
                 Groups {
@@ -680,11 +783,15 @@ impl Run<'_> {
                     impulses: target
                         .impulses
                         .slice(layers.start * changing..layers.end * changing),
+                    sizes: target.sizes,
                     frictionless: target.frictionless,
                     sweep: *sweep,
                 }
                 .run(self.arch)
             };
+        }
+        if unit.loose().is_empty() {
+            return change;
         }
         // SAFETY: the caller's promise.
         unsafe {
@@ -698,6 +805,15 @@ impl Run<'_> {
         }
         change
     }
+}
+
+/// The velocities of the problem's bodies, as a sweep left them.
+fn unpack_velocities<R: Real>(tiles: &Tiles<R>, bodies: usize, u: &mut Vec<Twist>) {
+    tiles.bodies[..bodies]
+        .par_iter()
+        .with_min_len(CHUNK)
+        .map(|body| body.unpack().velocity)
+        .collect_into_vec(u);
 }
 
 /// Velocities of a batch's bodies from its impulses, after these were set back.

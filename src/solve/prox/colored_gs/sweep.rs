@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::LANES;
 use super::lanes::{Lane, Real, Vec3Lanes};
 use super::layout::Group;
-use super::tiles::{Body, sizes, word};
+use super::tiles::{Body, word};
 use crate::solve::prox::block::{Change, Sweep};
 
 /// A pointer that units of one colour share: no two of them touch the same element.
@@ -231,6 +231,9 @@ pub struct Groups<'a, R: Real> {
     pub groups: &'a [Group],
     pub words: &'a [Lane<R>],
     pub impulses: &'a mut [Lane<R>],
+    /// Numbers per layer in `words` and `impulses`.
+    pub sizes: (usize, usize),
+    /// Sweep the normal rows alone; then the bias and the impulse of a layer are one number each.
     pub frictionless: bool,
     pub sweep: Sweep,
 }
@@ -263,7 +266,7 @@ impl<R: Real, const FRICTION: bool, const RELATIVE: bool> WithSimd
     fn with_simd<S: Simd>(self, s: S) -> Change {
         let run = self.0;
         let width = R::width::<S>();
-        let (fixed, changing) = sizes(!FRICTION);
+        let (fixed, changing) = run.sizes;
         let zero = R::splat(s, R::default());
         let one = R::splat(s, R::from_f64(1.0));
         let tiny = R::splat(s, R::from_f64(1e-30));

@@ -128,6 +128,31 @@ impl<R: Real> Tiles<R> {
             });
     }
 
+    /// Starts over from zero velocities and impulses, with another bias of the normal rows alone, one
+    /// per contact. Impulses and biases of before are lost.
+    pub fn pack_normals(&mut self, layout: &Layout, bias: &[f64]) {
+        let zero = R::default();
+        self.bodies
+            .par_iter_mut()
+            .with_min_len(16 * CHUNK)
+            .for_each(|Body([v, w, _, _])| {
+                v[..3].fill(zero);
+                w[..3].fill(zero);
+            });
+        let (fixed, changing) = sizes(self.frictionless);
+        self.words
+            .par_chunks_mut(fixed)
+            .zip(self.impulses.par_chunks_mut(changing))
+            .zip(&layout.layers)
+            .with_min_len(CHUNK)
+            .for_each(|((words, impulses), contacts)| {
+                impulses[0] = Lane([zero; LANES]);
+                for (x, c) in words[word::BIAS].0.iter_mut().zip(contacts) {
+                    *x = bias.get(*c as usize).map_or(zero, |b| R::from_f64(*b));
+                }
+            });
+    }
+
     /// Keeps the impulses of a range of layers as those to return to.
     pub fn keep(&mut self, layers: std::ops::Range<usize>) {
         let (_, n) = sizes(self.frictionless);
