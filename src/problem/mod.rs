@@ -300,15 +300,35 @@ impl Problem {
     /// u = u_free + M⁻¹ Jᵀ Λ, for all bodies. `u` is overwritten.
     pub fn velocities(&self, lambda: &[f64], u: &mut Vec<Twist>) {
         u.clear();
-        u.extend_from_slice(&self.bodies.free_velocity);
+        u.resize(self.bodies.len(), Twist::ZERO);
         for c in 0..self.contacts.len() {
             let block = &lambda[self.contacts.rows(c)];
             let impulse = self.contact_impulse(c, block);
-            self.apply_contact_impulse(c, &impulse, u);
+            for side in 0..2 {
+                let body = self.contacts.bodies[c][side] as usize;
+                self.add_contact_momentum(c, side, &impulse, &mut u[body]);
+            }
         }
         let first = self.contact_rows();
         for r in 0..self.rows.len() {
-            self.apply_row_impulse(r, lambda[first + r], u);
+            for (body, jacobian) in self.rows.entries(r) {
+                u[body].linear += jacobian.linear * lambda[first + r];
+                u[body].angular += jacobian.angular * lambda[first + r];
+            }
+        }
+        for (body, u) in u.iter_mut().enumerate() {
+            *u = self.velocity_after(body, u);
+        }
+    }
+
+    /// u_free + M⁻¹ times a momentum (N s, N m s) of one body.
+    #[inline]
+    pub fn velocity_after(&self, body: usize, momentum: &Twist) -> Twist {
+        let free = &self.bodies.free_velocity[body];
+        let turn = self.bodies.inverse_inertia[body].mul_vec(momentum.angular);
+        Twist {
+            linear: free.linear + momentum.linear * self.bodies.inverse_mass[body],
+            angular: free.angular + turn,
         }
     }
 
@@ -327,45 +347,24 @@ impl Problem {
         (n * block[0] + t1 * f1 + t2 * f2, spin)
     }
 
+    /// Adds the impulse of contact `c`, as [`Problem::contact_impulse`] gives it, to the momentum of
+    /// its first or second body (`side` 0 or 1).
     #[inline]
-    fn apply_contact_impulse(&self, c: usize, impulse: &(Vec3, f64), u: &mut [Twist]) {
-        for side in 0..2 {
-            let body = self.contacts.bodies[c][side] as usize;
-            self.push_contact_impulse(c, side, impulse, &mut u[body]);
-        }
-    }
-
-    /// Adds M⁻¹ times the impulse of contact `c`, as [`Problem::contact_impulse`] gives it, to the
-    /// velocity of its first or second body (`side` 0 or 1).
-    #[inline]
-    pub fn push_contact_impulse(
+    pub fn add_contact_momentum(
         &self,
         c: usize,
         side: usize,
         (force, spin): &(Vec3, f64),
-        u: &mut Twist,
+        momentum: &mut Twist,
     ) {
         let frame = &self.contacts.frame[c];
-        let body = self.contacts.bodies[c][side] as usize;
         let sign = if side == 0 { -1.0 } else { 1.0 };
         let p = force * sign;
-        let moment = frame.arms[side].cross(&p) + frame.normal * (*spin * sign);
-        u.linear += p * self.bodies.inverse_mass[body];
-        u.angular += self.bodies.inverse_inertia[body].mul_vec(moment);
-    }
-
-    #[inline]
-    fn apply_row_impulse(&self, r: usize, lambda: f64, u: &mut [Twist]) {
-        for (body, jacobian) in self.rows.entries(r) {
-            self.push_row_impulse(body, jacobian, lambda, &mut u[body]);
+        momentum.linear += p;
+        momentum.angular += frame.arms[side].cross(&p);
+        if *spin != 0.0 {
+            momentum.angular += frame.normal * (*spin * sign);
         }
-    }
-
-    /// Adds M⁻¹ times the impulse of a row's entry to the velocity of its body.
-    #[inline]
-    pub fn push_row_impulse(&self, body: usize, jacobian: &Twist, lambda: f64, u: &mut Twist) {
-        u.linear += jacobian.linear * (lambda * self.bodies.inverse_mass[body]);
-        u.angular += self.bodies.inverse_inertia[body].mul_vec(jacobian.angular * lambda);
     }
 
     /// w of contact `c`: its rows of J u + C Λ + bias (m/s), written to `w`.

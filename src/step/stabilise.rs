@@ -101,10 +101,6 @@ impl Workspace {
     }
 
     /// Sets the problem up from nothing, for the islands that hold an error, and solves it.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the three settings of the pass belong together"
-    )]
     fn solve(
         &mut self,
         problem: &Problem,

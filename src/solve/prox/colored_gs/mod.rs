@@ -220,12 +220,14 @@ impl ColoredGs {
         velocities(problem, &self.layout, &self.lambda, &mut self.velocity);
         let (layout, alpha) = (&self.layout, self.alpha);
         let (lambda, u) = (&self.lambda, &self.velocity);
+        let [single, double] = &self.order;
+        let arch = self.arch;
         self.finite = if self.in_double {
-            self.double
-                .pack(problem, layout, alpha, frictionless, lambda, u)
+            self.double.pack(problem, layout, frictionless, lambda, u)
+                & self.double.pack_steps(layout, alpha, arch, double)
         } else {
-            self.single
-                .pack(problem, layout, alpha, frictionless, lambda, u)
+            self.single.pack(problem, layout, frictionless, lambda, u)
+                & self.single.pack_steps(layout, alpha, arch, single)
         } & self
             .loose
             .pack(problem, layout, alpha, lambda, u, self.merged);
@@ -506,14 +508,102 @@ fn store<R: Real>(problem: &Problem, layout: &Layout, tiles: &Tiles<R>, lambda: 
 /// u = u_free + M⁻¹ Jᵀ Λ, colour by colour, so that it is the same for every number of threads.
 fn velocities(problem: &Problem, layout: &Layout, lambda: &[f64], u: &mut Vec<Twist>) {
     u.clear();
-    u.extend_from_slice(&problem.bodies.free_velocity);
     if lambda.iter().all(|x| *x == 0.0) {
+        u.extend_from_slice(&problem.bodies.free_velocity);
         return;
     }
-    let target = Shared::new(u);
-    let first_row = problem.contact_rows();
-    let push_contact = |c: usize| {
-        let block = &lambda[problem.contacts.rows(c)];
+    u.resize(problem.bodies.len(), Twist::ZERO);
+    let momentum = Momentum {
+        problem,
+        layout,
+        lambda,
+        target: Shared::new(u),
+    };
+    for batch in layout.batches.iter().filter(|b| b.is_large) {
+        for span in &layout.spans[batch.spans()] {
+            layout.units[span.units()]
+                .par_iter()
+                // SAFETY: units of one colour share no body that moves.
+                .for_each(|unit| unsafe { momentum.add_unit(unit) });
+        }
+        // SAFETY: the unsafe colour runs alone.
+        unsafe { momentum.add_loose(batch.unsafe_loose()) };
+    }
+    let small = |batch: &Batch| {
+        for unit in &layout.units[units(layout, batch)] {
+            // SAFETY: batches share no body that moves, and each runs on one thread.
+            unsafe { momentum.add_unit(unit) };
+        }
+        // SAFETY: as above.
+        unsafe { momentum.add_loose(batch.unsafe_loose()) };
+    };
+    match layout.batches.as_slice() {
+        [batch] if !batch.is_large => small(batch),
+        batches => batches
+            .par_iter()
+            .filter(|batch| !batch.is_large)
+            .for_each(small),
+    }
+    u.par_iter_mut()
+        .with_min_len(CHUNK)
+        .enumerate()
+        .for_each(|(b, u)| *u = problem.velocity_after(b, u));
+}
+
+/// Jᵀ Λ, summed into the bodies' momenta.
+struct Momentum<'a> {
+    problem: &'a Problem,
+    layout: &'a Layout,
+    lambda: &'a [f64],
+    target: Shared<Twist>,
+}
+
+impl Momentum<'_> {
+    /// # Safety
+    /// Nobody else adds to the same bodies that move meanwhile.
+    unsafe fn add_unit(&self, unit: &layout::Unit) {
+        for group in &self.layout.groups[unit.groups()] {
+            for layer in &self.layout.layers[group.layers()] {
+                for c in layer.iter().filter(|c| **c != EMPTY) {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.add_contact(*c as usize) };
+                }
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.add_loose(unit.loose()) };
+    }
+
+    /// # Safety
+    /// As [`Momentum::add_unit`].
+    unsafe fn add_loose(&self, edges: std::ops::Range<usize>) {
+        let rows = &self.problem.rows;
+        let first = self.problem.contact_rows();
+        for edge in &self.layout.loose[edges] {
+            for k in edge.span() {
+                if !edge.rows {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.add_contact(k) };
+                    continue;
+                }
+                for (b, jacobian) in rows.entries(k) {
+                    if self.problem.bodies.is_dynamic(b) {
+                        // SAFETY: the caller's promise.
+                        let momentum = unsafe { self.target.get(b) };
+                        momentum.linear += jacobian.linear * self.lambda[first + k];
+                        momentum.angular += jacobian.angular * self.lambda[first + k];
+                    }
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Momentum::add_unit`].
+    #[inline]
+    unsafe fn add_contact(&self, c: usize) {
+        let problem = self.problem;
+        let block = &self.lambda[problem.contacts.rows(c)];
         if block.iter().all(|x| *x == 0.0) {
             return;
         }
@@ -521,55 +611,12 @@ fn velocities(problem: &Problem, layout: &Layout, lambda: &[f64], u: &mut Vec<Tw
         for side in 0..2 {
             let b = problem.contacts.bodies[c][side] as usize;
             if problem.bodies.is_dynamic(b) {
-                // SAFETY: units of one colour share no body that moves; batches share none at all.
-                let u = unsafe { target.get(b) };
-                problem.push_contact_impulse(c, side, &impulse, u);
+                // SAFETY: the caller's promise.
+                let momentum = unsafe { self.target.get(b) };
+                problem.add_contact_momentum(c, side, &impulse, momentum);
             }
         }
-    };
-    let push_loose = |edges: std::ops::Range<usize>| {
-        for edge in &layout.loose[edges] {
-            for k in edge.span() {
-                if edge.rows {
-                    for (b, jacobian) in problem.rows.entries(k) {
-                        if problem.bodies.is_dynamic(b) {
-                            // SAFETY: as above.
-                            let u = unsafe { target.get(b) };
-                            problem.push_row_impulse(b, jacobian, lambda[first_row + k], u);
-                        }
-                    }
-                } else {
-                    push_contact(k);
-                }
-            }
-        }
-    };
-    let push_unit = |unit: &layout::Unit| {
-        for group in &layout.groups[unit.groups()] {
-            for layer in &layout.layers[group.layers()] {
-                for c in layer.iter().filter(|c| **c != EMPTY) {
-                    push_contact(*c as usize);
-                }
-            }
-        }
-        push_loose(unit.loose());
-    };
-    for batch in layout.batches.iter().filter(|b| b.is_large) {
-        for span in &layout.spans[batch.spans()] {
-            layout.units[span.units()].par_iter().for_each(push_unit);
-        }
-        push_loose(batch.unsafe_loose());
     }
-    layout
-        .batches
-        .par_iter()
-        .filter(|b| !b.is_large)
-        .for_each(|batch| {
-            layout.units[units(layout, batch)]
-                .iter()
-                .for_each(push_unit);
-            push_loose(batch.unsafe_loose());
-        });
 }
 
 /// What a sweep over all batches needs.

@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::LANES;
 use super::lanes::{Lane, Real, Vec3Lanes};
 use super::layout::Group;
-use super::tiles::{Body, word};
+use super::tiles::{Body, sizes, word};
 use crate::solve::prox::block::{Change, Sweep};
 
 /// A pointer that units of one colour share: no two of them touch the same element.
@@ -364,6 +364,111 @@ impl<R: Real, const FRICTION: bool, const RELATIVE: bool> WithSimd
             }
         }
         noted.finish::<RELATIVE>(s)
+    }
+}
+
+/// A_ee for a direction e; never zero: lanes without a contact have bodies without mass.
+#[inline(always)]
+fn coupling<R: Real, S: Simd>(
+    s: S,
+    (a, ra): (&BodyLanes<R, S>, Vec3Lanes<R, S>),
+    (b, rb): (&BodyLanes<R, S>, Vec3Lanes<R, S>),
+    e: Vec3Lanes<R, S>,
+) -> R::Lanes<S> {
+    let (va, wa) = a.response(s, e, ra);
+    let (vb, wb) = b.response(s, e, rb);
+    let linear = va.add(s, vb).dot(s, e);
+    let turn = wa.dot(s, ra.cross(s, e));
+    let turn = R::add(s, turn, wb.dot(s, rb.cross(s, e)));
+    let tiny = R::splat(s, R::from_f64(1e-30));
+    R::max(s, R::add(s, linear, turn), tiny)
+}
+
+/// Groups to find the R-factors of.
+pub struct Steps<'a, R: Real> {
+    pub bodies: Shared<Body<R>>,
+    pub order: &'a QuadOrder,
+    pub groups: &'a [Group],
+    pub words: &'a mut [Lane<R>],
+    pub frictionless: bool,
+    pub alpha: f64,
+}
+
+impl<R: Real> Steps<'_, R> {
+    /// Writes R_N and R_T; false if one is not finite.
+    ///
+    /// # Safety
+    /// Every body that the groups name is there, and nobody writes these bodies meanwhile.
+    pub unsafe fn run(self, arch: Arch) -> bool {
+        arch.dispatch(StepsKernel(self))
+    }
+}
+
+struct StepsKernel<'a, R: Real>(Steps<'a, R>);
+
+impl<R: Real> WithSimd for StepsKernel<'_, R> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) -> bool {
+        let run = self.0;
+        let width = R::width::<S>();
+        let (fixed, _) = sizes(run.frictionless);
+        let alpha = R::splat(s, R::from_f64(run.alpha));
+        let one = R::splat(s, R::from_f64(1.0));
+        let tiny = R::splat(s, R::from_f64(1e-30));
+        let mut total = R::splat(s, R::default());
+        let mut words = run.words;
+        for group in run.groups {
+            let (own, others) = words.split_at_mut(group.layers().len() * fixed);
+            words = others;
+            for at in (0..LANES).step_by(width) {
+                let ia = &group.bodies[0][at..at + width];
+                let ib = &group.bodies[1][at..at + width];
+                // SAFETY: the promise of `Steps::run`.
+                let (a, b) = unsafe {
+                    (
+                        BodyLanes::<R, S>::gather(s, run.bodies, ia, run.order),
+                        BodyLanes::<R, S>::gather(s, run.bodies, ib, run.order),
+                    )
+                };
+                for t in own.chunks_exact_mut(fixed) {
+                    let vector = |k: usize| {
+                        Vec3Lanes::<R, S>([k, k + 1, k + 2].map(|k| R::load::<S>(&t[k], at)))
+                    };
+                    let n = vector(word::NORMAL);
+                    let (ra, rb) = (vector(word::ARM_A), vector(word::ARM_B));
+                    let rn = R::div(s, alpha, coupling(s, (&a, ra), (&b, rb), n));
+                    R::store::<S>(&mut t[word::R_NORMAL], at, rn);
+                    total = R::add(s, total, rn);
+                    if run.frictionless {
+                        continue;
+                    }
+                    // Tangents without a branch (Duff et al. 2017).
+                    let [x, y, z] = n.0;
+                    let shifted = R::add(s, z, tiny);
+                    let sign = R::div(s, shifted, R::max(s, R::abs(s, shifted), tiny));
+                    let k = R::div(s, one, R::add(s, sign, z));
+                    let zero = R::splat(s, R::default());
+                    let xy = R::sub(s, zero, R::mul(s, R::mul(s, x, y), k));
+                    let xx = R::mul(s, sign, R::mul(s, R::mul(s, x, x), k));
+                    let yy = R::mul(s, R::mul(s, y, y), k);
+                    let t1 = Vec3Lanes([
+                        R::sub(s, one, xx),
+                        R::mul(s, sign, xy),
+                        R::sub(s, zero, R::mul(s, sign, x)),
+                    ]);
+                    let t2 = Vec3Lanes([xy, R::sub(s, sign, yy), R::sub(s, zero, y)]);
+                    let first = coupling(s, (&a, ra), (&b, rb), t1);
+                    let second = coupling(s, (&a, ra), (&b, rb), t2);
+                    let largest = R::max(s, first, second);
+                    let rt = R::div(s, alpha, largest);
+                    R::store::<S>(&mut t[word::R_FRICTION], at, rt);
+                    total = R::add(s, total, rt);
+                }
+            }
+        }
+        R::total(s, total).is_finite()
     }
 }
 

@@ -4,11 +4,13 @@
 //! All velocities here are changes against u⁰ = u_free + M⁻¹ Jᵀ Λ⁰ of the start, and w⁰ of each
 //! contact, evaluated in f64, is its bias. So an f32 sweep rounds what changes, not what is there.
 
+use pulp::Arch;
 use rayon::prelude::*;
 
 use super::LANES;
 use super::lanes::{Lane, Real};
 use super::layout::{EMPTY, Layout};
+use super::sweep::{QuadOrder, Shared, Steps};
 use crate::math::{Twist, Vec3};
 use crate::problem::Problem;
 
@@ -56,13 +58,12 @@ pub struct Tiles<R> {
 }
 
 impl<R: Real> Tiles<R> {
-    /// Packs the contacts of all lanes. `u` is u⁰, and belongs to `lambda`. Returns whether every
-    /// number is finite.
+    /// Packs the contacts of all lanes but for R. `u` is u⁰, and belongs to `lambda`. Returns whether
+    /// every number is finite.
     pub fn pack(
         &mut self,
         problem: &Problem,
         layout: &Layout,
-        alpha: f64,
         frictionless: bool,
         lambda: &[f64],
         u: &[Twist],
@@ -73,12 +74,7 @@ impl<R: Real> Tiles<R> {
         let zero = Lane([R::default(); LANES]);
         self.words.resize(layout.layers.len() * fixed, zero);
         self.impulses.resize(layout.layers.len() * changing, zero);
-        let pack = Pack {
-            problem,
-            alpha,
-            lambda,
-            u,
-        };
+        let pack = Pack { problem, lambda, u };
         let finite = self
             .words
             .par_chunks_mut(fixed * CHUNK)
@@ -105,6 +101,41 @@ impl<R: Real> Tiles<R> {
         self.start.clone_from(&self.impulses);
         self.checkpoint.clone_from(&self.impulses);
         finite
+    }
+
+    /// Computes the local R-factors R = α/A_ii of all lanes (Nützi 2011, 4.4.2), with tangents of its
+    /// own: any R makes the same fixed point. Returns whether every one is finite.
+    pub fn pack_steps(
+        &mut self,
+        layout: &Layout,
+        alpha: f64,
+        arch: Arch,
+        order: &QuadOrder,
+    ) -> bool {
+        let (fixed, _) = sizes(self.frictionless);
+        let bodies = Shared::new(&mut self.bodies);
+        let words = Shared::new(&mut self.words);
+        let frictionless = self.frictionless;
+        layout
+            .groups
+            .par_chunks(CHUNK)
+            .map(|groups| {
+                let first = groups[0].layers().start;
+                let last = groups[groups.len() - 1].layers().end;
+                // SAFETY: each chunk of groups has layers of its own, and bodies are only read.
+                unsafe {
+                    Steps {
+                        bodies,
+                        order,
+                        groups,
+                        words: words.slice(first * fixed..last * fixed),
+                        frictionless,
+                        alpha,
+                    }
+                    .run(arch)
+                }
+            })
+            .reduce(|| true, |a, b| a & b)
     }
 
     fn pack_bodies(&mut self, problem: &Problem, layout: &Layout) {
@@ -242,7 +273,6 @@ impl<R: Real> Body<R> {
 /// What packing reads.
 struct Pack<'a> {
     problem: &'a Problem,
-    alpha: f64,
     lambda: &'a [f64],
     u: &'a [Twist],
 }
@@ -265,17 +295,11 @@ impl Pack<'_> {
         let axes = frame.axes();
         let bias = &contacts.bias[c];
         let w = self.relative(c) + axes[0] * bias[0] + axes[1] * bias[1] + axes[2] * bias[2];
-        let [nn, t1t1, t2t2, _, _] = self.problem.contact_block(c);
         let block = &self.lambda[contacts.rows(c)];
         let p = axes[0] * block[0] + axes[1] * block[1] + axes[2] * block[2];
-        self.common(c, nn, lane, words)
+        self.common(c, lane, words)
             & put(words, word::BIAS, lane, w.as_slice())
-            & put(
-                words,
-                word::R_FRICTION,
-                lane,
-                &[self.alpha / t1t1.max(t2t2), contacts.friction[c].mu[0]],
-            )
+            & put(words, word::MU, lane, &[contacts.friction[c].mu[0]])
             & put(impulses, 0, lane, p.as_slice())
     }
 
@@ -294,18 +318,16 @@ impl Pack<'_> {
         let contacts = &self.problem.contacts;
         let n = contacts.frame[c].normal;
         let w = n.dot(&self.relative(c)) + contacts.bias[c][0];
-        let nn = self.problem.contact_coupling(c, n, n);
-        self.common(c, nn, lane, words)
+        self.common(c, lane, words)
             & put(words, word::BIAS, lane, &[w])
             & put(impulses, 0, lane, &[self.lambda[contacts.rows(c).start]])
     }
 
-    fn common<R: Real>(&self, c: usize, nn: f64, lane: usize, words: &mut [Lane<R>]) -> bool {
+    fn common<R: Real>(&self, c: usize, lane: usize, words: &mut [Lane<R>]) -> bool {
         let frame = &self.problem.contacts.frame[c];
         put(words, word::NORMAL, lane, frame.normal.as_slice())
             & put(words, word::ARM_A, lane, frame.arms[0].as_slice())
             & put(words, word::ARM_B, lane, frame.arms[1].as_slice())
-            & put(words, word::R_NORMAL, lane, &[self.alpha / nn])
     }
 
     /// The relative velocity at a contact that belongs to u⁰.
@@ -328,14 +350,10 @@ fn put<R: Real>(words: &mut [Lane<R>], at: usize, lane: usize, numbers: &[f64]) 
     finite
 }
 
-/// A lane without a contact: nothing comes of it, but R must not divide by zero.
+/// A lane without a contact: nothing comes of it.
 fn empty<R: Real>(lane: usize, words: &mut [Lane<R>], impulses: &mut [Lane<R>]) -> bool {
     for word in words.iter_mut().chain(impulses) {
         word.0[lane] = R::default();
-    }
-    words[word::R_NORMAL].0[lane] = R::from_f64(1.0);
-    if let Some(r) = words.get_mut(word::R_FRICTION) {
-        r.0[lane] = R::from_f64(1.0);
     }
     true
 }
