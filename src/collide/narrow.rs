@@ -1,5 +1,6 @@
 //! Narrow phase: parry's manifolds, and an own path for two balls.
 
+use parry3d_f64::query::details::contact_manifold_cuboid_cuboid;
 use parry3d_f64::query::{ContactManifold, DefaultQueryDispatcher, PersistentQueryDispatcher};
 use rayon::prelude::*;
 
@@ -26,6 +27,7 @@ struct Found {
 struct Worker {
     found: Vec<Found>,
     manifolds: Vec<ContactManifold<(), ()>>,
+    cuboids: Option<ContactManifold<(), ()>>,
     points: Vec<Vec3>,
     gaps: Vec<f64>,
     features: Vec<[u32; 2]>,
@@ -148,6 +150,9 @@ impl Worker {
                 (Geometry::Ball { radius: r }, Geometry::Ball { radius: s }) => {
                     self.balls(&search, *pair, [*r, *s], reach);
                 }
+                (Geometry::Cuboid { .. }, Geometry::Cuboid { .. }) => {
+                    self.cuboids(&search, *pair, reach);
+                }
                 _ => self.general(&search, *pair, reach),
             }
         }
@@ -181,6 +186,28 @@ impl Worker {
                 gap,
             });
         }
+    }
+
+    /// Two boxes, by parry's own routine for them, in one manifold that keeps its memory.
+    fn cuboids(&mut self, search: &Search, pair: [u32; 2], reach: f64) {
+        let [i, j] = pair.map(|b| b as usize);
+        let shapes = [i, j].map(|slot| search.bodies.shape[slot].as_ref());
+        let [Some(a), Some(b)] = shapes.map(|s| s.and_then(|s| s.parry().as_cuboid())) else {
+            return;
+        };
+        let poses = [search.bodies.shape_pose(i), search.bodies.shape_pose(j)];
+        let relative = poses[0].to_parry().inv_mul(&poses[1].to_parry());
+        let mut manifold = self
+            .cuboids
+            .take()
+            .unwrap_or_else(|| ContactManifold::with_data(0, 0, ()));
+        // Without points nothing of the last pair remains.
+        manifold.points.clear();
+        contact_manifold_cuboid_cuboid(&relative, a, b, reach, &mut manifold);
+        if !manifold.points.is_empty() {
+            self.manifold(search, pair, &poses, &manifold);
+        }
+        self.cuboids = Some(manifold);
     }
 
     /// Any two shapes, through parry.

@@ -104,9 +104,10 @@ fn free_spin(
         let error = inertia.mul_vec(next) - turned;
         // d/dω of exp(−h/2 ω) L is h/2 [L]× to leading order: a Newton step with that slope.
         let slope = inertia.to_matrix() - turned.cross_matrix() * (0.5 * h);
-        let Some(step) = slope.lu().solve(&error) else {
+        let Some(inverse) = slope.try_inverse() else {
             break;
         };
+        let step = inverse * error;
         next -= step;
         // Newton's steps shrink until rounding stops them.
         let size = step.norm();

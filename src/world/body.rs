@@ -233,7 +233,12 @@ impl Bodies {
 
     /// Pose of the shape's frame.
     pub fn shape_pose(&self, slot: usize) -> Pose {
-        self.pose(slot).compose(&self.shape_offset[slot])
+        let offset = &self.shape_offset[slot];
+        if *offset == Pose::IDENTITY {
+            self.pose(slot)
+        } else {
+            self.pose(slot).compose(offset)
+        }
     }
 
     /// How to call a body in a message.
