@@ -1,8 +1,8 @@
 //! Collision detection: which bodies may touch (broad phase), and where they do (narrow phase).
 //!
-//! Contacts are a pure function of the poses and velocities: nothing in them depends on what was
-//! found in earlier steps, on the shape of the tree, or on the number of threads. Persistence lives
-//! in the features' names alone, by which the last step's impulses are matched.
+//! Contacts are a function of the world alone: nothing in them depends on the shape of the tree or on
+//! the number of threads. Persistence lives in the features' names, by which the last step's impulses
+//! are matched, and in the manifolds of boxes, which the world remembers from step to step.
 
 mod broad;
 mod narrow;
@@ -11,6 +11,7 @@ mod reduce;
 use crate::math::Vec3;
 use crate::problem::ProblemBodies;
 use crate::world::World;
+use crate::world::manifolds::Manifolds;
 
 pub use broad::BroadPhase;
 
@@ -48,6 +49,8 @@ pub struct Collider {
     narrow: narrow::NarrowPhase,
     /// What the last call of [`Collider::find_contacts`] found.
     pub contacts: FoundContacts,
+    /// The manifolds of boxes among it, for the next step to start from.
+    pub manifolds: Manifolds,
 }
 
 impl Collider {
@@ -64,7 +67,12 @@ impl Collider {
 
     /// Narrow phase: finds the contacts of all pairs.
     pub fn find_contacts(&mut self, world: &World, bodies: &ProblemBodies) {
-        self.narrow
-            .find(world, bodies, self.broad.pairs(), &mut self.contacts);
+        self.narrow.find(
+            world,
+            bodies,
+            self.broad.pairs(),
+            &mut self.contacts,
+            &mut self.manifolds,
+        );
     }
 }

@@ -6,12 +6,21 @@ use rayon::prelude::*;
 
 use super::broad::arm;
 use super::{FoundContacts, reduce};
-use crate::math::{Pose, Vec3};
+use crate::math::{Mat3, Pose, Vec3};
 use crate::problem::ProblemBodies;
+use crate::world::manifolds::{ManifoldMemory, ManifoldPoint, Manifolds};
 use crate::world::{Bodies, Geometry, World};
 
 /// Pairs per unit of parallel work.
 const CHUNK: usize = 128;
+
+/// How far two boxes may move against each other with the same contact points, as a share of the
+/// smallest half extent; the gap itself is always that of the moved points.
+const MOVED: f64 = 2e-3;
+/// How far they may turn (rad). Corners on a face stay exact; other gaps are off by the square of it.
+const TURNED: f64 = 1e-3;
+/// How much farther than needed points are looked for, as a share of the smallest half extent.
+const REACH_SHARE: f64 = 0.02;
 
 #[derive(Clone, Copy)]
 struct Found {
@@ -28,6 +37,8 @@ struct Worker {
     found: Vec<Found>,
     manifolds: Vec<ContactManifold<(), ()>>,
     cuboids: Option<ContactManifold<(), ()>>,
+    kept: Manifolds,
+    keys: Vec<u64>,
     points: Vec<Vec3>,
     gaps: Vec<f64>,
     features: Vec<[u32; 2]>,
@@ -48,6 +59,7 @@ impl NarrowPhase {
         free: &ProblemBodies,
         pairs: &[[u32; 2]],
         out: &mut FoundContacts,
+        manifolds: &mut Manifolds,
     ) {
         let chunks = pairs.len().div_ceil(CHUNK);
         if self.workers.len() < chunks {
@@ -59,6 +71,10 @@ impl NarrowPhase {
             .zip(pairs.par_chunks(CHUNK))
             .for_each(|(worker, pairs)| worker.run(world, free, pairs));
 
+        manifolds.clear();
+        for worker in workers.iter() {
+            manifolds.append(&worker.kept);
+        }
         let total = workers.iter().map(|w| w.found.len()).sum();
         out.bodies.resize(total, [0; 2]);
         out.feature.resize(total, 0);
@@ -140,6 +156,11 @@ impl Worker {
             prediction: world.settings.prediction,
         };
         self.found.clear();
+        self.kept.clear();
+        let old = &world.manifolds.of_pair;
+        let mut at = pairs
+            .first()
+            .map_or(0, |first| old.partition_point(|m| m.bodies < *first));
         for pair in pairs {
             let [i, j] = pair.map(|b| b as usize);
             let (Some(a), Some(b)) = (&world.bodies.shape[i], &world.bodies.shape[j]) else {
@@ -151,7 +172,11 @@ impl Worker {
                     self.balls(&search, *pair, [*r, *s], reach);
                 }
                 (Geometry::Cuboid { .. }, Geometry::Cuboid { .. }) => {
-                    self.cuboids(&search, *pair, reach);
+                    while old.get(at).is_some_and(|m| m.bodies < *pair) {
+                        at += 1;
+                    }
+                    let old = old.get(at).filter(|m| m.bodies == *pair);
+                    self.cuboids(&search, *pair, reach, old, &world.manifolds);
                 }
                 _ => self.general(&search, *pair, reach),
             }
@@ -188,26 +213,108 @@ impl Worker {
         }
     }
 
-    /// Two boxes, by parry's own routine for them, in one manifold that keeps its memory.
-    fn cuboids(&mut self, search: &Search, pair: [u32; 2], reach: f64) {
+    /// Two boxes: the points of an earlier step while they have hardly moved against each other,
+    /// else by parry's own routine for them.
+    fn cuboids(
+        &mut self,
+        search: &Search,
+        pair: [u32; 2],
+        reach: f64,
+        old: Option<&ManifoldMemory>,
+        manifolds: &Manifolds,
+    ) {
         let [i, j] = pair.map(|b| b as usize);
         let shapes = [i, j].map(|slot| search.bodies.shape[slot].as_ref());
         let [Some(a), Some(b)] = shapes.map(|s| s.and_then(|s| s.parry().as_cuboid())) else {
             return;
         };
+        let half_extents = [a, b].map(|c| Vec3::from(c.half_extents));
         let poses = [search.bodies.shape_pose(i), search.bodies.shape_pose(j)];
-        let relative = poses[0].to_parry().inv_mul(&poses[1].to_parry());
-        let mut manifold = self
-            .cuboids
-            .take()
-            .unwrap_or_else(|| ContactManifold::with_data(0, 0, ()));
-        // Without points nothing of the last pair remains.
-        manifold.points.clear();
-        contact_manifold_cuboid_cuboid(&relative, a, b, reach, &mut manifold);
-        if !manifold.points.is_empty() {
-            self.manifold(search, pair, &poses, &manifold);
+        let turn = poses.map(|pose| pose.rotation.to_rotation_matrix().into_inner());
+        if old.is_none() && are_apart(&poses, &turn, &half_extents, reach) {
+            return;
         }
-        self.cuboids = Some(manifold);
+        let relative = poses[0].inverse().compose(&poses[1]);
+        let first = self.kept.point.len() as u32;
+        let kept = match old {
+            Some(old)
+                if old.half_extents == half_extents
+                    && old.reach >= reach
+                    && has_hardly_moved(&old.relative, &relative, &half_extents) =>
+            {
+                self.kept.point.extend_from_slice(manifolds.points(old));
+                *old
+            }
+            _ => {
+                // Somewhat farther than asked for, to be of use while the boxes gain speed.
+                let far = reach + REACH_SHARE * half_extents[0].min().min(half_extents[1].min());
+                let mut manifold = self
+                    .cuboids
+                    .take()
+                    .unwrap_or_else(|| ContactManifold::with_data(0, 0, ()));
+                // Without points nothing of the last pair remains.
+                manifold.points.clear();
+                contact_manifold_cuboid_cuboid(&relative.to_parry(), a, b, far, &mut manifold);
+                let points = manifold.points.iter().map(|p| ManifoldPoint {
+                    local: [p.local_p1.into(), p.local_p2.into()],
+                    feature: feature_key([0, 0, p.fid1.0, p.fid2.0]),
+                });
+                self.kept.point.extend(points);
+                let normal = Vec3::from(manifold.local_n1);
+                self.cuboids = Some(manifold);
+                ManifoldMemory {
+                    bodies: pair,
+                    points: [0; 2],
+                    half_extents,
+                    relative,
+                    normal,
+                    reach: far,
+                }
+            }
+        };
+        let last = self.kept.point.len() as u32;
+        if first == last {
+            return;
+        }
+        let normal = poses[0].rotation * kept.normal;
+        let norm = normal.norm();
+        if !(norm > 0.5 && norm.is_finite()) {
+            return;
+        }
+        let normal = if norm == 1.0 { normal } else { normal / norm };
+        self.points.clear();
+        self.gaps.clear();
+        self.keys.clear();
+        for p in &self.kept.point[first as usize..last as usize] {
+            let on_first = poses[0].position + turn[0] * p.local[0];
+            let on_second = poses[1].position + turn[1] * p.local[1];
+            let gap = normal.dot(&(on_second - on_first));
+            let point = (on_first + on_second) * 0.5;
+            if gap.is_finite() && search.counts(i, j, point, normal, gap) {
+                self.points.push(point);
+                self.gaps.push(gap);
+                self.keys.push(p.feature);
+            }
+        }
+        if self.points.is_empty() {
+            // How long a pair without contacts has been on the list is the broad phase's secret.
+            self.kept.point.truncate(first as usize);
+            return;
+        }
+        self.kept.of_pair.push(ManifoldMemory {
+            points: [first, last],
+            ..kept
+        });
+        reduce::choose(&self.points, &self.gaps, normal, &mut self.chosen);
+        for &k in &self.chosen {
+            self.found.push(Found {
+                bodies: pair,
+                feature: self.keys[k],
+                point: self.points[k],
+                normal,
+                gap: self.gaps[k],
+            });
+        }
     }
 
     /// Any two shapes, through parry.
@@ -289,6 +396,25 @@ impl Worker {
             });
         }
     }
+}
+
+/// Whether one of the six faces' normals separates two boxes by more than `reach`.
+fn are_apart(poses: &[Pose; 2], turn: &[Mat3; 2], half_extents: &[Vec3; 2], reach: f64) -> bool {
+    let between = poses[1].position - poses[0].position;
+    let cross = (turn[0].transpose() * turn[1]).abs();
+    let first = turn[0].tr_mul(&between).abs() - half_extents[0] - cross * half_extents[1];
+    let second = turn[1].tr_mul(&between).abs() - half_extents[1] - cross.tr_mul(&half_extents[0]);
+    first.max() > reach || second.max() > reach
+}
+
+/// Whether the points of a manifold still face each other: the boxes have moved against each other
+/// by a small share of the smaller one's size, and turned by a small angle.
+fn has_hardly_moved(old: &Pose, new: &Pose, half_extents: &[Vec3; 2]) -> bool {
+    let size = half_extents[0].min().min(half_extents[1].min());
+    let allowed = MOVED * size;
+    // For unit quaternions |a·b| = cos(angle/2) ≈ 1 − angle²/8.
+    let turned = 8.0 * (1.0 - old.rotation.coords.dot(&new.rotation.coords).abs());
+    (new.position - old.position).norm_squared() <= allowed * allowed && turned <= TURNED * TURNED
 }
 
 /// One number for the two sub-shapes and the two features that touch.

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::math::{Quat, SymMat3, Twist, Vec3, rotate_by};
 use crate::problem::Problem;
+use crate::world::manifolds::Manifolds;
 use crate::world::{BodyKind, ContactMemory, World, is_speed_usable};
 
 /// Bodies per unit of parallel work.
@@ -142,6 +143,7 @@ pub struct Saved {
     rotation: Vec<Quat>,
     velocity: Vec<Twist>,
     memory: Vec<ContactMemory>,
+    manifolds: Manifolds,
 }
 
 impl Saved {
@@ -151,6 +153,7 @@ impl Saved {
         self.rotation.clone_from(&world.bodies.rotation);
         self.velocity.clone_from(&world.bodies.velocity);
         self.memory.clone_from(&world.memory);
+        self.manifolds.copy_from(&world.manifolds);
     }
 
     /// Puts it back.
@@ -159,5 +162,6 @@ impl Saved {
         world.bodies.rotation.clone_from(&self.rotation);
         world.bodies.velocity.clone_from(&self.velocity);
         world.memory.clone_from(&self.memory);
+        world.manifolds.copy_from(&self.manifolds);
     }
 }

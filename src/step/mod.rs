@@ -440,6 +440,7 @@ impl Simulation {
         stage = Instant::now();
         integrate::apply_velocities(world, &self.velocity);
         assemble::remember(world, &self.collider.contacts, &self.problem, &self.lambda);
+        std::mem::swap(&mut world.manifolds, &mut self.collider.manifolds);
         integrate::half_step(world, h);
         self.stabilisation.project(
             world,

@@ -1,6 +1,7 @@
 //! The world: bodies, materials, settings, and the contacts of the last step.
 
 pub mod body;
+pub mod manifolds;
 pub mod material;
 pub mod shape;
 pub mod snapshot;
@@ -176,6 +177,8 @@ pub struct World {
     pub step_index: u64,
     /// The last step's contacts in the engine's order: by bodies, then as the narrow phase finds them.
     pub(crate) memory: Vec<ContactMemory>,
+    /// The last step's manifolds of boxes.
+    pub(crate) manifolds: manifolds::Manifolds,
     /// Counts changes of the set of bodies, for those who keep tables of it.
     pub(crate) revision: u64,
 }
@@ -196,6 +199,7 @@ impl World {
             time: 0.0,
             step_index: 0,
             memory: Vec::new(),
+            manifolds: manifolds::Manifolds::default(),
             revision: 0,
         }
     }

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::body::OwnMass;
+use super::manifolds::Manifolds;
 use super::{Bodies, BodyKind, ContactMemory, Geometry, Groups, Material, Settings, Shape, World};
 use crate::math::{Pose, Quat, SymMat3, Twist, Vec3};
 
 const MAGIC: &[u8; 8] = b"MOREAUSN";
 /// Version of the snapshot format; another one is refused.
-pub const SNAPSHOT_VERSION: u32 = 1;
+pub const SNAPSHOT_VERSION: u32 = 2;
 const HEADER: usize = 8 + 4 + 8 + 8;
 
 /// Why a snapshot cannot be read.
@@ -40,6 +41,7 @@ struct Stored {
     time: f64,
     step_index: u64,
     memory: Vec<ContactMemory>,
+    manifolds: Manifolds,
     geometries: Vec<Geometry>,
     bodies: Vec<StoredBody>,
     free: Vec<u32>,
@@ -99,7 +101,7 @@ pub(crate) fn from_file<'a>(magic: &[u8; 8], bytes: &'a [u8]) -> Result<&'a [u8]
 }
 
 impl World {
-    /// A hash of the state: time, poses, velocities and remembered impulses, bit for bit. External
+    /// A hash of the state: time, poses, velocities, remembered impulses and manifolds, bit for bit. External
     /// forces are input, not state, and not in it.
     pub fn state_hash(&self) -> u64 {
         let mut hash = Xxh3::new();
@@ -120,6 +122,10 @@ impl World {
         for m in &self.memory {
             add(&[m.normal, m.spin]);
             add(m.friction.as_slice());
+        }
+        for m in &self.manifolds.of_pair {
+            add(m.relative.position.as_slice());
+            add(m.relative.rotation.coords.as_slice());
         }
         hash.digest()
     }
@@ -161,6 +167,7 @@ impl World {
             time: self.time,
             step_index: self.step_index,
             memory: self.memory.clone(),
+            manifolds: self.manifolds.clone(),
             geometries,
             bodies,
             free: b.free.clone(),
@@ -223,6 +230,7 @@ impl World {
             time: stored.time,
             step_index: stored.step_index,
             memory: stored.memory,
+            manifolds: stored.manifolds,
             revision: 0,
         };
         let slots = world.bodies.slots();
@@ -230,6 +238,9 @@ impl World {
         let named = world.memory.iter().flat_map(|m| &m.bodies);
         if !world.bodies.free.iter().chain(named).all(in_range) {
             return Err(damaged(&"it names a body that is not there"));
+        }
+        if !world.manifolds.is_sound() {
+            return Err(damaged(&"it names a contact point that is not there"));
         }
         match world.problem() {
             Some(problem) => Err(damaged(&problem)),

@@ -1,0 +1,78 @@
+//! Manifolds that outlive a step: the contact points of two boxes that hardly move against each
+//! other are found once, and carried with them from then on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::math::{Pose, Vec3};
+
+/// The manifold of two boxes, as it was found at some step.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ManifoldMemory {
+    /// The two bodies' slots, lower first.
+    pub bodies: [u32; 2],
+    /// First point and one past the last.
+    pub points: [u32; 2],
+    /// Half extents of the two boxes (m): a manifold of other boxes is worth nothing.
+    pub half_extents: [Vec3; 2],
+    /// The second box in the frame of the first.
+    pub relative: Pose,
+    /// Unit normal in the frame of the first box.
+    pub normal: Vec3,
+    /// Points farther apart than this were not looked for (m).
+    pub reach: f64,
+}
+
+/// A pair of points that face each other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ManifoldPoint {
+    /// The point on each box, in the frame of that box (m).
+    pub local: [Vec3; 2],
+    /// Which features touch.
+    pub feature: u64,
+}
+
+/// The remembered manifolds, ordered by bodies.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Manifolds {
+    /// One entry per pair of boxes with a contact.
+    pub of_pair: Vec<ManifoldMemory>,
+    /// Their points.
+    pub point: Vec<ManifoldPoint>,
+}
+
+impl Manifolds {
+    /// Empties the list and keeps its memory.
+    pub fn clear(&mut self) {
+        self.of_pair.clear();
+        self.point.clear();
+    }
+
+    /// Copies another list into the memory that is there.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.of_pair.clone_from(&other.of_pair);
+        self.point.clone_from(&other.point);
+    }
+
+    /// Appends another list.
+    pub fn append(&mut self, other: &Self) {
+        let first = self.point.len() as u32;
+        self.of_pair
+            .extend(other.of_pair.iter().map(|m| ManifoldMemory {
+                points: m.points.map(|p| p + first),
+                ..*m
+            }));
+        self.point.extend_from_slice(&other.point);
+    }
+
+    /// The points of one manifold.
+    pub fn points(&self, of: &ManifoldMemory) -> &[ManifoldPoint] {
+        &self.point[of.points[0] as usize..of.points[1] as usize]
+    }
+
+    /// Whether every point that a manifold names is there.
+    pub fn is_sound(&self) -> bool {
+        self.of_pair
+            .iter()
+            .all(|m| m.points[0] <= m.points[1] && m.points[1] as usize <= self.point.len())
+    }
+}
