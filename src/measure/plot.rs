@@ -97,7 +97,7 @@ svg{font:13px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}
 .back{fill:#ffffff}.text{fill:#24292f}.soft{fill:#57606a}
 .grid{stroke:#d8dee4;stroke-width:1}.frame{stroke:#8c959f;stroke-width:1;fill:none}
 .line{fill:none;stroke-width:2;stroke-linejoin:round}.dash{stroke-dasharray:7 4}
-.ref{fill:none;stroke:#6e7781;stroke-width:1.5;stroke-dasharray:3 4}.refmark{fill:#6e7781}
+.ref{fill:none;stroke:#6e7781;stroke-width:1.5;stroke-dasharray:3 4}.alt{stroke-dasharray:10 3 2 3}.refmark{fill:#6e7781}
 .c0{stroke:#0969da}.c1{stroke:#cf4a00}.c2{stroke:#1a7f37}.c3{stroke:#a626a4}
 .c4{stroke:#9a6700}.c5{stroke:#0e8a8a}.c6{stroke:#cf222e}.c7{stroke:#57606a}
 .f0{fill:#0969da}.f1{fill:#cf4a00}.f2{fill:#1a7f37}.f3{fill:#a626a4}
@@ -144,7 +144,7 @@ impl Plot {
         );
         self.axes(&mut out, &x, &y, area);
         for (k, series) in self.series.iter().enumerate() {
-            draw(&mut out, series, self.color(k), &x, &y);
+            draw(&mut out, series, self.look(k), &x, &y);
         }
         self.legend(&mut out, area);
         out.push_str("</svg>\n");
@@ -161,10 +161,12 @@ impl Plot {
             .collect()
     }
 
-    /// The series' place among those that are not references.
-    fn color(&self, series: usize) -> usize {
+    /// The series' place among those of its kind, references or not: its colour or its dashes.
+    fn look(&self, series: usize) -> usize {
+        let is_reference = |s: &Series| s.mark == Mark::Reference;
+        let own = is_reference(&self.series[series]);
         let before = &self.series[..series];
-        before.iter().filter(|s| s.mark != Mark::Reference).count()
+        before.iter().filter(|s| is_reference(s) == own).count()
     }
 
     fn axes(&self, out: &mut String, x: &Scale, y: &Scale, area: [f64; 4]) {
@@ -206,18 +208,18 @@ impl Plot {
         let left = area[2] + 18.0;
         for (k, series) in self.series.iter().enumerate() {
             let at = area[1] + 12.0 + 22.0 * k as f64;
-            let color = self.color(k);
+            let look = self.look(k);
             let middle = [left + 13.0, at];
             if series.mark != Mark::Points {
                 let _ = writeln!(
                     out,
                     "<line class=\"{}\" x1=\"{left}\" y1=\"{at}\" x2=\"{}\" y2=\"{at}\"/>",
-                    line_class(series.mark, color),
+                    line_class(series.mark, look),
                     left + 26.0
                 );
             }
             if has_markers(series) {
-                marker(out, series.mark, color, middle);
+                marker(out, series.mark, look, middle);
             }
             let _ = writeln!(
                 out,
@@ -244,11 +246,12 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-fn line_class(mark: Mark, color: usize) -> String {
+fn line_class(mark: Mark, look: usize) -> String {
     match mark {
+        Mark::Reference if look % 2 == 1 => "ref alt".into(),
         Mark::Reference => "ref".into(),
-        _ if color >= COLORS => format!("line dash c{}", color % COLORS),
-        _ => format!("line c{color}"),
+        _ if look >= COLORS => format!("line dash c{}", look % COLORS),
+        _ => format!("line c{look}"),
     }
 }
 
@@ -257,12 +260,12 @@ fn has_markers(series: &Series) -> bool {
 }
 
 /// A marker whose shape goes with its colour, for those who cannot tell the colours apart.
-fn marker(out: &mut String, mark: Mark, color: usize, [x, y]: [f64; 2]) {
+fn marker(out: &mut String, mark: Mark, look: usize, [x, y]: [f64; 2]) {
     let class = match mark {
         Mark::Reference => "refmark".to_owned(),
-        _ => format!("f{}", color % COLORS),
+        _ => format!("f{}", look % COLORS),
     };
-    let shape = match color % 4 {
+    let shape = match look % 4 {
         _ if mark == Mark::Reference => format!("M{:.1} {:.1}h6v6h-6z", x - 3.0, y - 3.0),
         0 => format!("M{:.1} {y:.1}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", x - 4.0),
         1 => format!("M{:.1} {:.1}h7v7h-7z", x - 3.5, y - 3.5),
@@ -272,7 +275,7 @@ fn marker(out: &mut String, mark: Mark, color: usize, [x, y]: [f64; 2]) {
     let _ = writeln!(out, "<path class=\"{class}\" d=\"{shape}\"/>");
 }
 
-fn draw(out: &mut String, series: &Series, color: usize, x: &Scale, y: &Scale) {
+fn draw(out: &mut String, series: &Series, look: usize, x: &Scale, y: &Scale) {
     let shown = |p: &&[f64; 2]| x.shows(p[0]) && y.shows(p[1]);
     let points: Vec<[f64; 2]> = series
         .points
@@ -293,13 +296,13 @@ fn draw(out: &mut String, series: &Series, color: usize, x: &Scale, y: &Scale) {
         let _ = writeln!(
             out,
             "<polyline class=\"{}\" points=\"{}\"/>",
-            line_class(series.mark, color),
+            line_class(series.mark, look),
             path.join(" ")
         );
     }
     if has_markers(series) {
         for point in points {
-            marker(out, series.mark, color, point);
+            marker(out, series.mark, look, point);
         }
     }
     out.push_str("</g>\n");
@@ -373,7 +376,8 @@ impl Scale {
         }
         let mut step = nice_step(to - from);
         if self.whole {
-            step = step.max(1.0).ceil();
+            // Every number of a few threads is of interest.
+            step = if to - from < 16.0 { 1.0 } else { step.ceil() };
         }
         let first = (from / step - 1e-9).ceil() as i64;
         let last = (to / step + 1e-9).floor() as i64;

@@ -381,7 +381,7 @@ Sweeps (Someone 2010, table 1)
   a       8     time [ms]    262     1.96  1/134
                 contacts          188,800
           24    contacts       2        3   1.50  \"x\", y
-  b       24    time [ms]             -         not reached
+  b       24    time [ms]               -         not reached
 ";
         let text = table(Layout::Beside).text();
         assert_eq!(text, expected, "\n{text}");
