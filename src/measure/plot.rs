@@ -113,9 +113,9 @@ svg{font:13px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}
 }";
 
 impl Plot {
-    /// Adds a series, unless it has no point.
+    /// Adds a series, unless it has no point. A point that is not finite leaves a gap in the line.
     pub fn add(&mut self, name: impl Into<String>, points: Vec<[f64; 2]>, mark: Mark) {
-        if !points.is_empty() {
+        if points.iter().any(|p| p[0].is_finite() && p[1].is_finite()) {
             self.series.push(Series {
                 name: name.into(),
                 points,
@@ -276,33 +276,33 @@ fn marker(out: &mut String, mark: Mark, look: usize, [x, y]: [f64; 2]) {
 }
 
 fn draw(out: &mut String, series: &Series, look: usize, x: &Scale, y: &Scale) {
-    let shown = |p: &&[f64; 2]| x.shows(p[0]) && y.shows(p[1]);
-    let points: Vec<[f64; 2]> = series
+    // A point that cannot be shown leaves a gap.
+    let shown = |p: &[f64; 2]| x.shows(p[0]) && y.shows(p[1]);
+    let runs: Vec<Vec<[f64; 2]>> = series
         .points
-        .iter()
-        .filter(shown)
-        .map(|p| [x.place(p[0]), y.place(p[1])])
+        .split(|p| !shown(p))
+        .filter(|run| !run.is_empty())
+        .map(|run| run.iter().map(|p| [x.place(p[0]), y.place(p[1])]).collect())
         .collect();
     let _ = writeln!(
         out,
         "<g class=\"series\"><title>{}</title>",
         escaped(&series.name)
     );
-    if series.mark != Mark::Points {
-        let path: Vec<String> = points
-            .iter()
-            .map(|[x, y]| format!("{x:.1},{y:.1}"))
-            .collect();
-        let _ = writeln!(
-            out,
-            "<polyline class=\"{}\" points=\"{}\"/>",
-            line_class(series.mark, look),
-            path.join(" ")
-        );
-    }
-    if has_markers(series) {
-        for point in points {
-            marker(out, series.mark, look, point);
+    for run in runs {
+        if series.mark != Mark::Points {
+            let path: Vec<String> = run.iter().map(|[x, y]| format!("{x:.1},{y:.1}")).collect();
+            let _ = writeln!(
+                out,
+                "<polyline class=\"{}\" points=\"{}\"/>",
+                line_class(series.mark, look),
+                path.join(" ")
+            );
+        }
+        if has_markers(series) {
+            for point in run {
+                marker(out, series.mark, look, point);
+            }
         }
     }
     out.push_str("</g>\n");
