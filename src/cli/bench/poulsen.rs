@@ -249,7 +249,7 @@ fn measure(
     let runs = contenders.iter();
     let runs = runs.filter_map(|c| Some((&c.method, c.iterations?)));
     let runs = on_all_threads(runs.collect(), &bench.threads);
-    let (rounds, seconds) = bench.either((3, 0.5), (7, 12.0));
+    let (rounds, seconds) = bench.either((3, 0.5), (7, 8.0));
     Ok(Result {
         demo,
         bodies: case.bodies,
