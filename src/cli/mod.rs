@@ -1,5 +1,6 @@
 //! The command line; one file per command.
 
+mod bench;
 #[cfg(feature = "viewer")]
 mod render;
 mod run;
@@ -37,6 +38,8 @@ struct Cli {
 enum Command {
     /// Simulate a scene without a window and report on it
     Run(run::RunArgs),
+    /// Solve the papers' problems and print their tables with our figures beside theirs
+    Bench(bench::BenchArgs),
     /// Draw a scene off screen, without a window, as one picture or a sequence
     Render(RenderArgs),
     /// Check scene files without running them
@@ -141,6 +144,7 @@ pub fn main() -> ExitCode {
     let outcome = match &cli.command {
         None => open_viewer(&cli.view),
         Some(Command::Run(args)) => run::run(args),
+        Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Render(args)) => render_pictures(args),
         Some(Command::Validate(args)) => validate::run(args),
         Some(Command::Scenes(args)) => scenes::run(args),

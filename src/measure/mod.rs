@@ -1,4 +1,8 @@
-//! Measuring: stage timings and their statistics.
+//! Measuring: stage timings and their statistics, the memory's bandwidth, tables and plots.
+
+pub mod bandwidth;
+pub mod plot;
+pub mod table;
 
 use serde::Serialize;
 

@@ -1,0 +1,159 @@
+//! `moreau bench`: the papers' tables with their figures beside ours, measured on this machine.
+
+mod grid;
+mod measure;
+mod methods;
+mod paper;
+mod pile;
+mod poulsen;
+mod pyramid;
+mod spheres;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use moreau::measure::plot::Plot;
+use moreau::measure::table::Table;
+use serde_json::{Value, json};
+
+use super::{Failure, ReportFormat, print};
+use measure::Bench;
+
+/// Arguments of `bench`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchArgs {
+    /// Whose problems to solve
+    #[arg(value_enum)]
+    suite: Suite,
+    /// Smaller problems and fewer repetitions: 10 to 15 seconds instead of minutes
+    #[arg(long)]
+    quick: bool,
+    /// Write the plots as SVG files into this folder, which is made if there is none
+    #[arg(long, value_name = "DIR")]
+    plot: Option<PathBuf>,
+    /// Most threads to measure with; 0 means all
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
+    threads: u32,
+    /// How to report: tables, one JSON object, or one line per number
+    #[arg(long, value_enum, default_value_t)]
+    report: ReportFormat,
+}
+
+/// A suite of measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Suite {
+    /// Ball grids: Poulsen 2010, tables 3.2, 3.3, 6.1 to 6.3, figures 6.4, 6.7, 7.5, 7.7, 7.10
+    Grid,
+    /// Ball piles: Poulsen 2010, tables 3.4, 3.5, 6.1 to 6.3, figures 6.5, 6.8, 7.6, 7.8, 7.9
+    Pile,
+    /// Spheres in a box: Nützi 2011, figures 6.1 to 6.6
+    Spheres,
+    /// Disc pyramids: Munksgaard & Kaiser, relaxation by 1/degree
+    Pyramid,
+}
+
+/// What a suite found.
+#[derive(Default)]
+struct Findings {
+    tables: Vec<Table>,
+    /// File names without their folder, and the plots.
+    plots: Vec<(String, Plot)>,
+}
+
+impl Findings {
+    /// Adds a table, unless nothing could be measured for it.
+    fn table(&mut self, table: Table) {
+        if !table.is_empty() {
+            self.tables.push(table);
+        }
+    }
+
+    /// Adds a plot, unless nothing could be measured for it.
+    fn plot(&mut self, name: impl Into<String>, plot: Plot) {
+        if !plot.series.is_empty() {
+            self.plots.push((name.into(), plot));
+        }
+    }
+}
+
+/// Runs a suite and reports on it.
+pub fn run(args: &BenchArgs) -> Result<(), Failure> {
+    // Before minutes are spent.
+    if let Some(folder) = &args.plot {
+        std::fs::create_dir_all(folder).map_err(|e| unwritable(folder, &e))?;
+    }
+    let mut bench = Bench::new(args.quick, args.threads as usize)?;
+    let mut findings = Findings::default();
+    bench.machine(&mut findings);
+    match args.suite {
+        Suite::Grid => grid::run(&mut bench, &mut findings)?,
+        Suite::Pile => pile::run(&mut bench, &mut findings)?,
+        Suite::Spheres => spheres::run(&mut bench, &mut findings)?,
+        Suite::Pyramid => pyramid::run(&mut bench, &mut findings)?,
+    }
+    bench.finish();
+
+    let mut written = Vec::new();
+    if let Some(folder) = &args.plot {
+        for (name, plot) in &findings.plots {
+            let path = folder.join(format!("{name}.svg"));
+            std::fs::write(&path, plot.svg()).map_err(|e| unwritable(&path, &e))?;
+            written.push(path.display().to_string());
+        }
+    }
+    print(&match args.report {
+        ReportFormat::Text => as_text(args, &bench, &findings, &written),
+        ReportFormat::Json => format!("{:#}\n", as_json(args, &bench, &findings, &written)),
+        ReportFormat::Csv => {
+            let lines: String = findings.tables.iter().map(Table::csv).collect();
+            Table::CSV_HEADER.to_owned() + &lines
+        }
+    })
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Input(format!(
+        "{}: the plots cannot be written: {error}",
+        path.display()
+    ))
+}
+
+fn suite_name(suite: Suite) -> String {
+    let value = suite.to_possible_value();
+    value.map_or_else(String::new, |v| v.get_name().to_owned())
+}
+
+fn as_text(args: &BenchArgs, bench: &Bench, findings: &Findings, written: &[String]) -> String {
+    let mut out = format!(
+        "moreau bench {}{}: {}, threads: {}\n\
+         ratio: here over paper (1/x where that is less than a half); times are medians\n",
+        suite_name(args.suite),
+        if args.quick { " --quick" } else { "" },
+        bench.processor(),
+        bench.most_threads(),
+    );
+    if let Some(line) = bench.missing() {
+        let _ = writeln!(out, "{line}");
+    }
+    for table in &findings.tables {
+        let _ = write!(out, "\n{}", table.text());
+    }
+    if !written.is_empty() {
+        let _ = write!(out, "\nplots: {}\n", written.join(", "));
+    }
+    out
+}
+
+fn as_json(args: &BenchArgs, bench: &Bench, findings: &Findings, written: &[String]) -> Value {
+    json!({
+        "suite": suite_name(args.suite),
+        "quick": args.quick,
+        "version": env!("CARGO_PKG_VERSION"),
+        "processor": bench.processor(),
+        "threads": bench.most_threads(),
+        "missing": bench.missing_names(),
+        "tables": findings.tables.iter().map(Table::json).collect::<Vec<_>>(),
+        "plots": written,
+    })
+}

@@ -1,0 +1,104 @@
+//! What the memory can do: the triad of McCalpin's STREAM, a = b + s c, over arrays that no cache holds.
+//!
+//! A sweep over contacts streams through memory, so that the bytes it must move, divided by this
+//! bandwidth, are the least time it can take.
+
+use std::fs;
+use std::time::Instant;
+
+use rayon::ThreadPool;
+use rayon::prelude::*;
+
+/// Elements per unit of parallel work.
+const CHUNK: usize = 1 << 16;
+/// Bytes per element as STREAM counts them: two reads and a write. That a cache reads a line before
+/// it writes to it is not counted.
+const BYTES: f64 = 24.0;
+/// The scalar of the triad.
+const SCALE: f64 = 3.0;
+/// Assumed where the system does not say (bytes).
+const UNKNOWN_CACHE: usize = 32 << 20;
+
+/// What to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Size of one of the three arrays in last-level caches; STREAM asks for 4.
+    pub caches: usize,
+    /// Passes per pool; the best counts.
+    pub passes: usize,
+}
+
+/// Triad bandwidth of each pool (bytes/s), the best of several passes. Passes go round the pools, so
+/// that a disturbance hits all of them.
+pub fn triad(pools: &[&ThreadPool], effort: Effort) -> Vec<f64> {
+    let length = array_length(effort.caches);
+    // Touched first by many threads, as the passes will touch it.
+    let b: Vec<f64> = (0..length).into_par_iter().map(|_| 1.0).collect();
+    let c: Vec<f64> = (0..length).into_par_iter().map(|_| 0.5).collect();
+    let mut a: Vec<f64> = (0..length).into_par_iter().map(|_| 0.0).collect();
+    let mut best = vec![0.0f64; pools.len()];
+    for _ in 0..effort.passes.max(1) {
+        for (pool, best) in pools.iter().zip(&mut best) {
+            let seconds = pool.install(|| pass(&mut a, &b, &c));
+            *best = best.max(BYTES * length as f64 / seconds);
+        }
+    }
+    std::hint::black_box(&a);
+    best
+}
+
+fn pass(a: &mut [f64], b: &[f64], c: &[f64]) -> f64 {
+    let start = Instant::now();
+    a.par_chunks_mut(CHUNK)
+        .zip(b.par_chunks(CHUNK))
+        .zip(c.par_chunks(CHUNK))
+        .for_each(|((a, b), c)| {
+            for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+                *a = b + SCALE * c;
+            }
+        });
+    start.elapsed().as_secs_f64()
+}
+
+/// Elements of one array.
+fn array_length(caches: usize) -> usize {
+    caches.max(1) * last_level_cache() / size_of::<f64>()
+}
+
+/// Size of the largest cache that the system tells of (bytes); a common size where it tells nothing.
+pub fn last_level_cache() -> usize {
+    let size = |level: usize| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{level}/size");
+        let text = fs::read_to_string(path).ok()?;
+        let text = text.trim();
+        let unit = match text.chars().last()? {
+            'K' => 1 << 10,
+            'M' => 1 << 20,
+            'G' => 1 << 30,
+            _ => 1,
+        };
+        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        Some(digits.parse::<usize>().ok()? * unit)
+    };
+    (0..8).filter_map(size).max().unwrap_or(UNKNOWN_CACHE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_is_the_triad() {
+        let n = CHUNK + 5;
+        let b: Vec<f64> = (0..n).map(|k| k as f64).collect();
+        let c = vec![0.5; n];
+        let mut a = vec![0.0; n];
+        assert!(pass(&mut a, &b, &c) > 0.0);
+        assert!(a.iter().enumerate().all(|(k, a)| *a == k as f64 + 1.5));
+    }
+
+    #[test]
+    fn arrays_are_larger_than_the_cache() {
+        assert!(array_length(4) * size_of::<f64>() >= 4 * last_level_cache());
+    }
+}

@@ -1,0 +1,219 @@
+//! `moreau bench`, and the tables and plots it is made of.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use moreau::measure::bandwidth::{self, Effort};
+use moreau::measure::plot::{Axis, Mark, Plot};
+use serde_json::Value;
+
+fn moreau(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_moreau"))
+        .args(args)
+        .current_dir(std::env::temp_dir())
+        .output()
+        .expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("moreau-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a scratch folder");
+    folder.join(name)
+}
+
+/// Whether a document's elements are closed in the order in which they were opened.
+fn is_well_formed(xml: &str) -> bool {
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = xml;
+    while let Some(start) = rest.find('<') {
+        if rest[..start].contains('>') {
+            return false;
+        }
+        let Some(length) = rest[start..].find('>') else {
+            return false;
+        };
+        let tag = &rest[start + 1..start + length];
+        rest = &rest[start + length + 1..];
+        if let Some(name) = tag.strip_prefix('/') {
+            if open.pop() != Some(name) {
+                return false;
+            }
+        } else if !tag.ends_with('/') {
+            open.push(tag.split_whitespace().next().unwrap_or(""));
+        }
+        if !tag.matches('"').count().is_multiple_of(2) {
+            return false;
+        }
+    }
+    // Every & begins an entity.
+    let entities = ["&amp;", "&lt;", "&gt;", "&quot;"];
+    let named = xml.matches('&').count();
+    let known: usize = entities.iter().map(|e| xml.matches(e).count()).sum();
+    open.is_empty() && named == known
+}
+
+#[test]
+fn an_unknown_suite_is_refused_with_the_list() {
+    let output = moreau(&["bench", "spehres"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = text(&output.stderr);
+    for suite in ["grid", "pile", "spheres", "pyramid"] {
+        assert!(message.contains(suite), "{message}");
+    }
+    assert_eq!(moreau(&["bench"]).status.code(), Some(2));
+    let output = moreau(&["bench", "grid", "--threads", "many"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_refused_at_once() {
+    let file = scratch("a-file");
+    std::fs::write(&file, "").expect("a file");
+    let folder = file.join("plots");
+    let folder = folder.to_str().expect("a readable path");
+    let output = moreau(&["bench", "grid", "--plot", folder]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("the plots cannot be written"));
+}
+
+#[test]
+fn the_pyramid_suite_reports_beside_the_paper() {
+    let folder = scratch("plots");
+    let folder_name = folder.to_str().expect("a readable path");
+    let output = moreau(&[
+        "bench",
+        "pyramid",
+        "--quick",
+        "--threads",
+        "2",
+        "--report",
+        "json",
+        "--plot",
+        folder_name,
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["suite"], "pyramid");
+    assert_eq!(report["quick"], true);
+    assert_eq!(report["threads"], 2);
+    let tables = report["tables"].as_array().expect("tables");
+    let table = |id: &str| {
+        let found = tables.iter().find(|t| t["id"] == id);
+        let rows = found.and_then(|t| t["rows"].as_array());
+        rows.unwrap_or_else(|| panic!("no table {id}")).as_slice()
+    };
+
+    // The triad of one and of two threads.
+    let triad = table("machine").iter().filter(|r| r["quantity"] == "triad");
+    assert!(triad.clone().all(|r| r["here"].as_f64() > Some(0.0)));
+    assert_eq!(triad.count(), 2);
+
+    // 3n/2·(n − 1) contacts, in the paper and here.
+    let contacts: Vec<&Value> = table("munksgaard-kaiser-problems")
+        .iter()
+        .filter(|r| r["quantity"] == "contacts between discs")
+        .collect();
+    assert!(contacts.iter().all(|r| r["ratio"] == 1.0));
+    let eight = contacts.iter().find(|r| r["case"]["layers"] == "8");
+    assert_eq!(eight.map(|r| &r["paper"]), Some(&Value::from(84.0)));
+
+    // Gauss–Seidel needs fewer iterations than Jacobi relaxed by 1/degree.
+    let iterations = |method: &str| {
+        let mut rows = table("munksgaard-kaiser-disc-pyramid-loaded").iter();
+        let found = rows.find(|r| {
+            r["quantity"] == "iterations"
+                && r["case"]["layers"] == "4"
+                && r["case"]["method"] == method
+        });
+        found.and_then(|r| r["here"].as_f64())
+    };
+    let (by_degree, sequential) = (iterations("jacobi 1/degree"), iterations("gauss-seidel"));
+    assert!(sequential.is_some() && sequential < by_degree, "{report:#}");
+
+    // Bare Jacobi diverges without relaxation, and does not with it.
+    let growth = |quantity: &str| {
+        let mut rows = table("munksgaard-kaiser-bare").iter();
+        let found = rows.find(|r| {
+            r["quantity"] == quantity
+                && r["case"]["layers"] == "8"
+                && r["case"]["problem"] == "gravity, friction"
+        });
+        found.and_then(|r| r["here"].as_f64()).expect("a growth")
+    };
+    assert!(growth("growth, none") > 1.05);
+    assert!(growth("growth, 1/degree") < 1.01);
+
+    let plots = report["plots"].as_array().expect("plots");
+    assert_eq!(plots.len(), 4);
+    for path in plots {
+        let svg = std::fs::read_to_string(path.as_str().expect("a path")).expect("a plot");
+        assert!(is_well_formed(&svg), "{path}");
+        assert!(svg.contains("<title>gauss-seidel</title>"), "{path}");
+    }
+    // Remove what this test wrote; nothing depends on it.
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn a_plot_has_its_series_and_its_words() {
+    let mut plot = Plot {
+        title: "Time < quality & \"more\"".into(),
+        x: Axis::whole("threads"),
+        y: Axis::log("residual", "m/s"),
+        ..Plot::default()
+    };
+    plot.add(
+        "one",
+        vec![[1.0, 1e-3], [2.0, 1e-6], [3.0, 0.0]],
+        Mark::Line,
+    );
+    plot.add("two", vec![[1.0, f64::NAN], [2.0, 0.5]], Mark::Points);
+    plot.add("paper", vec![[1.0, 1.0], [8.0, 1.0]], Mark::Reference);
+    plot.add("nothing", Vec::new(), Mark::Line);
+    let svg = plot.svg();
+    assert!(is_well_formed(&svg), "{svg}");
+    assert!(svg.contains("Time &lt; quality &amp; &quot;more&quot;"));
+    assert!(svg.contains("residual [m/s]") && svg.contains(">threads</text>"));
+    assert_eq!(svg.matches("<g class=\"series\">").count(), 3);
+    assert_eq!(svg.matches("<polyline").count(), 2, "points have no line");
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    // Zero has no place on a logarithmic axis: two of the three points are drawn.
+    let line = svg.split("<title>one</title>").nth(1).expect("the series");
+    let points = line.split('"').nth(3).expect("its points");
+    assert_eq!(points.split(' ').count(), 2, "{points}");
+}
+
+#[test]
+fn a_plot_of_nothing_is_still_a_picture() {
+    let plot = Plot {
+        x: Axis::log("x", "-"),
+        y: Axis::linear("y", "-"),
+        ..Plot::default()
+    };
+    assert!(is_well_formed(&plot.svg()));
+    let mut plot = plot;
+    plot.add("constant", vec![[5.0, 2.0]], Mark::Line);
+    let svg = plot.svg();
+    assert!(is_well_formed(&svg) && !svg.contains("NaN"), "{svg}");
+}
+
+#[test]
+fn the_triad_is_measured_for_every_pool() {
+    let pool = |n| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build();
+        pool.expect("a thread pool")
+    };
+    let (one, two) = (pool(1), pool(2));
+    let effort = Effort {
+        caches: 1,
+        passes: 1,
+    };
+    let found = bandwidth::triad(&[&one, &two], effort);
+    assert_eq!(found.len(), 2);
+    // Any machine moves more than 10 MB/s and less than 100 TB/s.
+    assert!(found.iter().all(|b| (1e7..1e14).contains(b)), "{found:?}");
+}
