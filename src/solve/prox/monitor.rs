@@ -7,6 +7,10 @@ use crate::solve::{Budget, ToleranceNorm};
 /// Growing iterations in a row that count as divergence, if the change has also grown by
 /// [`BLOW_UP`] since its smallest value.
 const GROWTH: u32 = 4;
+/// Iterations whose largest change counts as one where changes go up and down, as those of a Jacobi
+/// iteration at its clamps do; so many windows in a row that grow count as divergence too.
+const WINDOW: u32 = 8;
+const GROWING_WINDOWS: u32 = 3;
 /// Friction makes changes grow for a while on the way to a solution, as when a wedged contact
 /// works itself loose (a factor of 10 is common in disc pyramids); divergence grows without end.
 const BLOW_UP: f64 = 100.0;
@@ -50,6 +54,9 @@ pub struct Monitor {
     kept: f64,
     growing: u32,
     since: u32,
+    /// Largest change of this window and of the last one, and windows that grew in a row.
+    window: [f64; 2],
+    growing_windows: u32,
 }
 
 impl Default for Monitor {
@@ -66,6 +73,8 @@ impl Default for Monitor {
             kept: f64::INFINITY,
             growing: 0,
             since: 0,
+            window: [0.0, f64::INFINITY],
+            growing_windows: 0,
         }
     }
 }
@@ -89,7 +98,17 @@ impl Monitor {
             0
         };
         self.previous = size;
-        if !finite || (self.growing >= GROWTH && size > BLOW_UP * self.smallest) {
+        self.window[0] = self.window[0].max(size);
+        if self.since.is_multiple_of(WINDOW) {
+            self.growing_windows = if self.window[0] > self.window[1] {
+                self.growing_windows + 1
+            } else {
+                0
+            };
+            self.window = [0.0, self.window[0]];
+        }
+        let grows = self.growing >= GROWTH || self.growing_windows >= GROWING_WINDOWS;
+        if !finite || (grows && size > BLOW_UP * self.smallest) {
             if self.halvings == MAX_HALVINGS {
                 self.state = State::Failed;
                 return Verdict::Stop;
@@ -100,6 +119,8 @@ impl Monitor {
             self.previous = f64::INFINITY;
             self.growing = 0;
             self.since = 0;
+            self.window = [0.0, f64::INFINITY];
+            self.growing_windows = 0;
             return Verdict::RollBack;
         }
         // Copies cost time: only the best so far, and at powers of two.

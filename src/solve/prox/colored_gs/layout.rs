@@ -92,6 +92,7 @@ pub struct Layout {
     pub dummies: usize,
     /// Contacts and rows of each colour, and of the unsafe colour behind them.
     pub counts: Vec<u32>,
+    total: Vec<u32>,
     edges: Edges,
     old_edges: Edges,
     /// Number of bodies of the last call; none before the first.
@@ -309,6 +310,12 @@ impl Layout {
         let color = coloring.colors();
         self.counts.clear();
         self.counts.resize(colors + 1, 0);
+        // Contacts and rows of each colour, of all batches together.
+        self.total.clear();
+        self.total.resize(colors, 0);
+        for (loose, color) in edges.loose.iter().zip(color) {
+            self.total[*color as usize] += loose.len();
+        }
 
         // Batch and colour in one key; bodies' dummies and places are set on the way.
         let batches = self.batches.len();
@@ -353,7 +360,7 @@ impl Layout {
                 if size == 0 {
                     continue;
                 }
-                if size < treatment.threshold {
+                if self.total[color] < treatment.threshold {
                     small += 1;
                     continue;
                 }
@@ -402,14 +409,9 @@ impl Layout {
             let first_unsafe = self.loose.len();
             if small > 0 {
                 for color in 0..colors {
-                    let members = &order[of(color)];
-                    let size: u32 = members
-                        .iter()
-                        .map(|e| self.edges.loose[*e as usize].len())
-                        .sum();
-                    if size < treatment.threshold {
-                        self.counts[colors] += size;
-                        for e in members {
+                    if self.total[color] < treatment.threshold {
+                        for e in &order[of(color)] {
+                            self.counts[colors] += self.edges.loose[*e as usize].len();
                             self.push_loose(*e);
                         }
                     }
