@@ -5,6 +5,7 @@
 //! block reads and writes.
 
 mod block;
+mod contact_block;
 pub mod gauss_seidel;
 pub mod jacobi;
 mod monitor;
