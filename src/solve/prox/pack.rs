@@ -3,15 +3,18 @@
 
 use rayon::prelude::*;
 
-use super::block::{Extra, PackedBody, PackedContact, PackedEntry, PackedRow};
-use crate::math::{Twist, Vec3};
-use crate::problem::islands::NO_ISLAND;
+use super::block::{
+    Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Push, Sweep,
+};
+use crate::math::{SymMat3, Twist, Vec3};
+use crate::problem::islands::Grouped;
 use crate::problem::{FrictionLaw, Problem};
 
 /// Contacts per unit of parallel work.
 const CHUNK: usize = 512;
 
-const NO_BODY: u32 = u32::MAX;
+/// Marks a dummy.
+pub const NO_BODY: u32 = u32::MAX;
 
 /// A packed problem: what does not change while it is solved. Keeps its memory.
 #[derive(Default)]
@@ -33,16 +36,43 @@ pub struct Packed {
     pub contact_start: Vec<u32>,
     pub row_start: Vec<u32>,
     pub lambda_start: Vec<u32>,
-    /// Packed place of each of the problem's bodies.
-    place: Vec<u32>,
+    /// ω of every contact and of every row; empty where it is 1.
+    pub omega: [Vec<f64>; 2],
+    /// A_kk of every contact, compliance included; empty unless asked for with [`Packed::find_own`].
+    pub own: Vec<SymMat3>,
+    /// The problem's body of each packed one; [`NO_BODY`] for dummies.
+    pub body_index: Vec<u32>,
+    /// The problem's contact and row of each packed one.
+    contact_index: Vec<u32>,
+    row_index: Vec<u32>,
+}
+
+/// What is packed together: the islands, or parts of them that each have their own copies of the
+/// bodies they touch. Bodies ascend within a group.
+#[derive(Clone, Copy)]
+pub struct Groups<'a> {
+    pub bodies: &'a Grouped,
+    pub contacts: &'a Grouped,
+    pub rows: &'a Grouped,
+}
+
+impl<'a> Groups<'a> {
+    /// The problem's islands.
+    pub fn islands(problem: &'a Problem) -> Self {
+        Self {
+            bodies: &problem.islands.bodies,
+            contacts: &problem.islands.contacts,
+            rows: &problem.islands.rows,
+        }
+    }
 }
 
 /// Where a body of the problem is packed, within its island.
 fn local(packed: &Packed, island: usize, body: u32) -> u32 {
-    match packed.place[body as usize] {
-        NO_BODY => packed.body_start[island + 1] - 1 - packed.body_start[island],
-        place => place - packed.body_start[island],
-    }
+    let first = packed.body_start[island] as usize;
+    let dummy = packed.body_start[island + 1] as usize - 1;
+    let place = packed.body_index[first..dummy].binary_search(&body);
+    place.unwrap_or(dummy - first) as u32
 }
 
 impl Packed {
@@ -85,26 +115,34 @@ impl Packed {
         all - (self.row_start[island + 1] - self.row_start[island]) as usize
     }
 
-    /// Packs a problem. R = α/diagonal (the local R-factors of Nützi 4.4.2).
+    /// Packs a problem by islands. R = α/diagonal (the local R-factors of Nützi 4.4.2), ω = 1.
     pub fn pack(&mut self, problem: &Problem, alpha: f64) {
-        let islands = problem.islands.len();
+        self.pack_groups(problem, Groups::islands(problem), alpha);
+    }
+
+    /// Packs a problem by any groups; they then take the place of the islands everywhere here.
+    pub fn pack_groups(&mut self, problem: &Problem, groups: Groups, alpha: f64) {
+        let count = groups.bodies.start.len().saturating_sub(1);
         let contacts = &problem.contacts;
         let uniform = contacts.friction.iter().all(|f| f.law == FrictionLaw::Disc)
             && contacts.compliance.iter().all(|c| *c == [0.0; 2]);
 
         self.frictionless = uniform && contacts.friction.iter().all(|f| f.mu == [0.0; 2]);
+        self.omega.iter_mut().for_each(Vec::clear);
+        self.own.clear();
+        self.contact_index.clone_from(&groups.contacts.index);
+        self.row_index.clone_from(&groups.rows.index);
 
-        // Bodies, with a dummy behind each island.
-        self.place.clear();
-        self.place.resize(problem.bodies.len(), NO_BODY);
+        // Bodies, with a dummy behind each group.
         self.free.clear();
         self.template.clear();
+        self.body_index.clear();
         self.body_start.clear();
         self.body_start.push(0);
-        for island in 0..islands {
-            for &b in problem.islands.bodies.of(island) {
+        for group in 0..count {
+            for &b in groups.bodies.of(group) {
+                self.body_index.push(b);
                 let b = b as usize;
-                self.place[b] = self.free.len() as u32;
                 self.free.push(problem.bodies.free_velocity[b]);
                 self.template.push(PackedBody {
                     velocity: Twist::ZERO,
@@ -112,26 +150,26 @@ impl Packed {
                     inverse_mass: problem.bodies.inverse_mass[b],
                 });
             }
+            self.body_index.push(NO_BODY);
             self.free.push(Twist::ZERO);
             self.template.push(PackedBody::default());
             self.body_start.push(self.free.len() as u32);
         }
 
         // Rows of Λ.
-        self.contact_start
-            .clone_from(&problem.islands.contacts.start);
-        self.row_start.clone_from(&problem.islands.rows.start);
+        self.contact_start.clone_from(&groups.contacts.start);
+        self.row_start.clone_from(&groups.rows.start);
         self.lambda_start.clear();
         self.lambda_start.push(0);
         let mut length = 0;
-        for island in 0..islands {
-            let of = problem.islands.contacts.of(island);
+        for group in 0..count {
+            let of = groups.contacts.of(group);
             length += if uniform {
                 3 * of.len()
             } else {
                 of.iter().map(|c| contacts.rows(*c as usize).len()).sum()
             };
-            length += problem.islands.rows.of(island).len();
+            length += groups.rows.of(group).len();
             self.lambda_start.push(length as u32);
         }
 
@@ -140,13 +178,13 @@ impl Packed {
     }
 
     fn pack_contacts(&mut self, problem: &Problem, alpha: f64, uniform: bool) {
-        let index = &problem.islands.contacts.index;
         let mut packed = std::mem::take(&mut self.contacts);
         packed.clear();
-        index
+        self.contact_index
             .par_iter()
             .with_min_len(CHUNK)
-            .map(|c| self.contact(problem, *c as usize, alpha))
+            .enumerate()
+            .map(|(k, c)| self.contact(problem, k, *c as usize, alpha))
             .collect_into_vec(&mut packed);
         self.contacts = packed;
         self.extra.clear();
@@ -155,10 +193,11 @@ impl Packed {
         }
         for island in 0..self.islands() {
             let mut offset = 0;
-            for &c in problem.islands.contacts.of(island) {
+            let of = self.contact_start[island] as usize..self.contact_start[island + 1] as usize;
+            for &c in &self.contact_index[of] {
                 let c = c as usize;
                 let friction = &problem.contacts.friction[c];
-                let [_, t1, t2] = problem.contacts.frame[c].axes();
+                let [n, t1, t2] = problem.contacts.frame[c].axes();
                 self.extra.push(Extra {
                     law: friction.law,
                     mu: friction.mu,
@@ -172,21 +211,21 @@ impl Packed {
                         problem.contact_coupling(c, t1, t2),
                         problem.contact_coupling(c, t2, t2),
                     ],
+                    spin_coupling: friction.spin_radius * spin_of_push(problem, c, n),
                 });
                 offset += friction.law.rows() as u32;
             }
         }
     }
 
-    fn contact(&self, problem: &Problem, c: usize, alpha: f64) -> PackedContact {
+    /// Contact `c` of the problem, which is packed as number `k`.
+    fn contact(&self, problem: &Problem, k: usize, c: usize, alpha: f64) -> PackedContact {
         let contacts = &problem.contacts;
         let pair = contacts.bodies[c];
-        let of = &problem.islands.of_body;
-        let island = of[pair[0] as usize].min(of[pair[1] as usize]);
-        debug_assert_ne!(
-            island, NO_ISLAND,
-            "grouped contacts touch a body that moves"
-        );
+        let island = self
+            .contact_start
+            .partition_point(|start| *start as usize <= k)
+            - 1;
         let frame = &contacts.frame[c];
         let friction = &contacts.friction[c];
         let axes = frame.axes();
@@ -194,7 +233,7 @@ impl Packed {
         if self.frictionless {
             let diagonal = problem.contact_coupling(c, axes[0], axes[0]);
             return PackedContact {
-                bodies: pair.map(|b| local(self, island as usize, b)),
+                bodies: pair.map(|b| local(self, island, b)),
                 normal: frame.normal,
                 tangent: frame.tangent,
                 arms: frame.arms,
@@ -226,7 +265,7 @@ impl Packed {
             *b += e.dot(&outside);
         }
         PackedContact {
-            bodies: pair.map(|b| local(self, island as usize, b)),
+            bodies: pair.map(|b| local(self, island, b)),
             normal: frame.normal,
             tangent: frame.tangent,
             arms: frame.arms,
@@ -242,8 +281,8 @@ impl Packed {
         self.rows.clear();
         self.entries.clear();
         for island in 0..self.islands() {
-            for &r in problem.islands.rows.of(island) {
-                let r = r as usize;
+            for k in self.row_start[island] as usize..self.row_start[island + 1] as usize {
+                let r = self.row_index[k] as usize;
                 let first = self.entries.len() as u32;
                 let mut bias = problem.rows.bias[r];
                 for (body, jacobian) in problem.rows.entries(r) {
@@ -299,13 +338,24 @@ impl Packed {
             && self.free.iter().all(|u| body(u).is_finite())
     }
 
+    /// The problem's contacts and rows of an island, in packed order.
+    fn indices(&self, island: usize) -> (&[u32], &[u32]) {
+        let span =
+            |start: &[u32], island: usize| start[island] as usize..start[island + 1] as usize;
+        (
+            &self.contact_index[span(&self.contact_start, island)],
+            &self.row_index[span(&self.row_start, island)],
+        )
+    }
+
     /// Copies Λ from the problem's order.
     pub fn load(&self, problem: &Problem, lambda: &[f64], packed: &mut Vec<f64>) {
         packed.clear();
         packed.reserve(self.lambda_len());
         let first = problem.contact_rows();
         for island in 0..self.islands() {
-            for &c in problem.islands.contacts.of(island) {
+            let (contacts, rows) = self.indices(island);
+            for &c in contacts {
                 let block = &lambda[problem.contacts.rows(c as usize)];
                 if self.frictionless {
                     // Friction left over from a step that had some would never be projected away.
@@ -314,9 +364,7 @@ impl Packed {
                     packed.extend_from_slice(block);
                 }
             }
-            for &r in problem.islands.rows.of(island) {
-                packed.push(lambda[first + r as usize]);
-            }
+            packed.extend(rows.iter().map(|r| lambda[first + *r as usize]));
         }
     }
 
@@ -326,16 +374,121 @@ impl Packed {
         let first = problem.contact_rows();
         let mut at = 0;
         for island in 0..self.islands() {
-            for &c in problem.islands.contacts.of(island) {
+            let (contacts, rows) = self.indices(island);
+            for &c in contacts {
                 let rows = problem.contacts.rows(c as usize);
                 let n = rows.len();
                 lambda[rows].copy_from_slice(&packed[at..at + n]);
                 at += n;
             }
-            for &r in problem.islands.rows.of(island) {
+            for &r in rows {
                 lambda[first + r as usize] = packed[at];
                 at += 1;
             }
+        }
+    }
+
+    /// Finds A_kk of every disc contact, for its exact solution; zero for other laws.
+    pub fn find_own(&mut self, problem: &Problem) {
+        let mut own = std::mem::take(&mut self.own);
+        self.contact_index
+            .par_iter()
+            .with_min_len(CHUNK)
+            .map(|c| {
+                let c = *c as usize;
+                let friction = &problem.contacts.friction[c];
+                if friction.law != FrictionLaw::Disc {
+                    return SymMat3::ZERO;
+                }
+                let [_, t1, t2] = problem.contacts.frame[c].axes();
+                let [nn, t1t1, t2t2, t1n, t2n] = problem.contact_block(c);
+                let [cn, ct] = problem.contacts.compliance[c];
+                SymMat3 {
+                    xx: nn + cn,
+                    xy: t1n,
+                    xz: t2n,
+                    yy: t1t1 + ct,
+                    yz: problem.contact_coupling(c, t1, t2),
+                    zz: t2t2 + ct,
+                }
+            })
+            .collect_into_vec(&mut own);
+        self.own = own;
+    }
+
+    /// `sweep` with the ω of a contact.
+    #[inline(always)]
+    pub fn contact_sweep(&self, c: usize, sweep: &Sweep) -> Sweep {
+        with_omega(&self.omega[0], c, sweep)
+    }
+
+    /// `sweep` with the ω of a row.
+    #[inline(always)]
+    pub fn row_sweep(&self, r: usize, sweep: &Sweep) -> Sweep {
+        with_omega(&self.omega[1], r, sweep)
+    }
+
+    /// The bodies of a row.
+    #[inline(always)]
+    pub fn entries(&self, row: &PackedRow) -> &[PackedEntry] {
+        &self.entries[row.entries[0] as usize..row.entries[1] as usize]
+    }
+
+    /// One prox step of packed contact `c`, whatever its law, from the velocities of its bodies: the
+    /// change of its impulse on the second body.
+    #[inline(always)]
+    pub fn step(
+        &self,
+        c: usize,
+        bodies: [&PackedBody; 2],
+        lambda: &mut [f64],
+        sweep: &Sweep,
+        change: &mut Change,
+    ) -> Push {
+        let contact = &self.contacts[c];
+        let extra = self.extra.get(c);
+        match (lambda.as_chunks_mut::<3>(), extra) {
+            (([block], []), None) if self.own.is_empty() => Push {
+                force: contact.disc_step(bodies, block, sweep, change),
+                moment: 0.0,
+            },
+            _ => {
+                let (mut w, mut step) =
+                    ([0.0; FrictionLaw::MAX_ROWS], [0.0; FrictionLaw::MAX_ROWS]);
+                let (w, step) = (&mut w[..lambda.len()], &mut step[..lambda.len()]);
+                contact.rows_velocity(extra, bodies, lambda, w);
+                self.prox(c, w, lambda, step, sweep, change);
+                contact.impulse(extra, step)
+            }
+        }
+    }
+
+    /// One prox step of packed contact `c`, whatever its law, from the velocities `w` of its rows at
+    /// `lambda`; the change goes to `step`. With [`Packed::own`] a disc contact takes the exact
+    /// solution of its own problem.
+    #[inline(always)]
+    pub fn prox(
+        &self,
+        c: usize,
+        w: &[f64],
+        lambda: &mut [f64],
+        step: &mut [f64],
+        sweep: &Sweep,
+        change: &mut Change,
+    ) {
+        let contact = &self.contacts[c];
+        let extra = self.extra.get(c);
+        if extra.is_none_or(|e| e.law == FrictionLaw::Disc)
+            && let ([w], []) = w.as_chunks::<3>()
+            && let ([block], []) = lambda.as_chunks_mut::<3>()
+            && let ([step], []) = step.as_chunks_mut::<3>()
+        {
+            *step = match self.own.get(c) {
+                Some(own) => contact.exact_prox(own, *w, block, sweep, change),
+                None => contact.disc_prox(*w, block, sweep, change),
+            };
+        } else if let Some(extra) = extra {
+            contact.general_prox(extra, w, lambda, step, sweep, change);
         }
     }
 
@@ -346,6 +499,11 @@ impl Packed {
             *body = self.template[first + b];
             body.velocity = self.free[first + b];
         }
+        self.accumulate(island, lambda, bodies);
+    }
+
+    /// u ← u + M⁻¹ Jᵀ Λ for the bodies of one island, in the order of its blocks.
+    pub fn accumulate(&self, island: usize, lambda: &[f64], bodies: &mut [PackedBody]) {
         for c in self.contact_start[island] as usize..self.contact_start[island + 1] as usize {
             let contact = &self.contacts[c];
             let push = contact.impulse(self.extra.get(c), &lambda[self.block(island, c)]);
@@ -359,11 +517,33 @@ impl Packed {
             .iter()
             .enumerate()
         {
-            for entry in &self.entries[row.entries[0] as usize..row.entries[1] as usize] {
+            for entry in self.entries(row) {
                 entry.push(lambda[offset + k], &mut bodies[entry.body as usize]);
             }
         }
     }
+}
+
+#[inline(always)]
+fn with_omega(omega: &[f64], k: usize, sweep: &Sweep) -> Sweep {
+    match omega.get(k) {
+        Some(omega) => Sweep {
+            omega: *omega,
+            ..*sweep
+        },
+        None => *sweep,
+    }
+}
+
+/// The relative spin about the normal that a unit impulse along `direction` makes at contact `c`.
+fn spin_of_push(problem: &Problem, c: usize, direction: Vec3) -> f64 {
+    let frame = &problem.contacts.frame[c];
+    let pair = problem.contacts.bodies[c].iter().zip(&frame.arms);
+    pair.map(|(body, arm)| {
+        let turned = problem.bodies.inverse_inertia[*body as usize].mul_vec(arm.cross(&direction));
+        frame.normal.dot(&turned)
+    })
+    .sum()
 }
 
 /// The share of the relative velocity at contact `c` that comes from bodies impulses do not move.
