@@ -267,7 +267,7 @@ fn jacobi_rolls_back_and_halves_r_where_it_diverges() {
     );
     c.parameters.insert("alpha".into(), Value::Number(1.9));
     c.parameters
-        .insert("relaxation".into(), Value::Choice("fixed".into()));
+        .insert("r_factors".into(), Value::Choice("local".into()));
     let (lambda, _, report) = solve(&c, &problem, false);
     assert!(report.halvings > 0, "{report:?}");
     assert_eq!(report.status, Status::Converged, "{report:?}");
@@ -467,7 +467,7 @@ fn wrong_configurations_are_refused() {
         c.check()
             .unwrap_err()
             .to_string()
-            .contains("it has: relaxation, alpha")
+            .contains("it has: scheme, r_factors, block, alpha")
     );
     c.parameters.clear();
     c.budget.tolerance = f64::NAN;

@@ -537,7 +537,7 @@ fn each_set(bodies: Bodies, mut f: impl FnMut(u32, [u32; SIDES - 1])) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::math::{SymMat3, Vec3, tangent};
     use crate::problem::{ContactFrame, Friction, NewContact};

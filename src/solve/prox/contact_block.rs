@@ -326,9 +326,8 @@ mod tests {
         fn definite(&mut self, epsilon: f64, scale: f64) -> SymMat3 {
             let g = [(); 3].map(|()| self.vector());
             let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-            let e = |r: usize, c: usize| {
-                scale * (dot(g[r], g[c]) + if r == c { epsilon } else { 0.0 })
-            };
+            let e =
+                |r: usize, c: usize| scale * (dot(g[r], g[c]) + if r == c { epsilon } else { 0.0 });
             SymMat3 {
                 xx: e(0, 0),
                 xy: e(0, 1),

@@ -5,11 +5,17 @@
 //! block reads and writes.
 
 mod block;
+mod by_island;
 mod contact_block;
 pub mod gauss_seidel;
 pub mod jacobi;
+mod lanczos;
+mod matrix;
 mod monitor;
 mod pack;
+mod parameters;
+mod r_factors;
+mod sweep;
 
 use std::time::{Duration, Instant};
 

@@ -3,9 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::block::{
-    Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Push, Sweep,
-};
+use super::block::{Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Push, Sweep};
 use crate::math::{SymMat3, Twist, Vec3};
 use crate::problem::islands::Grouped;
 use crate::problem::{FrictionLaw, Problem};
@@ -47,6 +45,40 @@ pub struct Packed {
     row_index: Vec<u32>,
 }
 
+/// A block of an island.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// Packed contact.
+    Contact(usize),
+    /// Packed general row.
+    Row(usize),
+}
+
+/// The blocks of an island in the order of a sweep: general rows, which hold the bodies together, come
+/// before contacts.
+#[derive(Clone, Copy, Debug)]
+pub struct Sequence {
+    rows: [usize; 2],
+    contacts: [usize; 2],
+}
+
+impl Sequence {
+    /// Number of blocks.
+    pub fn len(&self) -> usize {
+        self.rows[1] - self.rows[0] + self.contacts[1] - self.contacts[0]
+    }
+
+    /// Block number `k`.
+    pub fn get(&self, k: usize) -> Block {
+        let rows = self.rows[1] - self.rows[0];
+        if k < rows {
+            Block::Row(self.rows[0] + k)
+        } else {
+            Block::Contact(self.contacts[0] + k - rows)
+        }
+    }
+}
+
 /// What is packed together: the islands, or parts of them that each have their own copies of the
 /// bodies they touch. Bodies ascend within a group.
 #[derive(Clone, Copy)]
@@ -79,6 +111,15 @@ impl Packed {
     /// Number of islands.
     pub fn islands(&self) -> usize {
         self.body_start.len().saturating_sub(1)
+    }
+
+    /// The blocks of an island in the order of a sweep.
+    pub fn sequence(&self, island: usize) -> Sequence {
+        let span = |start: &[u32]| [start[island] as usize, start[island + 1] as usize];
+        Sequence {
+            rows: span(&self.row_start),
+            contacts: span(&self.contact_start),
+        }
     }
 
     /// Number of impulses.
@@ -447,20 +488,14 @@ impl Packed {
     ) -> Push {
         let contact = &self.contacts[c];
         let extra = self.extra.get(c);
-        match (lambda.as_chunks_mut::<3>(), extra) {
-            (([block], []), None) if self.own.is_empty() => Push {
-                force: contact.disc_step(bodies, block, sweep, change),
-                moment: 0.0,
-            },
-            _ => {
-                let (mut w, mut step) =
-                    ([0.0; FrictionLaw::MAX_ROWS], [0.0; FrictionLaw::MAX_ROWS]);
-                let (w, step) = (&mut w[..lambda.len()], &mut step[..lambda.len()]);
-                contact.rows_velocity(extra, bodies, lambda, w);
-                self.prox(c, w, lambda, step, sweep, change);
-                contact.impulse(extra, step)
-            }
+        if let (Some(extra), true) = (extra, self.own.is_empty()) {
+            return contact.general_step(extra, bodies, lambda, sweep, change);
         }
+        let (mut w, mut step) = ([0.0; FrictionLaw::MAX_ROWS], [0.0; FrictionLaw::MAX_ROWS]);
+        let (w, step) = (&mut w[..lambda.len()], &mut step[..lambda.len()]);
+        contact.rows_velocity(extra, bodies, lambda, w);
+        self.prox(c, w, lambda, step, sweep, change);
+        contact.impulse(extra, step)
     }
 
     /// One prox step of packed contact `c`, whatever its law, from the velocities `w` of its rows at
