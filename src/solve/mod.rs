@@ -251,7 +251,13 @@ impl std::fmt::Debug for SolverInfo {
 }
 
 /// Every solver there is.
-pub static SOLVERS: &[&SolverInfo] = &[&prox::gauss_seidel::INFO, &prox::jacobi::INFO];
+pub static SOLVERS: &[&SolverInfo] = &[
+    &prox::gauss_seidel::INFO,
+    &prox::jacobi::INFO,
+    &prox::block_sor::INFO,
+    &prox::relaxed_sor::INFO,
+    &prox::nncg::INFO,
+];
 
 /// The entry of a solver by name.
 pub fn find(name: &str) -> Option<&'static SolverInfo> {

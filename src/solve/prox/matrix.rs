@@ -116,7 +116,7 @@ impl Matrix {
 
     /// A Λ + b, or T Λ − R b, of one block; its rows within the island.
     #[inline(always)]
-    fn multiply(
+    pub fn multiply(
         &self,
         packed: &Packed,
         island: usize,
@@ -133,11 +133,6 @@ impl Matrix {
         }
         rows.start - first..rows.end - first
     }
-
-    /// b of a block, or R b for T.
-    pub fn offset(&self, block: usize) -> &[f64] {
-        &self.offset[self.a.rows(block)]
-    }
 }
 
 /// b = J u_free + bias of a block.
@@ -147,7 +142,7 @@ fn free_velocity(packed: &Packed, island: usize, block: usize, b: &mut [f64]) {
         velocity: packed.free[first + k as usize],
         ..PackedBody::default()
     };
-    match block_of(packed, island, block) {
+    match packed.block_of(island, block) {
         Block::Contact(c) => {
             let contact = &packed.contacts[c];
             let [i, j] = contact.bodies.map(body);
@@ -170,22 +165,12 @@ fn free_velocity(packed: &Packed, island: usize, block: usize, b: &mut [f64]) {
 
 /// R of the rows of a block.
 fn r_factors(packed: &Packed, island: usize, block: usize, r: &mut [f64]) {
-    match block_of(packed, island, block) {
+    match packed.block_of(island, block) {
         Block::Contact(c) => {
             let [normal, friction] = packed.contacts[c].r;
             r.fill(friction);
             r[0] = normal;
         }
         Block::Row(row) => r[0] = packed.rows[row].r,
-    }
-}
-
-/// What a block of A is.
-fn block_of(packed: &Packed, island: usize, block: usize) -> Block {
-    let contact = block - packed.row_start[island] as usize;
-    if contact < packed.contact_start[island + 1] as usize {
-        Block::Contact(contact)
-    } else {
-        Block::Row(block - packed.contact_start[island + 1] as usize)
     }
 }

@@ -5,6 +5,7 @@
 //! block reads and writes.
 
 mod block;
+pub mod block_sor;
 mod by_island;
 mod contact_block;
 pub mod gauss_seidel;
@@ -12,9 +13,11 @@ pub mod jacobi;
 mod lanczos;
 mod matrix;
 mod monitor;
+pub mod nncg;
 mod pack;
 mod parameters;
 mod r_factors;
+pub mod relaxed_sor;
 mod sweep;
 
 use std::time::{Duration, Instant};

@@ -122,6 +122,16 @@ impl Packed {
         }
     }
 
+    /// What block `block` of A is, if this is packed by islands.
+    pub fn block_of(&self, island: usize, block: usize) -> Block {
+        let contact = block - self.row_start[island] as usize;
+        if contact < self.contact_start[island + 1] as usize {
+            Block::Contact(contact)
+        } else {
+            Block::Row(block - self.contact_start[island + 1] as usize)
+        }
+    }
+
     /// Number of impulses.
     pub fn lambda_len(&self) -> usize {
         self.lambda_start.last().map_or(0, |n| *n as usize)
@@ -457,6 +467,24 @@ impl Packed {
         self.own = own;
     }
 
+    /// Λ ← prox(Λ) for one island: every impulse back into its set, friction after its normal one.
+    pub fn project(&self, island: usize, lambda: &mut [f64]) {
+        for c in self.contact_start[island] as usize..self.contact_start[island + 1] as usize {
+            let block = &mut lambda[self.block(island, c)];
+            block[0] = block[0].max(0.0);
+            let (normal, friction) = (block[0], &mut block[1..]);
+            match self.extra.get(c) {
+                Some(extra) => extra.law.project(friction, extra.mu, normal),
+                None => FrictionLaw::Disc.project(friction, [self.contacts[c].mu; 2], normal),
+            }
+        }
+        let rows = self.row_start[island] as usize..self.row_start[island + 1] as usize;
+        let first = self.first_row(island);
+        for (row, lambda) in self.rows[rows].iter().zip(&mut lambda[first..]) {
+            *lambda = lambda.max(row.bounds[0]).min(row.bounds[1]);
+        }
+    }
+
     /// `sweep` with the ω of a contact.
     #[inline(always)]
     pub fn contact_sweep(&self, c: usize, sweep: &Sweep) -> Sweep {
@@ -488,8 +516,16 @@ impl Packed {
     ) -> Push {
         let contact = &self.contacts[c];
         let extra = self.extra.get(c);
-        if let (Some(extra), true) = (extra, self.own.is_empty()) {
-            return contact.general_step(extra, bodies, lambda, sweep, change);
+        if self.own.is_empty() {
+            if let Some(extra) = extra {
+                return contact.general_step(extra, bodies, lambda, sweep, change);
+            }
+            if let ([block], []) = lambda.as_chunks_mut::<3>() {
+                return Push {
+                    force: contact.disc_step(bodies, block, sweep, change),
+                    moment: 0.0,
+                };
+            }
         }
         let (mut w, mut step) = ([0.0; FrictionLaw::MAX_ROWS], [0.0; FrictionLaw::MAX_ROWS]);
         let (w, step) = (&mut w[..lambda.len()], &mut step[..lambda.len()]);
