@@ -254,6 +254,7 @@ impl std::fmt::Debug for SolverInfo {
 pub static SOLVERS: &[&SolverInfo] = &[
     &prox::gauss_seidel::INFO,
     &prox::jacobi::INFO,
+    &prox::naive_gs::INFO,
     &prox::block_sor::INFO,
     &prox::relaxed_sor::INFO,
     &prox::nncg::INFO,

@@ -13,6 +13,7 @@ pub mod jacobi;
 mod lanczos;
 mod matrix;
 mod monitor;
+pub mod naive_gs;
 pub mod nncg;
 mod pack;
 mod parameters;
