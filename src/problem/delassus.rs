@@ -667,7 +667,7 @@ pub(crate) mod tests {
         // Contacts 0 ([0, 3]) and 3 ([0, 2]) share the fixed body 0 and nothing else.
         assert_eq!(p.contacts.bodies[0], [0, 3]);
         assert_eq!(p.contacts.bodies[3], [0, 2]);
-        let columns = &a.column[a.start[0] as usize..a.start[1] as usize];
+        let columns = &a.column[a.start[0]..a.start[1]];
         assert!(!columns.contains(&3), "{columns:?}");
         assert!(columns.contains(&2), "contact 2 is [2, 3]: {columns:?}");
     }

@@ -163,7 +163,7 @@ impl Method for BlockSor {
         self.find_groups(packed);
     }
 
-    fn start(&self, packed: &Packed, island: usize, on: &mut On<Velocities>) {
+    fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<Velocities>) {
         // w = A Λ + b.
         let a = &self.matrix.a;
         let first = packed.lambda_start[island] as usize;

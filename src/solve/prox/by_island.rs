@@ -14,6 +14,10 @@ use crate::solve::{Budget, Request, SolveReport, Solver, SolverInfo};
 /// Islands together smaller than this are one unit of parallel work (impulses).
 const GRAIN: usize = 1536;
 
+/// Iterations after which velocities are computed afresh: a Λ that grows and shrinks again would leave
+/// its rounding errors in them for good.
+const REBUILD: u32 = 256;
+
 /// What a solver does to one island.
 pub trait Method: Send + Sync {
     /// What it remembers of an island from one iteration to the next.
@@ -25,8 +29,13 @@ pub trait Method: Send + Sync {
     /// Packs a problem by islands, and stores whatever does not change while it is solved.
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed);
 
+    /// Computes afresh from `on.lambda` what follows Λ from step to step, and gathers rounding errors.
+    fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<Self::Own>);
+
     /// Begins at `on.lambda`, for the first time or after a roll back.
-    fn start(&self, packed: &Packed, island: usize, on: &mut On<Self::Own>);
+    fn start(&self, packed: &Packed, island: usize, on: &mut On<Self::Own>) {
+        self.rebuild(packed, island, on);
+    }
 
     /// One iteration.
     fn iterate(
@@ -184,6 +193,9 @@ fn iterate_island<M: Method>(
             method.start(packed, island, &mut on);
             return;
         }
+    }
+    if s.monitors[0].iterations.is_multiple_of(REBUILD) {
+        method.rebuild(packed, island, &mut on);
     }
     method.go_on(packed, island, &mut on);
 }

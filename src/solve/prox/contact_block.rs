@@ -131,7 +131,7 @@ impl Local {
             let slope = cross(across, along) + cross(d, turned);
             let step = -value / slope;
             // A long step has left the neighbourhood of the root.
-            if !(step.abs() < 0.5) {
+            if step.is_nan() || step.abs() > 0.5 {
                 return None;
             }
             d = unit([d[0] + across[0] * step, d[1] + across[1] * step])?;

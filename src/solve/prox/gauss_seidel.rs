@@ -60,7 +60,7 @@ impl Method for GaussSeidel {
         }
     }
 
-    fn start(&self, packed: &Packed, island: usize, on: &mut On<()>) {
+    fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<()>) {
         if self.scheme == Scheme::Factorized {
             packed.velocities(island, on.lambda, on.bodies);
         }

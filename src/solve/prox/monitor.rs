@@ -11,6 +11,16 @@ const GROWTH: u32 = 4;
 /// works itself loose (a factor of 10 is common in disc pyramids); divergence grows without end.
 const BLOW_UP: f64 = 100.0;
 
+/// Iterations without a new smallest change that count as going round in circles, if they are also half
+/// of all since the last roll back. Projections bound what would diverge without them: too large an R
+/// then ends in a cycle.
+const CYCLE: u32 = 1000;
+/// A cycle's changes are at least this share of the solve's first one. Slow friction modes may grow for
+/// thousands of iterations, but far below.
+const CYCLE_SHARE: f64 = 0.05;
+/// Changes up to this one (m/s) are never a cycle: a good start may leave nothing but rounding.
+const ROUNDING: f64 = 1e-6;
+
 /// Where an island stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
@@ -42,12 +52,16 @@ pub struct Monitor {
     pub halvings: u32,
     pub iterations: u32,
     pub change: Change,
+    /// The size of the first change (m/s), the smallest and the last one since the last roll back.
+    first: f64,
     smallest: f64,
     previous: f64,
     /// The size of the change at the checkpoint.
     kept: f64,
     growing: u32,
+    /// Iterations since the start or the last roll back, and which of them had the smallest change.
     since: u32,
+    smallest_at: u32,
 }
 
 impl Default for Monitor {
@@ -58,11 +72,13 @@ impl Default for Monitor {
             halvings: 0,
             iterations: 0,
             change: Change::default(),
+            first: 0.0,
             smallest: f64::INFINITY,
             previous: f64::INFINITY,
             kept: f64::INFINITY,
             growing: 0,
             since: 0,
+            smallest_at: 0,
         }
     }
 }
@@ -75,6 +91,9 @@ impl Monitor {
         self.since += 1;
         let size = change.speed_squared.sqrt() / self.scale;
         let finite = change.sum.is_finite() && size.is_finite();
+        if self.iterations == 1 {
+            self.first = size;
+        }
         if finite && converged(&change, size, budget) {
             self.state = State::Converged;
             return Verdict::Stop;
@@ -85,7 +104,11 @@ impl Monitor {
             0
         };
         self.previous = size;
-        if !finite || (self.growing >= GROWTH && size > BLOW_UP * self.smallest) {
+        let idle = self.since - self.smallest_at;
+        let cycles =
+            idle >= CYCLE.max(self.since / 2) && size > ROUNDING.max(CYCLE_SHARE * self.first);
+        let diverges = self.growing >= GROWTH && size > BLOW_UP * self.smallest;
+        if !finite || diverges || cycles {
             if self.halvings == MAX_HALVINGS {
                 self.state = State::Failed;
                 return Verdict::Stop;
@@ -96,11 +119,15 @@ impl Monitor {
             self.previous = f64::INFINITY;
             self.growing = 0;
             self.since = 0;
+            self.smallest_at = 0;
             return Verdict::RollBack;
         }
         // Copies cost time: only the best so far, and at powers of two.
         let best = size < self.smallest;
-        self.smallest = self.smallest.min(size);
+        if best {
+            self.smallest = size;
+            self.smallest_at = self.since;
+        }
         if best && self.since.is_power_of_two() {
             self.kept = size;
             Verdict::Checkpoint

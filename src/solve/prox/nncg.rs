@@ -62,8 +62,12 @@ impl Method for Nncg {
         }
     }
 
-    fn start(&self, packed: &Packed, island: usize, on: &mut On<Direction>) {
+    fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<Direction>) {
         packed.velocities(island, on.lambda, on.bodies);
+    }
+
+    fn start(&self, packed: &Packed, island: usize, on: &mut On<Direction>) {
+        self.rebuild(packed, island, on);
         on.own.square = 0.0;
         on.own.p.clear();
         on.own.p.resize(on.lambda.len(), 0.0);
@@ -95,7 +99,7 @@ impl Method for Nncg {
         let beta = squared / *square;
         *square = squared;
         // Restart where the gradient grows: the active set has changed.
-        if !(beta <= 1.0) {
+        if beta.is_nan() || beta > 1.0 {
             for (k, p) in p.iter_mut().enumerate() {
                 *p = -gradient(k, on.lambda);
             }

@@ -75,7 +75,7 @@ impl Method for RelaxedSor {
         }
     }
 
-    fn start(&self, packed: &Packed, island: usize, on: &mut On<Steps>) {
+    fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<Steps>) {
         packed.velocities(island, on.lambda, on.bodies);
         let size = self.size.min(packed.sequence(island).len());
         on.own.contacts.reserve(size);
