@@ -191,47 +191,36 @@ fn with_law(mut problem: Problem, law: FrictionLaw) -> Problem {
     for friction in &mut problem.contacts.friction {
         friction.law = law;
         friction.spin_radius = 0.2;
-        // Little friction: with more, several velocities may solve the same problem.
-        friction.mu = if law == FrictionLaw::Ellipse {
-            [0.1, 0.07]
-        } else {
-            [0.1; 2]
-        };
+        if law == FrictionLaw::Ellipse {
+            friction.mu = [0.5, 0.3];
+        }
     }
     problem.finish();
     problem
 }
 
-/// Three cubes with four contacts at every face, more than are needed; the lowest is pushed aside.
-fn pushed_stack(law: FrictionLaw) -> Problem {
-    let mut p = first_problem(stack(&[1.0, 2.0, 1.0], Settings::default()));
-    p.bodies.free_velocity[3].linear.x = 0.03;
-    p.bodies.free_velocity[3].angular.y = 0.02;
+/// Cubes with four contacts at every face, more than are needed; the highest is pushed, and held by
+/// friction. If it slid, what it does would depend on which of the four carries it: there would be many
+/// solutions.
+fn pushed_stack(masses: &[f64], law: FrictionLaw) -> Problem {
+    let mut p = first_problem(stack(masses, Settings::default()));
+    p.bodies.free_velocity[masses.len()].linear.x = 0.003;
+    p.bodies.free_velocity[masses.len()].angular.y = 0.002;
     with_law(p, law)
 }
 
-/// The same stack, tied: a bilateral row across two cubes, a limit, a bounded and a compliant row.
+/// A stack, tied: a bilateral row on the highest cube, a limit, a bounded and a compliant row.
 fn tied_stack(law: FrictionLaw) -> Problem {
-    let mut p = pushed_stack(law);
-    // Held by friction: sliding against such rows, several velocities may solve the same problem.
-    p.bodies.free_velocity[3].linear.x = 0.003;
-    p.bodies.free_velocity[3].angular.y = 0.002;
-    p.contacts.friction.iter_mut().for_each(|f| f.mu = [0.5; 2]);
+    let mut p = pushed_stack(&[1.0, 2.0], law);
     let row = |linear: Vec3, angular: Vec3| Twist { linear, angular };
     let (x, y, z, none) = (Vec3::x(), Vec3::y(), Vec3::z(), Vec3::zeros());
     let inf = f64::INFINITY;
-    let across = [(1, row(-x, none)), (3, row(x, 0.5 * z))];
-    p.push_row(&across, [-inf, inf], 0.001, 0.0, 0.0);
-    p.push_row(&[(2, row(z, 0.3 * y))], [0.0, inf], -0.002, 0.0, 0.0);
-    let motor = [(3, row(none, y)), (1, row(none, -y)), (2, row(z, none))];
+    let held = [(2, row(x, none)), (0, row(-x, none))];
+    p.push_row(&held, [-inf, inf], 0.0, 0.0, 0.0);
+    p.push_row(&[(1, row(z, 0.3 * y))], [0.0, inf], 0.0, 0.0, 0.0);
+    let motor = [(2, row(none, y)), (1, row(z, -y))];
     p.push_row(&motor, [-0.0004, 0.0004], 0.1, 0.0, 0.0);
-    p.push_row(
-        &[(2, row(x, none)), (0, row(-x, none))],
-        [-inf, inf],
-        0.0,
-        0.3,
-        0.0,
-    );
+    p.push_row(&[(1, row(x, none))], [-inf, inf], 0.0, 0.3, 0.0);
     p.finish();
     p
 }
@@ -294,7 +283,10 @@ fn every_solver_scheme_and_law_reaches_the_same_velocities() {
     for law in laws {
         problems.push((format!("tangle 1, {law:?}"), tangle(law, 1)));
         problems.push((format!("tangle 2, {law:?}"), tangle(law, 2)));
-        problems.push((format!("stack, {law:?}"), pushed_stack(law)));
+        problems.push((
+            format!("stack, {law:?}"),
+            pushed_stack(&[1.0, 2.0, 1.0], law),
+        ));
         problems.push((format!("tied stack, {law:?}"), tied_stack(law)));
     }
     let budget = Budget {
@@ -355,7 +347,6 @@ fn every_solver_scheme_and_law_reaches_the_same_velocities() {
         cases.iter().max_by(by_value).expect("some case")
     };
     let (residual, _, case) = worst(|c| c.0);
-    if std::env::var("PROBE").is_ok() { for c in cases.iter().filter(|c| c.1 > 1e-7) { println!("{:e} {}", c.1, c.2); } }
     assert!(*residual <= 1e-9, "residual {residual:e} m/s: {case}");
     let (_, difference, case) = worst(|c| c.1);
     assert!(
