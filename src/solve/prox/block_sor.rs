@@ -9,8 +9,7 @@ use super::block::{Change, Sweep};
 use super::by_island::{ByIsland, Method, On};
 use super::matrix::Matrix;
 use super::pack::{Block, Packed};
-use super::parameters::{ALPHA, BLOCK, Packing, RFactors, Scheme, r_factors_by_degree};
-use super::r_factors::use_degree;
+use super::parameters::{ALPHA, BLOCK, Packing, Scheme, r_factors_by_degree};
 use crate::problem::delassus::Delassus;
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo};
@@ -154,11 +153,7 @@ impl Method for BlockSor {
     }
 
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
-        packed.pack(problem, self.packing.alpha);
-        self.packing.apply(problem, packed);
-        if self.packing.r_factors == RFactors::Degree {
-            use_degree(packed, usize::MAX);
-        }
+        self.packing.pack(problem, packed, usize::MAX);
         self.matrix.refill(problem, packed, Scheme::Delassus);
         self.find_groups(packed);
     }

@@ -184,20 +184,16 @@ fn iterate_island<M: Method>(
         own: &mut s.own[0],
     };
     method.iterate(packed, island, &mut on, &sweep, &mut change);
-    match s.monitors[0].observe(change, budget) {
-        Verdict::Stop => return,
-        Verdict::Continue => {}
-        Verdict::Checkpoint => s.checkpoint.copy_from_slice(on.lambda),
-        Verdict::RollBack => {
-            on.lambda.copy_from_slice(s.checkpoint);
-            method.start(packed, island, &mut on);
-            return;
+    match s.monitors[0].decide(change, budget, on.lambda, s.checkpoint) {
+        Verdict::Stop => {}
+        Verdict::RollBack => method.start(packed, island, &mut on),
+        Verdict::Continue | Verdict::Checkpoint => {
+            if s.monitors[0].iterations.is_multiple_of(REBUILD) {
+                method.rebuild(packed, island, &mut on);
+            }
+            method.go_on(packed, island, &mut on);
         }
     }
-    if s.monitors[0].iterations.is_multiple_of(REBUILD) {
-        method.rebuild(packed, island, &mut on);
-    }
-    method.go_on(packed, island, &mut on);
 }
 
 /// What a range of islands writes to.

@@ -4,10 +4,7 @@ use super::block::{Change, Sweep};
 use super::by_island::{ByIsland, Method, On};
 use super::matrix::Matrix;
 use super::pack::Packed;
-use super::parameters::{
-    ALPHA, BLOCK, Packing, RFactors, SCHEME, Scheme, SchemeChoice, r_factors_by_degree,
-};
-use super::r_factors::use_degree;
+use super::parameters::{ALPHA, BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
 use super::sweep;
 use crate::problem::Problem;
 use crate::solve::{Parameters, SolverInfo};
@@ -49,11 +46,7 @@ impl Method for GaussSeidel {
     }
 
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
-        packed.pack(problem, self.packing.alpha);
-        self.packing.apply(problem, packed);
-        if self.packing.r_factors == RFactors::Degree {
-            use_degree(packed, usize::MAX);
-        }
+        self.packing.pack(problem, packed, usize::MAX);
         self.scheme = self.choice.decide(problem);
         if self.scheme != Scheme::Factorized {
             self.matrix.refill(problem, packed, self.scheme);

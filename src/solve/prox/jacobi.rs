@@ -7,12 +7,9 @@ use rayon::prelude::*;
 
 use super::block::{Change, PackedBody, Sweep};
 use super::matrix::Matrix;
-use super::monitor::{Monitor, State, Verdict, relative};
+use super::monitor::{Monitor, State, relative};
 use super::pack::Packed;
-use super::parameters::{
-    BLOCK, Packing, RFactors, SCHEME, Scheme, SchemeChoice, r_factors_by_degree,
-};
-use super::r_factors::use_degree;
+use super::parameters::{BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
 use super::{ProxIteration, alpha, iterate, return_to_checkpoints};
 use crate::math::Twist;
 use crate::problem::{FrictionLaw, Problem};
@@ -222,16 +219,13 @@ impl Jacobi {
                 continue;
             }
             let span = self.packed.impulses(island);
-            let monitor = &mut self.monitors[island];
-            match monitor.observe(change, budget) {
-                Verdict::Continue | Verdict::Stop => {}
-                Verdict::Checkpoint => {
-                    self.checkpoint[span.clone()].copy_from_slice(&self.lambda[span]);
-                }
-                Verdict::RollBack => {
-                    self.lambda[span.clone()].copy_from_slice(&self.checkpoint[span]);
-                }
-            }
+            let (lambda, checkpoint) = (&mut self.lambda, &mut self.checkpoint);
+            self.monitors[island].decide(
+                change,
+                budget,
+                &mut lambda[span.clone()],
+                &mut checkpoint[span],
+            );
         }
     }
 }
@@ -254,11 +248,7 @@ impl Solver for Jacobi {
 
 impl ProxIteration for Jacobi {
     fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
-        self.packed.pack(problem, self.packing.alpha);
-        self.packing.apply(problem, &mut self.packed);
-        if self.packing.r_factors == RFactors::Degree {
-            use_degree(&mut self.packed, usize::MAX);
-        }
+        self.packing.pack(problem, &mut self.packed, usize::MAX);
         self.scheme = self.choice.decide(problem);
         self.packed.load(problem, lambda, &mut self.lambda);
         self.checkpoint.clone_from(&self.lambda);

@@ -138,6 +138,23 @@ impl Monitor {
 }
 
 impl Monitor {
+    /// [`Monitor::observe`], and Λ to or from the checkpoint as that decides.
+    pub fn decide(
+        &mut self,
+        change: Change,
+        budget: &Budget,
+        lambda: &mut [f64],
+        checkpoint: &mut [f64],
+    ) -> Verdict {
+        let verdict = self.observe(change, budget);
+        match verdict {
+            Verdict::Continue | Verdict::Stop => {}
+            Verdict::Checkpoint => checkpoint.copy_from_slice(lambda),
+            Verdict::RollBack => lambda.copy_from_slice(checkpoint),
+        }
+        verdict
+    }
+
     /// Whether the budget ran out on the way to divergence: the checkpoint is then the better result.
     pub fn is_worse_than_checkpoint(&self) -> bool {
         self.state == State::Running && self.previous > 2.0 * self.kept

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::block::{Change, PackedBody, Sweep};
 use super::by_island::{Slices, split};
-use super::monitor::{Monitor, State, Verdict, relative};
+use super::monitor::{Monitor, State, relative};
 use super::pack::{Block, Groups, NO_BODY, Packed};
 use super::parameters::{ALPHA, BLOCK, Packing, RFactors, r_factors};
 use super::sweep;
@@ -316,15 +316,13 @@ impl NaiveGs {
                 change.merge(&self.changes[part]);
             }
             let span = self.impulses(island);
-            match self.monitors[island].observe(change, budget) {
-                Verdict::Continue | Verdict::Stop => {}
-                Verdict::Checkpoint => {
-                    self.checkpoint[span.clone()].copy_from_slice(&self.lambda[span]);
-                }
-                Verdict::RollBack => {
-                    self.lambda[span.clone()].copy_from_slice(&self.checkpoint[span]);
-                }
-            }
+            let (lambda, checkpoint) = (&mut self.lambda, &mut self.checkpoint);
+            self.monitors[island].decide(
+                change,
+                budget,
+                &mut lambda[span.clone()],
+                &mut checkpoint[span],
+            );
         }
     }
 }

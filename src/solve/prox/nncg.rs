@@ -12,8 +12,7 @@
 use super::block::{Change, Sweep};
 use super::by_island::{ByIsland, Method, On};
 use super::pack::Packed;
-use super::parameters::{ALPHA, BLOCK, Packing, RFactors, r_factors_by_degree};
-use super::r_factors::use_degree;
+use super::parameters::{ALPHA, BLOCK, Packing, r_factors_by_degree};
 use super::sweep;
 use crate::problem::Problem;
 use crate::solve::SolverInfo;
@@ -55,11 +54,7 @@ impl Method for Nncg {
     }
 
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
-        packed.pack(problem, self.packing.alpha);
-        self.packing.apply(problem, packed);
-        if self.packing.r_factors == RFactors::Degree {
-            use_degree(packed, usize::MAX);
-        }
+        self.packing.pack(problem, packed, usize::MAX);
     }
 
     fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<Direction>) {

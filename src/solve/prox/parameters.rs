@@ -2,7 +2,7 @@
 
 use super::alpha;
 use super::pack::Packed;
-use super::r_factors::use_global_r;
+use super::r_factors::{use_degree, use_global_r};
 use crate::problem::Problem;
 use crate::problem::delassus::{BlockCounter, Coupling};
 use crate::solve::{Parameter, ParameterKind, Parameters};
@@ -92,6 +92,15 @@ impl Packing {
                 _ => RFactors::Local,
             },
             exact: parameters.choice("block") == "contact",
+        }
+    }
+
+    /// Packs a problem by islands as asked for; degrees count blocks within groups of `size`.
+    pub fn pack(&self, problem: &Problem, packed: &mut Packed, size: usize) {
+        packed.pack(problem, self.alpha);
+        self.apply(problem, packed);
+        if self.r_factors == RFactors::Degree {
+            use_degree(packed, size);
         }
     }
 

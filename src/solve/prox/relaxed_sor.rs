@@ -5,8 +5,7 @@
 use super::block::{Change, Push, Sweep};
 use super::by_island::{ByIsland, Method, On};
 use super::pack::{Block, Packed};
-use super::parameters::{ALPHA, BLOCK, Packing, RFactors, r_factors};
-use super::r_factors::use_degree;
+use super::parameters::{ALPHA, BLOCK, Packing, r_factors};
 use crate::problem::Problem;
 use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo};
 
@@ -68,11 +67,7 @@ impl Method for RelaxedSor {
     }
 
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
-        packed.pack(problem, self.packing.alpha);
-        self.packing.apply(problem, packed);
-        if self.packing.r_factors == RFactors::Degree {
-            use_degree(packed, self.size);
-        }
+        self.packing.pack(problem, packed, self.size);
     }
 
     fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<Steps>) {
