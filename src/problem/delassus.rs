@@ -37,7 +37,7 @@ pub struct Delassus {
     /// The values (1/kg), block row by block row, block by block, each row-major.
     pub value: Vec<f64>,
     /// Whether every block of a block row is 3×3, which is by far the most common.
-    threes: Vec<bool>,
+    pub threes: Vec<bool>,
     /// The blocks of every body of the problem, ascending, in compressed form.
     touch_start: Vec<u32>,
     touch: Vec<u32>,

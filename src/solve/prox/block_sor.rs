@@ -222,6 +222,20 @@ impl Method for BlockSor {
 #[inline(always)]
 fn propagate(a: &Delassus, piece: &Piece, delta: &[f64], first: usize, w: &mut [f64]) {
     let mut values = &a.value[piece.value..];
+    if a.threes[piece.row]
+        && let ([w], []) = w.as_chunks_mut::<3>()
+    {
+        let (blocks, _) = values.as_chunks::<9>();
+        let columns = &a.column[piece.entries[0]..piece.entries[1]];
+        for (c, v) in columns.iter().zip(blocks) {
+            let at = a.block_row[*c as usize] as usize - first;
+            let d = &delta[at..at + 3];
+            for k in 0..3 {
+                w[k] += v[3 * k] * d[0] + v[3 * k + 1] * d[1] + v[3 * k + 2] * d[2];
+            }
+        }
+        return;
+    }
     for c in &a.column[piece.entries[0]..piece.entries[1]] {
         let columns = a.rows(*c as usize);
         let delta = &delta[columns.start - first..columns.end - first];
