@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use moreau::math::{Pose, Quat, Vec3};
-use moreau::solve::{Budget, SOLVERS, SolverConfig};
+use moreau::solve::{Budget, ParameterKind, SOLVERS, SolverConfig, Value};
 use moreau::step::{Simulation, Snapshot};
 use moreau::world::{BodySpec, Geometry, Settings, World};
 
@@ -63,43 +63,77 @@ fn config(name: &str) -> SolverConfig {
 
 fn run(s: &mut Simulation, steps: usize) -> u64 {
     for _ in 0..steps {
-        s.step().unwrap();
+        if let Err(error) = s.step() {
+            panic!("{:?}: {error}", s.solver_config());
+        }
     }
     s.world().state_hash()
 }
 
+/// Every solver, with the default and with every other value of each of its choices.
+fn variants() -> Vec<SolverConfig> {
+    let mut all = Vec::new();
+    for info in SOLVERS {
+        all.push(config(info.name));
+        for parameter in info.parameters {
+            let ParameterKind::Choice { default, options } = parameter.kind else {
+                continue;
+            };
+            for option in options.iter().filter(|o| **o != default) {
+                let mut c = config(info.name);
+                let value = Value::Choice((*option).into());
+                c.parameters.insert(parameter.name.into(), value);
+                if (info.name, *option) == ("jacobi", "local") {
+                    // It would diverge.
+                    c.parameters.insert("alpha".into(), Value::Number(0.3));
+                }
+                all.push(c);
+            }
+        }
+    }
+    all
+}
+
 #[test]
 fn the_state_does_not_depend_on_the_number_of_threads() {
-    for info in SOLVERS {
+    for c in variants() {
+        // The defaults for longer, until hundreds of bodies have met.
+        let steps = if c.parameters.is_empty() { 120 } else { 70 };
         let hash = |threads| {
-            let mut s =
-                Simulation::new(rain(Settings::default()), config(info.name), threads).unwrap();
-            let hash = run(&mut s, 120);
-            assert!(
-                s.report().contacts > 300,
-                "they have met: {} contacts",
-                s.report().contacts
-            );
+            let mut s = Simulation::new(rain(Settings::default()), c.clone(), threads).unwrap();
+            let hash = run(&mut s, steps);
+            let contacts = s.report().contacts;
+            assert!(contacts > 100, "they have met: {contacts} contacts");
             hash
         };
         let one = hash(1);
         for threads in [2, 3] {
-            assert_eq!(hash(threads), one, "{} on {threads} threads", info.name);
+            assert_eq!(hash(threads), one, "{c:?} on {threads} threads");
         }
     }
 }
 
+/// One island that is large enough for every solver to share it among threads.
 #[test]
 fn a_grid_does_not_depend_on_the_number_of_threads() {
     let settings = Settings {
         prediction: 1e-6,
         ..Settings::default()
     };
-    let hash = |threads| {
-        let mut s = Simulation::new(ball_grid(12, settings), config("jacobi"), threads).unwrap();
-        run(&mut s, 40)
-    };
-    assert_eq!(hash(1), hash(2));
+    for mut c in variants() {
+        if c.name == "block-sor" {
+            // Groups whose products are worth sharing.
+            c.parameters.insert("size".into(), Value::Integer(500));
+        }
+        let hash = |threads| {
+            let mut s = Simulation::new(ball_grid(10, settings), c.clone(), threads).unwrap();
+            run(&mut s, 5)
+        };
+        let one = hash(1);
+        for threads in [2, 3] {
+            assert_eq!(hash(threads), one, "{c:?} on {threads} threads");
+        }
+    }
 }
 
 /// Snapshot, restore, 100 steps equals 100 steps straight on: in the same simulation, in a fresh

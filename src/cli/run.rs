@@ -167,7 +167,7 @@ impl Record {
                 self.converged += 1;
                 "converged"
             }
-            Status::Budget => {
+            Status::Budget | Status::Stalled(_) => {
                 self.budget += 1;
                 "budget"
             }

@@ -1,97 +1,76 @@
-//! The Delassus matrix A = J M⁻¹ Jᵀ + C as block compressed rows, for whoever asks for it.
+//! The Delassus matrix A = J M⁻¹ Jᵀ + C as block compressed rows, for whoever asks for it, and the
+//! number of its blocks for whoever only wants to know whether asking pays.
 //!
 //! A block is a contact or a general row; two blocks couple when they share a body that impulses
-//! move. Fixed bodies couple nothing.
+//! move. Fixed bodies couple nothing. Blocks stand island by island, and within an island contacts
+//! come before general rows, each in the problem's order: A is block diagonal over the islands.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
 
 use super::{FrictionLaw, Problem};
 use crate::math::Twist;
 
-/// A in block-CSR form. Block sizes differ from row to row where friction laws do.
+/// Block rows per unit of parallel work.
+const CHUNK: usize = 256;
+/// Most bodies of a block.
+const SIDES: usize = 4;
+/// The rows of one block of J for one body.
+type Jacobian = [Twist; FrictionLaw::MAX_ROWS];
+
+/// A in block-CSR form. Block sizes differ from row to row where friction laws do. Keeps its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Delassus {
-    /// First row in Λ of each block, and one past the last.
+    /// What each block is: contact `k`, or general row `k − contacts`.
+    pub source: Vec<u32>,
+    /// First block of each island, and one past the last.
+    pub island_start: Vec<u32>,
+    /// First row of each block in Λ ordered by blocks, and one past the last.
     pub block_row: Vec<u32>,
     /// First entry of each block row in `column`, and one past the last.
-    pub start: Vec<u32>,
+    pub start: Vec<usize>,
     /// Block column of each entry, ascending within a block row.
     pub column: Vec<u32>,
-    /// Where each entry's values begin in `value`, row-major; one past the last at the end.
+    /// First value of each block row in `value`, and one past the last.
     pub value_start: Vec<usize>,
-    /// The values (1/kg).
+    /// The values (1/kg), block row by block row, block by block, each row-major.
     pub value: Vec<f64>,
-}
-
-/// The Jacobian of one block: per body, one row of J per row of the block.
-struct BlockJacobian {
-    rows: usize,
-    bodies: Vec<(usize, [Twist; FrictionLaw::MAX_ROWS])>,
+    /// Whether every block of a block row is 3×3, which is by far the most common.
+    pub threes: Vec<bool>,
+    /// The blocks of every body of the problem, ascending, in compressed form.
+    touch_start: Vec<u32>,
+    touch: Vec<u32>,
 }
 
 impl Delassus {
     /// Assembles A for a finished problem.
     pub fn assemble(problem: &Problem) -> Self {
-        let contacts = problem.contacts.len();
-        let blocks = contacts + problem.rows.len();
-        let jacobian: Vec<BlockJacobian> =
-            (0..blocks).map(|b| block_jacobian(problem, b)).collect();
-        let mut touching: Vec<Vec<u32>> = vec![Vec::new(); problem.bodies.len()];
-        for (b, j) in jacobian.iter().enumerate() {
-            for (body, _) in &j.bodies {
-                touching[*body].push(b as u32);
-            }
-        }
-
-        let mut out = Self::default();
-        out.block_row.push(0);
-        for j in &jacobian {
-            let last = *out.block_row.last().expect("starts with one entry");
-            out.block_row.push(last + j.rows as u32);
-        }
-        out.start.push(0);
-        out.value_start.push(0);
-        let mut columns: Vec<u32> = Vec::new();
-        for b in 0..blocks {
-            columns.clear();
-            columns.push(b as u32);
-            for (body, _) in &jacobian[b].bodies {
-                columns.extend_from_slice(&touching[*body]);
-            }
-            columns.sort_unstable();
-            columns.dedup();
-            for &c in &columns {
-                out.push_block(problem, b, c as usize, &jacobian);
-            }
-            out.start.push(out.column.len() as u32);
-        }
-        out
+        let mut a = Self::default();
+        a.refill(problem);
+        a
     }
 
-    fn push_block(&mut self, problem: &Problem, b: usize, c: usize, jacobian: &[BlockJacobian]) {
-        let (left, right) = (&jacobian[b], &jacobian[c]);
-        let offset = self.value.len();
-        self.value.resize(offset + left.rows * right.rows, 0.0);
-        let value = &mut self.value[offset..];
-        for (body, rows) in &left.bodies {
-            let Some((_, others)) = right.bodies.iter().find(|(other, _)| other == body) else {
-                continue;
-            };
-            let inverse_mass = problem.bodies.inverse_mass[*body];
-            let inverse_inertia = problem.bodies.inverse_inertia[*body];
-            for (l, a) in others[..right.rows].iter().enumerate() {
-                let turned = inverse_inertia.mul_vec(a.angular);
-                for (k, e) in rows[..left.rows].iter().enumerate() {
-                    value[k * right.rows + l] +=
-                        inverse_mass * e.linear.dot(&a.linear) + e.angular.dot(&turned);
-                }
-            }
-        }
-        if b == c {
-            for k in 0..left.rows {
-                value[k * left.rows + k] += block_compliance(problem, b, k);
-            }
-        }
-        self.column.push(c as u32);
-        self.value_start.push(self.value.len());
+    /// Assembles A for a finished problem, in the memory of the last one. Parallel; the same to the
+    /// last bit for every number of threads.
+    pub fn refill(&mut self, problem: &Problem) {
+        self.number_blocks(problem);
+        self.find_touches(problem);
+        self.count_entries(problem);
+        let blocks = self.blocks();
+        // Resizing keeps what is there; every value is written below.
+        self.column.resize(self.start[blocks], 0);
+        self.value.resize(self.value_start[blocks], 0.0);
+        let mut column = std::mem::take(&mut self.column);
+        let mut value = std::mem::take(&mut self.value);
+        self.fill(problem, 0..blocks, &mut column, &mut value);
+        self.column = column;
+        self.value = value;
+    }
+
+    /// Number of block rows.
+    pub fn blocks(&self) -> usize {
+        self.source.len()
     }
 
     /// Number of non-zero blocks.
@@ -99,62 +78,348 @@ impl Delassus {
         self.column.len()
     }
 
-    /// y = A x.
-    pub fn multiply(&self, x: &[f64], y: &mut [f64]) {
-        y.fill(0.0);
-        for b in 0..self.start.len() - 1 {
-            let rows = self.block_row[b] as usize..self.block_row[b + 1] as usize;
-            for e in self.start[b] as usize..self.start[b + 1] as usize {
-                let c = self.column[e] as usize;
-                let columns = self.block_row[c] as usize..self.block_row[c + 1] as usize;
-                let value = &self.value[self.value_start[e]..self.value_start[e + 1]];
-                for (k, row) in rows.clone().enumerate() {
-                    let line = &value[k * columns.len()..(k + 1) * columns.len()];
-                    y[row] += line
-                        .iter()
-                        .zip(&x[columns.clone()])
-                        .map(|(a, b)| a * b)
-                        .sum::<f64>();
+    /// The rows of block `b` in Λ ordered by blocks.
+    #[inline(always)]
+    pub fn rows(&self, b: usize) -> Range<usize> {
+        self.block_row[b] as usize..self.block_row[b + 1] as usize
+    }
+
+    fn number_blocks(&mut self, problem: &Problem) {
+        let contacts = problem.contacts.len() as u32;
+        self.source.clear();
+        self.island_start.clear();
+        self.island_start.push(0);
+        for island in 0..problem.islands.len() {
+            self.source
+                .extend_from_slice(problem.islands.contacts.of(island));
+            let rows = problem.islands.rows.of(island);
+            self.source.extend(rows.iter().map(|r| contacts + r));
+            self.island_start.push(self.source.len() as u32);
+        }
+        self.block_row.clear();
+        self.block_row.push(0);
+        let mut row = 0;
+        for source in &self.source {
+            row += block_rows(problem, *source as usize) as u32;
+            self.block_row.push(row);
+        }
+    }
+
+    fn find_touches(&mut self, problem: &Problem) {
+        let bodies = problem.bodies.len();
+        // Counting sort: after the second pass each slot has moved to the start of the next body.
+        self.touch_start.clear();
+        self.touch_start.resize(bodies + 2, 0);
+        for source in &self.source {
+            for body in block_bodies(problem, *source as usize) {
+                self.touch_start[body as usize + 2] += 1;
+            }
+        }
+        for b in 2..bodies + 2 {
+            self.touch_start[b] += self.touch_start[b - 1];
+        }
+        self.touch.clear();
+        self.touch.resize(self.touch_start[bodies + 1] as usize, 0);
+        for (b, source) in self.source.iter().enumerate() {
+            for body in block_bodies(problem, *source as usize) {
+                let slot = &mut self.touch_start[body as usize + 1];
+                self.touch[*slot as usize] = b as u32;
+                *slot += 1;
+            }
+        }
+        self.touch_start.pop();
+    }
+
+    /// The blocks on each dynamic body of block `b`.
+    fn neighbours(&self, problem: &Problem, b: usize) -> Neighbours<'_> {
+        let mut lists: [&[u32]; SIDES] = [&[]; SIDES];
+        for (list, body) in lists
+            .iter_mut()
+            .zip(block_bodies(problem, self.source[b] as usize))
+        {
+            let span = self.touch_start[body as usize]..self.touch_start[body as usize + 1];
+            *list = &self.touch[span.start as usize..span.end as usize];
+        }
+        Neighbours { lists }
+    }
+
+    /// Number of entries and of values of each block row, and then where they begin.
+    fn count_entries(&mut self, problem: &Problem) {
+        let blocks = self.blocks();
+        let mut start = std::mem::take(&mut self.start);
+        let mut value_start = std::mem::take(&mut self.value_start);
+        start.clear();
+        start.resize(blocks + 1, 0);
+        value_start.clear();
+        value_start.resize(blocks + 1, 0);
+        let mut threes = std::mem::take(&mut self.threes);
+        threes.resize(blocks, false);
+        let this = &*self;
+        start[1..]
+            .par_iter_mut()
+            .zip(&mut value_start[1..])
+            .zip(&mut threes)
+            .with_min_len(CHUNK)
+            .enumerate()
+            .for_each(|(b, ((entries, values), threes))| {
+                let rows = this.rows(b).len();
+                *threes = rows == 3;
+                for (c, _) in this.neighbours(problem, b) {
+                    let columns = this.rows(c as usize).len();
+                    *entries += 1;
+                    *values += rows * columns;
+                    *threes &= columns == 3;
+                }
+            });
+        for b in 0..blocks {
+            start[b + 1] += start[b];
+            value_start[b + 1] += value_start[b];
+        }
+        self.start = start;
+        self.value_start = value_start;
+        self.threes = threes;
+    }
+
+    /// Columns and values of a range of block rows; the slices hold just theirs.
+    fn fill(&self, problem: &Problem, blocks: Range<usize>, column: &mut [u32], value: &mut [f64]) {
+        if blocks.len() > CHUNK {
+            let middle = blocks.start + blocks.len() / 2;
+            let (c0, c1) = column.split_at_mut(self.start[middle] - self.start[blocks.start]);
+            let (v0, v1) =
+                value.split_at_mut(self.value_start[middle] - self.value_start[blocks.start]);
+            rayon::join(
+                || self.fill(problem, blocks.start..middle, c0, v0),
+                || self.fill(problem, middle..blocks.end, c1, v1),
+            );
+            return;
+        }
+        let (mut column, mut value) = (column.iter_mut(), value);
+        for b in blocks {
+            let own = OwnSides::of(problem, self.source[b] as usize);
+            for (c, sides) in self.neighbours(problem, b) {
+                let width = self.rows(c as usize).len();
+                let (block, rest) = value.split_at_mut(own.rows * width);
+                value = rest;
+                own.couple(problem, self.source[c as usize] as usize, sides, block);
+                if c as usize == b {
+                    for k in 0..width {
+                        block[k * width + k] += block_compliance(problem, own.source, k);
+                    }
+                }
+                *column.next().expect("entries were counted") = c;
+            }
+        }
+    }
+
+    /// y_b = (A x)_b for one block row. `x` holds Λ from row `first` on, which must reach over the
+    /// block's island.
+    #[inline(always)]
+    pub fn multiply_row(&self, b: usize, x: &[f64], first: usize, y: &mut [f64]) {
+        let entries = self.start[b]..self.start[b + 1];
+        let values = &self.value[self.value_start[b]..self.value_start[b + 1]];
+        if self.threes[b] {
+            let mut sum = [0.0; 3];
+            let (blocks, _) = values.as_chunks::<9>();
+            for (c, v) in self.column[entries].iter().zip(blocks) {
+                let at = self.block_row[*c as usize] as usize - first;
+                let x = &x[at..at + 3];
+                for k in 0..3 {
+                    sum[k] += v[3 * k] * x[0] + v[3 * k + 1] * x[1] + v[3 * k + 2] * x[2];
                 }
             }
+            y.copy_from_slice(&sum);
+            return;
+        }
+        y.fill(0.0);
+        let mut at = 0;
+        for c in &self.column[entries] {
+            let columns = self.rows(*c as usize);
+            let n = columns.len();
+            let x = &x[columns.start - first..columns.end - first];
+            for (y, line) in y.iter_mut().zip(values[at..].chunks_exact(n)) {
+                *y += line.iter().zip(x).map(|(a, b)| a * b).sum::<f64>();
+            }
+            at += n * y.len();
+        }
+    }
+
+    /// y = A x, both ordered by blocks.
+    pub fn multiply(&self, x: &[f64], y: &mut [f64]) {
+        for b in 0..self.blocks() {
+            self.multiply_row(b, x, 0, &mut y[self.rows(b)]);
         }
     }
 }
 
-fn block_compliance(problem: &Problem, block: usize, row: usize) -> f64 {
-    let contacts = problem.contacts.len();
-    if block < contacts {
-        problem.contacts.compliance[block][row.min(1)]
-    } else {
-        problem.rows.compliance[block - contacts]
+/// The union of sorted lists of blocks, ascending, with the lists that each is in (bit k: list k).
+struct Neighbours<'a> {
+    lists: [&'a [u32]; SIDES],
+}
+
+impl Iterator for Neighbours<'_> {
+    type Item = (u32, u8);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u32, u8)> {
+        let smallest = self.lists.iter().filter_map(|l| l.first()).min().copied()?;
+        let mut sides = 0;
+        for (k, list) in self.lists.iter_mut().enumerate() {
+            if let Some((first, rest)) = list.split_first()
+                && *first == smallest
+            {
+                *list = rest;
+                sides |= 1 << k;
+            }
+        }
+        Some((smallest, sides))
     }
 }
 
-fn block_jacobian(problem: &Problem, block: usize) -> BlockJacobian {
-    let contacts = problem.contacts.len();
-    if block >= contacts {
-        // A body may stand twice in a row; its entries add up.
-        let mut bodies: Vec<(usize, [Twist; FrictionLaw::MAX_ROWS])> = Vec::with_capacity(4);
-        for (body, j) in problem.rows.entries(block - contacts) {
-            if !problem.bodies.is_dynamic(body) {
+/// J M⁻¹ of one block, body by body.
+struct OwnSides {
+    source: usize,
+    rows: usize,
+    body: [u32; SIDES],
+    jacobian: [Jacobian; SIDES],
+}
+
+impl OwnSides {
+    fn of(problem: &Problem, source: usize) -> Self {
+        let mut own = Self {
+            source,
+            rows: block_rows(problem, source),
+            body: [0; SIDES],
+            jacobian: [[Twist::ZERO; FrictionLaw::MAX_ROWS]; SIDES],
+        };
+        for (side, body) in block_bodies(problem, source).into_iter().enumerate() {
+            own.body[side] = body;
+            let jacobian = &mut own.jacobian[side];
+            block_jacobian(problem, source, body, jacobian);
+            for row in &mut jacobian[..own.rows] {
+                row.linear *= problem.bodies.inverse_mass[body as usize];
+                row.angular = problem.bodies.inverse_inertia[body as usize].mul_vec(row.angular);
+            }
+        }
+        own
+    }
+
+    /// J_b M⁻¹ J_cᵀ over the bodies that `sides` names, row-major, into `block`.
+    #[inline]
+    fn couple(&self, problem: &Problem, other: usize, sides: u8, block: &mut [f64]) {
+        block.fill(0.0);
+        for side in (0..SIDES).filter(|k| sides & (1 << k) != 0) {
+            let own = &self.jacobian[side][..self.rows];
+            if self.rows == 3 && block.len() == 9 && other < problem.contacts.len() {
+                // e_l and r × e_l are never formed: (r × e_l) · y = e_l · (y × r).
+                let second = problem.contacts.bodies[other][1] == self.body[side];
+                let frame = &problem.contacts.frame[other];
+                let arm = frame.arms[usize::from(second)];
+                let sign = if second { 1.0 } else { -1.0 };
+                let axes = frame.axes();
+                for (line, own) in block.chunks_exact_mut(3).zip(own) {
+                    let push = (own.linear + own.angular.cross(&arm)) * sign;
+                    for (v, e) in line.iter_mut().zip(&axes) {
+                        *v += e.dot(&push);
+                    }
+                }
                 continue;
             }
-            match bodies.iter_mut().find(|(b, _)| *b == body) {
-                Some((_, rows)) => {
-                    rows[0].linear += j.linear;
-                    rows[0].angular += j.angular;
-                }
-                None => {
-                    let mut rows = [Twist::ZERO; FrictionLaw::MAX_ROWS];
-                    rows[0] = *j;
-                    bodies.push((body, rows));
+            let mut jacobian = [Twist::ZERO; FrictionLaw::MAX_ROWS];
+            let n = block.len() / self.rows;
+            block_jacobian(problem, other, self.body[side], &mut jacobian);
+            for (line, own) in block.chunks_exact_mut(n).zip(own) {
+                for (v, j) in line.iter_mut().zip(&jacobian) {
+                    *v += own.linear.dot(&j.linear) + own.angular.dot(&j.angular);
                 }
             }
         }
-        return BlockJacobian { rows: 1, bodies };
     }
-    let frame = &problem.contacts.frame[block];
-    let friction = &problem.contacts.friction[block];
+}
+
+fn block_rows(problem: &Problem, source: usize) -> usize {
+    match problem.contacts.friction.get(source) {
+        Some(friction) => friction.law.rows(),
+        None => 1,
+    }
+}
+
+/// The bodies of a block, in its order, each once, without those that impulses do not move.
+fn block_bodies(problem: &Problem, source: usize) -> Bodies {
+    Bodies::of(problem, source, |body| {
+        problem.bodies.is_dynamic(body as usize)
+    })
+}
+
+/// A few different bodies.
+#[derive(Clone, Copy)]
+struct Bodies {
+    body: [u32; SIDES],
+    len: usize,
+}
+
+impl Bodies {
+    #[inline]
+    fn of(problem: &Problem, source: usize, wanted: impl Fn(u32) -> bool) -> Self {
+        let contacts = problem.contacts.len();
+        let mut out = Self {
+            body: [0; SIDES],
+            len: 0,
+        };
+        let bodies = if source < contacts {
+            &problem.contacts.bodies[source][..]
+        } else {
+            let r = source - contacts;
+            &problem.rows.body[problem.rows.start[r] as usize..problem.rows.start[r + 1] as usize]
+        };
+        for body in bodies {
+            if wanted(*body) && !out.body[..out.len].contains(body) {
+                out.body[out.len] = *body;
+                out.len += 1;
+            }
+        }
+        out
+    }
+}
+
+impl IntoIterator for Bodies {
+    type Item = u32;
+    type IntoIter = std::iter::Take<std::array::IntoIter<u32, SIDES>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.body.into_iter().take(self.len)
+    }
+}
+
+fn block_compliance(problem: &Problem, source: usize, row: usize) -> f64 {
+    let contacts = problem.contacts.len();
+    if source < contacts {
+        problem.contacts.compliance[source][row.min(1)]
+    } else {
+        problem.rows.compliance[source - contacts]
+    }
+}
+
+/// The rows of J of one block for one of its bodies.
+fn block_jacobian(problem: &Problem, source: usize, body: u32, out: &mut Jacobian) {
+    let contacts = problem.contacts.len();
+    if source >= contacts {
+        // A body may stand twice in a row; its entries add up.
+        out[0] = Twist::ZERO;
+        for (_, j) in problem
+            .rows
+            .entries(source - contacts)
+            .filter(|(b, _)| *b == body as usize)
+        {
+            out[0].linear += j.linear;
+            out[0].angular += j.angular;
+        }
+        return;
+    }
+    let frame = &problem.contacts.frame[source];
+    let friction = &problem.contacts.friction[source];
+    let second = problem.contacts.bodies[source][1] == body;
+    let sign = if second { 1.0 } else { -1.0 };
+    let arm = frame.arms[usize::from(second)];
     let [n, t1, t2] = frame.axes();
     let mut directions = [n, t1, t2, n, n, n, n, n, n];
     if let FrictionLaw::Pyramid { sides } = friction.law {
@@ -163,30 +428,116 @@ fn block_jacobian(problem: &Problem, block: usize) -> BlockJacobian {
             directions[1 + k] = t1 * d[0] + t2 * d[1];
         }
     }
-    let rows = friction.law.rows();
-    let bodies = problem.contacts.bodies[block]
-        .iter()
-        .zip(frame.arms)
-        .zip([-1.0, 1.0])
-        .filter(|((body, _), _)| problem.bodies.is_dynamic(**body as usize))
-        .map(|((body, arm), sign)| {
-            let mut own = [Twist::ZERO; FrictionLaw::MAX_ROWS];
-            for (row, e) in own[..rows].iter_mut().zip(directions) {
-                row.linear = e * sign;
-                row.angular = arm.cross(&e) * sign;
+    for (row, e) in out.iter_mut().zip(directions).take(friction.law.rows()) {
+        row.linear = e * sign;
+        row.angular = arm.cross(&e) * sign;
+    }
+    if friction.law == FrictionLaw::Contensou {
+        out[3].linear = crate::math::Vec3::zeros();
+        out[3].angular = n * (sign * friction.spin_radius);
+    }
+}
+
+/// Which bodies couple the blocks that touch them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coupling {
+    /// Those that impulses move: the blocks that [`Delassus`] stores.
+    Dynamic,
+    /// Every body, the fixed ground included, as Poulsen's thesis counts (2010, table 3.2).
+    EveryBody,
+}
+
+/// Counts the non-zero blocks of A without assembling it. Keeps its memory.
+#[derive(Clone, Debug, Default)]
+pub struct BlockCounter {
+    /// Number of blocks on each body.
+    degree: Vec<u32>,
+    /// First set of bodies of each smallest body in `sets`, and one past the last.
+    start: Vec<u32>,
+    /// The other bodies of every set of two to four bodies of a block, by the smallest.
+    sets: Vec<[u32; SIDES - 1]>,
+}
+
+/// Fills up a set of bodies; no body has this number.
+const NO_BODY: u32 = u32::MAX;
+
+impl BlockCounter {
+    /// Number of non-zero blocks of A.
+    ///
+    /// Two blocks couple if they share a body, so this is Σ over non-empty sets S of bodies of
+    /// (−1)^(|S|+1) n_S², where n_S blocks touch every body of S: blocks that share several bodies
+    /// are counted once. For contacts of two bodies it is Poulsen's corollary 3.2. Linear in the
+    /// number of blocks, as long as few blocks share their smallest body.
+    pub fn count(&mut self, problem: &Problem, coupling: Coupling) -> u64 {
+        let blocks = problem.contacts.len() + problem.rows.len();
+        let bodies = |source| {
+            Bodies::of(problem, source, |body| {
+                coupling == Coupling::EveryBody || problem.bodies.is_dynamic(body as usize)
+            })
+        };
+        self.degree.clear();
+        self.degree.resize(problem.bodies.len(), 0);
+        self.start.clear();
+        self.start.resize(problem.bodies.len() + 2, 0);
+        for source in 0..blocks {
+            let of = bodies(source);
+            for body in of {
+                self.degree[body as usize] += 1;
             }
-            if friction.law == FrictionLaw::Contensou {
-                own[3].linear = crate::math::Vec3::zeros();
-                own[3].angular = n * (sign * friction.spin_radius);
+            each_set(of, |smallest, _| self.start[smallest as usize + 2] += 1);
+        }
+        for b in 2..self.start.len() {
+            self.start[b] += self.start[b - 1];
+        }
+        self.sets.clear();
+        self.sets.resize(
+            self.start.last().map_or(0, |n| *n as usize),
+            [NO_BODY; SIDES - 1],
+        );
+        for source in 0..blocks {
+            each_set(bodies(source), |smallest, others| {
+                let slot = &mut self.start[smallest as usize + 1];
+                self.sets[*slot as usize] = others;
+                *slot += 1;
+            });
+        }
+        let square = |n: usize| (n * n) as i64;
+        let mut count: i64 = self.degree.iter().map(|d| square(*d as usize)).sum();
+        for span in self.start.windows(2).take(problem.bodies.len()) {
+            let sets = &mut self.sets[span[0] as usize..span[1] as usize];
+            sets.sort_unstable();
+            for same in sets.chunk_by(|a, b| a == b) {
+                let size = 1 + same[0].iter().filter(|b| **b != NO_BODY).count();
+                count += square(same.len()) * if size % 2 == 0 { -1 } else { 1 };
             }
-            (*body as usize, own)
-        })
-        .collect();
-    BlockJacobian { rows, bodies }
+        }
+        count.unsigned_abs()
+    }
+}
+
+/// Calls `f` with every set of two or more of the bodies: the smallest, and the others ascending.
+fn each_set(bodies: Bodies, mut f: impl FnMut(u32, [u32; SIDES - 1])) {
+    let mut sorted = bodies.body;
+    let sorted = &mut sorted[..bodies.len];
+    sorted.sort_unstable();
+    for set in 1u32..1 << sorted.len() {
+        if set.count_ones() < 2 {
+            continue;
+        }
+        let mut members = (0..sorted.len())
+            .filter(|k| set & (1 << k) != 0)
+            .map(|k| sorted[k]);
+        let smallest = members.next().unwrap_or(NO_BODY);
+        let mut others = [NO_BODY; SIDES - 1];
+        for (other, member) in others.iter_mut().zip(members) {
+            *other = member;
+        }
+        f(smallest, others);
+    }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::math::{SymMat3, Vec3, tangent};
     use crate::problem::{ContactFrame, Friction, NewContact};
@@ -316,8 +667,70 @@ mod tests {
         // Contacts 0 ([0, 3]) and 3 ([0, 2]) share the fixed body 0 and nothing else.
         assert_eq!(p.contacts.bodies[0], [0, 3]);
         assert_eq!(p.contacts.bodies[3], [0, 2]);
-        let columns = &a.column[a.start[0] as usize..a.start[1] as usize];
+        let columns = &a.column[a.start[0]..a.start[1]];
         assert!(!columns.contains(&3), "{columns:?}");
         assert!(columns.contains(&2), "contact 2 is [2, 3]: {columns:?}");
+    }
+
+    #[test]
+    fn counting_is_assembling() {
+        // Contacts that share both bodies, and rows of three and four bodies over them.
+        let mut p = tangle();
+        for k in 0..40u32 {
+            let again = NewContact {
+                bodies: [k % 3, 1 + (k + k / 5) % 3],
+                frame: p.contacts.frame[0],
+                friction: p.contacts.friction[0],
+                bias: [0.0; 4],
+                compliance: [0.0; 2],
+                gap: 0.0,
+            };
+            if again.bodies[0] != again.bodies[1] {
+                p.push_contact(again);
+            }
+        }
+        for _ in 0..3 {
+            p.push_body(1.0, SymMat3::diagonal(1.0, 1.0, 1.0), Twist::ZERO);
+        }
+        let j = Twist {
+            linear: Vec3::x(),
+            angular: Vec3::y(),
+        };
+        for set in [
+            &[4, 5][..],
+            &[4, 5, 6],
+            &[1, 2, 4, 5],
+            &[0, 4, 5, 5],
+            &[6, 5, 4, 0],
+        ] {
+            let entries: Vec<(u32, Twist)> = set.iter().map(|b| (*b, j)).collect();
+            p.push_row(&entries, [-1.0, 1.0], 0.0, 0.0, 0.0);
+        }
+        p.finish();
+        let mut counter = BlockCounter::default();
+        let assembled = Delassus::assemble(&p).block_count() as u64;
+        assert_eq!(counter.count(&p, Coupling::Dynamic), assembled);
+        // With mass, the ground couples what touches it.
+        let everything = counter.count(&p, Coupling::EveryBody);
+        p.bodies.inverse_mass[0] = 1.0;
+        p.finish();
+        let assembled = Delassus::assemble(&p).block_count() as u64;
+        assert_eq!(everything, assembled);
+        assert_eq!(counter.count(&p, Coupling::Dynamic), assembled);
+    }
+
+    #[test]
+    fn refilling_forgets_the_last_problem() {
+        let p = tangle();
+        let fresh = Delassus::assemble(&p);
+        let mut a = fresh.clone();
+        let mut smaller = p.clone();
+        smaller.contacts.bodies[1] = [0, 1];
+        smaller.finish();
+        a.refill(&smaller);
+        a.refill(&p);
+        assert_eq!(a.column, fresh.column);
+        assert_eq!(a.value, fresh.value);
+        assert_eq!(a.start, fresh.start);
     }
 }

@@ -3,6 +3,8 @@
 //! Every law of the discrete problem says Λ = prox_𝒞(Λ − ρ w) for a closed convex set 𝒞
 //! (Nützi 2011, 4.36; Poulsen 2010, 2.78). Here are the maps, one function per kind of set.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
 /// Most sides a polyhedral friction law may have.
@@ -32,6 +34,38 @@ pub enum FrictionLaw {
 /// loaded disc-shaped contact of radius R_c.
 pub const SPIN_SHARE: f64 = 2.0 / 3.0;
 
+/// A pyramid's directions and the share of μ Λ_N that bounds each.
+#[derive(Clone, Copy, Default)]
+struct Pyramid {
+    directions: [[f64; 2]; MAX_SIDES as usize / 2],
+    share: f64,
+}
+
+/// The pyramids by half their number of sides; sweeps ask for them row by row.
+static PYRAMIDS: LazyLock<[Pyramid; 1 + MAX_SIDES as usize / 2]> = LazyLock::new(|| {
+    let mut all = [Pyramid::default(); 1 + MAX_SIDES as usize / 2];
+    for (half, pyramid) in all.iter_mut().enumerate().skip(2) {
+        let sides = 2 * half;
+        for (k, direction) in pyramid.directions[..half].iter_mut().enumerate() {
+            // The axes are exact, so that four sides are the box to the last bit.
+            *direction = if k == 0 {
+                [1.0, 0.0]
+            } else if sides % 4 == 0 && k == sides / 4 {
+                [0.0, 1.0]
+            } else {
+                let angle = std::f64::consts::TAU * k as f64 / sides as f64;
+                [angle.cos(), angle.sin()]
+            };
+        }
+        pyramid.share = if sides == 4 {
+            1.0
+        } else {
+            (std::f64::consts::PI / sides as f64).tan()
+        };
+    }
+    all
+});
+
 impl FrictionLaw {
     /// Number of impulse components of a contact with this law, the normal one included.
     pub const fn rows(self) -> usize {
@@ -54,28 +88,16 @@ impl FrictionLaw {
     }
 
     /// The direction (cos, sin) in (t₁, t₂) of friction row `k` (from 0) of a pyramid.
+    #[inline]
     pub fn pyramid_direction(sides: u8, k: usize) -> [f64; 2] {
-        // The axes are exact, so that four sides are the box to the last bit.
-        let quarter = sides as usize / 4;
-        if k == 0 {
-            [1.0, 0.0]
-        } else if sides.is_multiple_of(4) && k == quarter {
-            [0.0, 1.0]
-        } else {
-            let angle = std::f64::consts::TAU * k as f64 / f64::from(sides);
-            [angle.cos(), angle.sin()]
-        }
+        PYRAMIDS[sides as usize / 2].directions[k]
     }
 
     /// The bound of one direction of a pyramid, as a share of μ Λ_N: half an edge of the regular
     /// polygon around the unit circle.
     #[inline]
     pub fn pyramid_share(sides: u8) -> f64 {
-        if sides == 4 {
-            1.0
-        } else {
-            (std::f64::consts::PI / f64::from(sides)).tan()
-        }
+        PYRAMIDS[sides as usize / 2].share
     }
 
     /// Projects a friction impulse onto the set that the normal impulse allows, in place.

@@ -87,6 +87,8 @@ pub enum Status {
     Converged,
     /// Iterations or time ran out.
     Budget,
+    /// It stopped above the tolerance because it could not get nearer; why, in words.
+    Stalled(String),
     /// It diverged, met a NaN or broke down; the result must not be used.
     Failed(String),
 }
@@ -275,6 +277,10 @@ pub static SOLVERS: &[&SolverInfo] = &[
     &prox::colored_gs::INFO,
     &prox::gauss_seidel::INFO,
     &prox::jacobi::INFO,
+    &prox::naive_gs::INFO,
+    &prox::block_sor::INFO,
+    &prox::relaxed_sor::INFO,
+    &prox::nncg::INFO,
 ];
 
 /// The entry of a solver by name.

@@ -501,7 +501,7 @@ impl Simulation {
 fn worse<'a>(a: &'a Status, b: &'a Status) -> &'a Status {
     let rank = |s: &Status| match s {
         Status::Converged => 0,
-        Status::Budget => 1,
+        Status::Budget | Status::Stalled(_) => 1,
         Status::Failed(_) => 2,
     };
     if rank(a) > rank(b) { a } else { b }

@@ -1,5 +1,6 @@
 //! One block at a time: its velocity, its prox step, and its impulse on the bodies.
 
+use super::contact_block::solve_contact;
 use crate::math::{SymMat3, Twist, Vec3};
 use crate::problem::FrictionLaw;
 
@@ -61,6 +62,8 @@ pub struct Extra {
     pub spin_bias: f64,
     /// A_T1T1, A_T1T2, A_T2T2 without compliance: pyramids are swept row by row.
     pub tangential: [f64; 3],
+    /// A_τN: what the normal impulse does to the spin row.
+    pub spin_coupling: f64,
 }
 
 /// What a sweep changed, for the stopping and divergence tests.
@@ -147,11 +150,85 @@ pub struct Push {
     pub moment: f64,
 }
 
+/// Λ ← (1 − ω)Λ + ω Λ_local for one block: notes it, and writes the change to `step`.
+#[inline(always)]
+fn relax(
+    local: &[f64],
+    lambda: &mut [f64],
+    step: &mut [f64],
+    inverse_r: [f64; 2],
+    sweep: &Sweep,
+    change: &mut Change,
+) {
+    let speed = (local[0] - lambda[0]) * inverse_r[0];
+    let mut square = 0.0;
+    for (k, ((local, lambda), step)) in local.iter().zip(lambda).zip(step).enumerate() {
+        let d = local - *lambda;
+        if k > 0 {
+            square += d * d;
+        }
+        *step = sweep.omega * d;
+        change.note(*lambda, *step, sweep.relative);
+        // With ω = 1 without a rounding that could leave the set.
+        *lambda = if sweep.omega == 1.0 {
+            *local
+        } else {
+            *lambda + *step
+        };
+    }
+    change.note_speed((speed * speed).max(square * inverse_r[1] * inverse_r[1]));
+}
+
 impl PackedContact {
     /// n, t₁, t₂.
     #[inline(always)]
     pub fn axes(&self) -> [Vec3; 3] {
         [self.normal, self.tangent, self.normal.cross(&self.tangent)]
+    }
+
+    /// w of N, T1 and T2 without compliance (m/s).
+    #[inline(always)]
+    fn velocity(&self, bodies: [&PackedBody; 2], [n, t1, t2]: &[Vec3; 3]) -> [f64; 3] {
+        let relative = bodies[1].velocity.at(self.arms[1]) - bodies[0].velocity.at(self.arms[0]);
+        [
+            n.dot(&relative) + self.bias[0],
+            t1.dot(&relative) + self.bias[1],
+            t2.dot(&relative) + self.bias[2],
+        ]
+    }
+
+    /// w of every row, compliance and bias included (m/s), written to `w`.
+    pub fn rows_velocity(
+        &self,
+        extra: Option<&Extra>,
+        bodies: [&PackedBody; 2],
+        lambda: &[f64],
+        w: &mut [f64],
+    ) {
+        let plain = self.velocity(bodies, &self.axes());
+        let Some(extra) = extra else {
+            w.copy_from_slice(&plain);
+            return;
+        };
+        let [cn, ct] = extra.compliance;
+        w[0] = plain[0] + cn * lambda[0];
+        match extra.law {
+            FrictionLaw::Pyramid { sides } => {
+                for (k, w) in w[1..].iter_mut().enumerate() {
+                    let d = FrictionLaw::pyramid_direction(sides, k);
+                    *w = d[0] * plain[1] + d[1] * plain[2] + ct * lambda[1 + k];
+                }
+            }
+            law => {
+                w[1] = plain[1] + ct * lambda[1];
+                w[2] = plain[2] + ct * lambda[2];
+                if law == FrictionLaw::Contensou {
+                    let [first, second] = bodies.map(|b| b.velocity.angular);
+                    let spin = self.normal.dot(&(second - first));
+                    w[3] = extra.spin_radius * spin + extra.spin_bias + ct * lambda[3];
+                }
+            }
+        }
     }
 
     /// One prox step of a disc contact without compliance (Poulsen 2010, 3.9, in factorized form).
@@ -163,13 +240,21 @@ impl PackedContact {
         sweep: &Sweep,
         change: &mut Change,
     ) -> Vec3 {
-        let relative = bodies[1].velocity.at(self.arms[1]) - bodies[0].velocity.at(self.arms[0]);
-        let [n, t1, t2] = self.axes();
-        let w = [
-            n.dot(&relative) + self.bias[0],
-            t1.dot(&relative) + self.bias[1],
-            t2.dot(&relative) + self.bias[2],
-        ];
+        let axes = self.axes();
+        let [n, t1, t2] = axes;
+        let d = self.disc_prox(self.velocity(bodies, &axes), lambda, sweep, change);
+        n * d[0] + t1 * d[1] + t2 * d[2]
+    }
+
+    /// The same from the contact's velocities; the change of its impulses.
+    #[inline(always)]
+    pub fn disc_prox(
+        &self,
+        w: [f64; 3],
+        lambda: &mut [f64; 3],
+        sweep: &Sweep,
+        change: &mut Change,
+    ) -> [f64; 3] {
         let (rn, rt) = (self.r[0] * sweep.scale, self.r[1] * sweep.scale);
         let normal = (lambda[0] - rn * w[0]).max(0.0);
         let dn = normal - lambda[0];
@@ -177,20 +262,21 @@ impl PackedContact {
         let z1 = lambda[1] - rt * (w[1] + self.coupling[0] * seen);
         let z2 = lambda[2] - rt * (w[2] + self.coupling[1] * seen);
         let [f1, f2] = crate::problem::law::disc([z1, z2], self.mu * normal);
-        let (d1, d2) = (f1 - lambda[1], f2 - lambda[2]);
-        let (sn, st) = (dn * self.inverse_r[0], self.inverse_r[1]);
-        change.note_speed((sn * sn).max((d1 * d1 + d2 * d2) * st * st));
-        let d = [dn, d1, d2].map(|d| d * sweep.omega);
-        for (old, d) in lambda.iter().zip(d) {
-            change.note(*old, d, sweep.relative);
-        }
-        *lambda = if sweep.omega == 1.0 {
-            // Without a rounding that could leave the cone.
-            [normal, f1, f2]
-        } else {
-            [lambda[0] + d[0], lambda[1] + d[1], lambda[2] + d[2]]
-        };
-        n * d[0] + t1 * d[1] + t2 * d[2]
+        self.relax(&[normal, f1, f2], lambda, sweep, change)
+    }
+
+    /// Λ ← (1 − ω)Λ + ω Λ_local for a block of three rows, noted; the change.
+    #[inline(always)]
+    fn relax(
+        &self,
+        local: &[f64; 3],
+        lambda: &mut [f64; 3],
+        sweep: &Sweep,
+        change: &mut Change,
+    ) -> [f64; 3] {
+        let mut step = [0.0; 3];
+        relax(local, lambda, &mut step, self.inverse_r, sweep, change);
+        step
     }
 
     /// One prox step of a contact without friction and compliance.
@@ -205,12 +291,10 @@ impl PackedContact {
         let relative = bodies[1].velocity.at(self.arms[1]) - bodies[0].velocity.at(self.arms[0]);
         let w = self.normal.dot(&relative) + self.bias[0];
         let normal = (*lambda - self.r[0] * sweep.scale * w).max(0.0);
-        let dn = normal - *lambda;
-        change.note(*lambda, dn, sweep.relative);
-        *lambda = normal;
-        let speed = dn * self.inverse_r[0];
-        change.note_speed(speed * speed);
-        self.normal * dn
+        let mut step = [0.0];
+        let lambda = std::slice::from_mut(lambda);
+        relax(&[normal], lambda, &mut step, self.inverse_r, sweep, change);
+        self.normal * step[0]
     }
 
     /// One prox step of a contact with any law and compliance.
@@ -222,74 +306,85 @@ impl PackedContact {
         sweep: &Sweep,
         change: &mut Change,
     ) -> Push {
-        let relative = bodies[1].velocity.at(self.arms[1]) - bodies[0].velocity.at(self.arms[0]);
-        let [n, t1, t2] = self.axes();
-        let [cn, ct] = extra.compliance;
-        let (rn, rt) = (self.r[0] * sweep.scale, self.r[1] * sweep.scale);
-        let wn = n.dot(&relative) + self.bias[0] + cn * lambda[0];
-        let normal = (lambda[0] - rn * wn).max(0.0);
-        let dn = normal - lambda[0];
-        let seen = if sweep.coupled { dn } else { 0.0 };
-        let mut wt = [
-            t1.dot(&relative) + self.bias[1] + self.coupling[0] * seen,
-            t2.dot(&relative) + self.bias[2] + self.coupling[1] * seen,
-        ];
-        let rows = lambda.len();
-        let mut local = [0.0; FrictionLaw::MAX_ROWS];
-        let local = &mut local[..rows];
-        local.copy_from_slice(lambda);
-        local[0] = normal;
-        let new = &mut local[1..];
-        match extra.law {
-            FrictionLaw::Pyramid { sides } => {
-                let bound = FrictionLaw::pyramid_share(sides) * extra.mu[0] * normal;
-                let [k11, k12, k22] = extra.tangential;
-                for (k, f) in new.iter_mut().enumerate() {
-                    let d = FrictionLaw::pyramid_direction(sides, k);
-                    let w = d[0] * wt[0] + d[1] * wt[1] + ct * *f;
-                    let next = crate::problem::law::within(*f - rt * w, bound);
-                    let change = next - *f;
-                    *f = next;
-                    if sweep.coupled {
-                        wt[0] += (k11 * d[0] + k12 * d[1]) * change;
-                        wt[1] += (k12 * d[0] + k22 * d[1]) * change;
-                    }
-                }
-            }
-            FrictionLaw::Contensou => {
-                let spin = n.dot(&(bodies[1].velocity.angular - bodies[0].velocity.angular));
-                let ws = extra.spin_radius * spin + extra.spin_bias;
-                for (f, w) in new.iter_mut().zip([wt[0], wt[1], ws]) {
-                    *f -= rt * (w + ct * *f);
-                }
-                extra.law.project(new, extra.mu, normal);
-            }
-            _ => {
-                for (f, w) in new.iter_mut().zip(wt) {
-                    *f -= rt * (w + ct * *f);
-                }
-                extra.law.project(new, extra.mu, normal);
-            }
-        }
-        let mut square = 0.0;
-        let mut step = [0.0; FrictionLaw::MAX_ROWS];
-        let step = &mut step[..rows];
-        for k in 0..rows {
-            let d = local[k] - lambda[k];
-            if k > 0 {
-                square += d * d;
-            }
-            step[k] = sweep.omega * d;
-            change.note(lambda[k], step[k], sweep.relative);
-            lambda[k] = if sweep.omega == 1.0 {
-                local[k]
-            } else {
-                lambda[k] + step[k]
-            };
-        }
-        let (sn, st) = (dn * self.inverse_r[0], self.inverse_r[1]);
-        change.note_speed((sn * sn).max(square * st * st));
+        let (mut w, mut step) = ([0.0; FrictionLaw::MAX_ROWS], [0.0; FrictionLaw::MAX_ROWS]);
+        let (w, step) = (&mut w[..lambda.len()], &mut step[..lambda.len()]);
+        self.rows_velocity(Some(extra), bodies, lambda, w);
+        self.general_prox(extra, w, lambda, step, sweep, change);
         self.impulse(Some(extra), step)
+    }
+
+    /// The same from the velocities of the contact's rows; the change goes to `step`.
+    pub fn general_prox(
+        &self,
+        extra: &Extra,
+        w: &[f64],
+        lambda: &mut [f64],
+        step: &mut [f64],
+        sweep: &Sweep,
+        change: &mut Change,
+    ) {
+        let (rn, rt) = (self.r[0] * sweep.scale, self.r[1] * sweep.scale);
+        let mut local = [0.0; FrictionLaw::MAX_ROWS];
+        let local = &mut local[..lambda.len()];
+        local.copy_from_slice(lambda);
+        let normal = (lambda[0] - rn * w[0]).max(0.0);
+        local[0] = normal;
+        let seen = if sweep.coupled {
+            normal - lambda[0]
+        } else {
+            0.0
+        };
+        // What the impulses of this step have added to the tangential velocity so far.
+        let mut added = [self.coupling[0] * seen, self.coupling[1] * seen];
+        let (new, w) = (&mut local[1..], &w[1..]);
+        if let FrictionLaw::Pyramid { sides } = extra.law {
+            let bound = FrictionLaw::pyramid_share(sides) * extra.mu[0] * normal;
+            let [k11, k12, k22] = extra.tangential;
+            for (k, (f, w)) in new.iter_mut().zip(w).enumerate() {
+                let d = FrictionLaw::pyramid_direction(sides, k);
+                let w = w + d[0] * added[0] + d[1] * added[1];
+                let next = crate::problem::law::within(*f - rt * w, bound);
+                let change = next - *f;
+                *f = next;
+                if sweep.coupled {
+                    added[0] += (k11 * d[0] + k12 * d[1]) * change;
+                    added[1] += (k12 * d[0] + k22 * d[1]) * change;
+                }
+            }
+        } else {
+            let added = [added[0], added[1], extra.spin_coupling * seen];
+            for ((f, w), added) in new.iter_mut().zip(w).zip(added) {
+                *f -= rt * (w + added);
+            }
+            extra.law.project(new, extra.mu, normal);
+        }
+        relax(local, lambda, step, self.inverse_r, sweep, change);
+    }
+
+    /// The exact solution of a disc contact's own problem instead of a prox step, from the velocities
+    /// of its rows and its own block `k` of A; the change. It falls back to the prox step where no
+    /// solution is found.
+    pub fn exact_prox(
+        &self,
+        k: &SymMat3,
+        w: [f64; 3],
+        lambda: &mut [f64; 3],
+        sweep: &Sweep,
+        change: &mut Change,
+    ) -> [f64; 3] {
+        let own = k.mul_vec(Vec3::from(*lambda));
+        let b = [w[0] - own.x, w[1] - own.y, w[2] - own.z];
+        let Some(solved) = solve_contact(k, b, self.mu, *lambda) else {
+            return self.disc_prox(w, lambda, sweep, change);
+        };
+        // The cone is convex: a part of the way is feasible.
+        let mut local = solved;
+        for (x, old) in local.iter_mut().zip(*lambda) {
+            if sweep.scale != 1.0 {
+                *x = old + sweep.scale * (*x - old);
+            }
+        }
+        self.relax(&local, lambda, sweep, change)
     }
 
     /// The impulse of a whole block on the second body.
@@ -357,16 +452,10 @@ impl PackedRow {
     pub fn step(&self, w: f64, lambda: &mut f64, sweep: &Sweep, change: &mut Change) -> f64 {
         let [lo, hi] = self.bounds;
         let local = (*lambda - self.r * sweep.scale * w).max(lo).min(hi);
-        let speed = (local - *lambda) * self.inverse_r;
-        change.note_speed(speed * speed);
-        let delta = sweep.omega * (local - *lambda);
-        change.note(*lambda, delta, sweep.relative);
-        *lambda = if sweep.omega == 1.0 {
-            local
-        } else {
-            *lambda + delta
-        };
-        delta
+        let (lambda, mut step) = (std::slice::from_mut(lambda), [0.0]);
+        let inverse_r = [self.inverse_r, 0.0];
+        relax(&[local], lambda, &mut step, inverse_r, sweep, change);
+        step[0]
     }
 }
 

@@ -1,40 +1,32 @@
-//! `jacobi`: JOR Prox, factorized, parallel over blocks and then over bodies.
+//! `jacobi`: JOR Prox, parallel over blocks and, where A is not stored, then over bodies.
 //!
-//! Every block sees the velocities of the last iteration. The bodies then sum their impulses in a
+//! Every block sees the impulses of the last iteration. The bodies then sum their impulses in a
 //! fixed order, so that the result is the same for every number of threads.
 
 use rayon::prelude::*;
 
 use super::block::{Change, PackedBody, Sweep};
-use super::monitor::{Monitor, State, Verdict, relative};
+use super::matrix::Matrix;
+use super::monitor::{Monitor, State, relative};
 use super::pack::Packed;
+use super::parameters::{BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
 use super::{ProxIteration, alpha, iterate, return_to_checkpoints};
 use crate::math::Twist;
-use crate::problem::Problem;
-use crate::solve::{
-    Budget, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
-};
+use crate::problem::{FrictionLaw, Problem};
+use crate::solve::{Budget, Parameters, Request, SolveReport, Solver, SolverInfo};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
     name: "jacobi",
-    summary: "JOR Prox, factorized: every contact sees the velocities of the last iteration; parallel",
+    summary: "JOR Prox: every contact sees the impulses of the last iteration; parallel",
     source: "Poulsen 2010, 3.4 and 6.1; Nützi 2011, 4.46 and 6.2",
     parameters: &[
-        Parameter {
-            name: "relaxation",
-            unit: "-",
-            summary: "fixed: none but alpha. degree: Λ ← (1 − ω)Λ + ω Λ_local with ω = 1/max(1, adjacent blocks)",
-            source: "Munksgaard & Kaiser, section 4 (degree); Nützi 2011, 6.3 (fixed, α = 0.35)",
-            kind: ParameterKind::Choice {
-                default: "degree",
-                options: &["degree", "fixed"],
-            },
-        },
+        SCHEME,
+        r_factors_by_degree("degree"),
+        BLOCK,
         alpha(
             1.0,
-            "relaxation of the local R-factors, R = α/A_ii; with fixed relaxation, contacts of many \
-             neighbours need about 0.35",
+            "factor on the R-factors; with local ones, contacts of many neighbours need about 0.35",
         ),
     ],
     make: |parameters| Box::new(Jacobi::new(parameters)),
@@ -69,13 +61,15 @@ const ROW: u32 = 1 << 31;
 
 /// The solver.
 pub struct Jacobi {
-    alpha: f64,
-    by_degree: bool,
-    /// ω of every contact and of every row; empty with fixed relaxation.
-    omega: [Vec<f64>; 2],
+    packing: Packing,
+    choice: SchemeChoice,
+    scheme: Scheme,
+    matrix: Matrix,
     packed: Packed,
     bodies: Vec<PackedBody>,
     lambda: Vec<f64>,
+    /// Λ of the last iteration, where w = A Λ + b is read while Λ is written.
+    before: Vec<f64>,
     checkpoint: Vec<f64>,
     monitors: Vec<Monitor>,
     units: Vec<Unit>,
@@ -91,12 +85,14 @@ impl Jacobi {
     /// Makes one with checked parameters.
     pub fn new(parameters: &Parameters) -> Self {
         Self {
-            alpha: parameters.number("alpha"),
-            by_degree: parameters.choice("relaxation") == "degree",
-            omega: [Vec::new(), Vec::new()],
+            packing: Packing::new(parameters),
+            choice: SchemeChoice::new(parameters),
+            scheme: Scheme::Factorized,
+            matrix: Matrix::default(),
             packed: Packed::default(),
             bodies: Vec::new(),
             lambda: Vec::new(),
+            before: Vec::new(),
             checkpoint: Vec::new(),
             monitors: Vec::new(),
             units: Vec::new(),
@@ -157,42 +153,19 @@ impl Jacobi {
         });
     }
 
-    /// ω = 1/max(1, number of other blocks on the same bodies).
-    fn find_omega(&mut self) {
-        let [contacts, rows] = &mut self.omega;
-        contacts.clear();
-        rows.clear();
-        if !self.by_degree {
-            return;
-        }
-        let packed = &self.packed;
-        let start = &self.touch_start;
-        let others = |island: usize, body: u32| {
-            let b = (packed.body_start[island] + body) as usize;
-            // A dummy has no touches: bodies that do not move couple nothing.
-            (start[b + 1] - start[b]).saturating_sub(1)
-        };
-        let omega = |adjacent: u32| 1.0 / f64::from(adjacent.max(1));
-        for island in 0..packed.islands() {
-            for c in packed.contact_start[island]..packed.contact_start[island + 1] {
-                let pair = packed.contacts[c as usize].bodies;
-                contacts.push(omega(pair.into_iter().map(|b| others(island, b)).sum()));
-            }
-            for r in packed.row_start[island]..packed.row_start[island + 1] {
-                let [first, last] = packed.rows[r as usize].entries;
-                let entries = &packed.entries[first as usize..last as usize];
-                rows.push(omega(entries.iter().map(|e| others(island, e.body)).sum()));
-            }
-        }
-    }
-
-    /// Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for all blocks at once, from the old velocities.
+    /// Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for all blocks at once, from the old impulses (Poulsen 2010,
+    /// 3.6; Nützi 2011, 4.46).
     fn project(&mut self, relative: f64) {
+        let source = if self.scheme == Scheme::Factorized {
+            Source::Bodies(&self.bodies)
+        } else {
+            self.before.clone_from(&self.lambda);
+            Source::Matrix(&self.matrix, &self.before)
+        };
         let work = Projection {
             packed: &self.packed,
-            bodies: &self.bodies,
             monitors: &self.monitors,
-            omega: &self.omega,
+            source,
             relative,
         };
         work.run(&self.units, &mut self.lambda, &mut self.changes);
@@ -246,16 +219,13 @@ impl Jacobi {
                 continue;
             }
             let span = self.packed.impulses(island);
-            let monitor = &mut self.monitors[island];
-            match monitor.observe(change, budget) {
-                Verdict::Continue | Verdict::Stop => {}
-                Verdict::Checkpoint => {
-                    self.checkpoint[span.clone()].copy_from_slice(&self.lambda[span]);
-                }
-                Verdict::RollBack => {
-                    self.lambda[span.clone()].copy_from_slice(&self.checkpoint[span]);
-                }
-            }
+            let (lambda, checkpoint) = (&mut self.lambda, &mut self.checkpoint);
+            self.monitors[island].decide(
+                change,
+                budget,
+                &mut lambda[span.clone()],
+                &mut checkpoint[span],
+            );
         }
     }
 }
@@ -278,7 +248,8 @@ impl Solver for Jacobi {
 
 impl ProxIteration for Jacobi {
     fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
-        self.packed.pack(problem, self.alpha);
+        self.packing.pack(problem, &mut self.packed, usize::MAX);
+        self.scheme = self.choice.decide(problem);
         self.packed.load(problem, lambda, &mut self.lambda);
         self.checkpoint.clone_from(&self.lambda);
         self.bodies.clone_from(&self.packed.template);
@@ -286,15 +257,20 @@ impl ProxIteration for Jacobi {
         self.monitors
             .resize(self.packed.islands(), Monitor::default());
         self.find_units();
-        self.find_touches();
-        self.find_omega();
-        self.gather();
+        if self.scheme == Scheme::Factorized {
+            self.find_touches();
+            self.gather();
+        } else {
+            self.matrix.refill(problem, &self.packed, self.scheme);
+        }
     }
 
     fn iterate(&mut self, _problem: &Problem, budget: &Budget) {
         self.project(relative(budget));
         self.observe(budget);
-        self.gather();
+        if self.scheme == Scheme::Factorized {
+            self.gather();
+        }
     }
 
     fn is_finite(&self) -> bool {
@@ -322,10 +298,18 @@ impl ProxIteration for Jacobi {
 /// What a projection reads.
 struct Projection<'a> {
     packed: &'a Packed,
-    bodies: &'a [PackedBody],
     monitors: &'a [Monitor],
-    omega: &'a [Vec<f64>; 2],
+    source: Source<'a>,
     relative: f64,
+}
+
+/// Where velocities come from.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    /// From bodies, and so from J.
+    Bodies(&'a [PackedBody]),
+    /// From A, or T, and the Λ of the last iteration.
+    Matrix(&'a Matrix, &'a [f64]),
 }
 
 impl Projection<'_> {
@@ -356,37 +340,56 @@ impl Projection<'_> {
             omega: 1.0,
             coupled: false,
         };
-        let base = packed.body_start[island] as usize;
-        let bodies = &self.bodies[base..packed.body_start[island + 1] as usize];
         let span = unit.span[0] as usize..unit.span[1] as usize;
-        let with_omega = |kind: usize, k: usize| Sweep {
-            omega: self.omega[kind].get(k).copied().unwrap_or(1.0),
-            ..sweep
+        let of_island = packed.body_start[island] as usize..packed.body_start[island + 1] as usize;
+        let source = match self.source {
+            Source::Bodies(bodies) => Source::Bodies(&bodies[of_island]),
+            Source::Matrix(matrix, before) => {
+                Source::Matrix(matrix, &before[packed.impulses(island)])
+            }
         };
         if unit.rows {
-            for (k, lambda) in span.zip(lambda) {
-                let row = &packed.rows[k];
-                let entries = &packed.entries[row.entries[0] as usize..row.entries[1] as usize];
-                let w = row.velocity(entries, bodies, *lambda);
-                row.step(w, lambda, &with_omega(1, k), change);
+            for (r, lambda) in span.zip(lambda) {
+                let row = &packed.rows[r];
+                let w = match source {
+                    Source::Bodies(bodies) => row.velocity(packed.entries(row), bodies, *lambda),
+                    Source::Matrix(matrix, before) => {
+                        matrix.row_velocity(packed, island, r, before)
+                    }
+                };
+                row.step(w, lambda, &packed.row_sweep(r, &sweep), change);
             }
-        } else if packed.is_uniform() {
+            return;
+        }
+        if let Source::Bodies(bodies) = source
+            && packed.is_uniform()
+            && packed.own.is_empty()
+        {
             let (blocks, _) = lambda.as_chunks_mut::<3>();
-            for (k, block) in span.zip(blocks) {
-                let contact = &packed.contacts[k];
-                let [i, j] = contact.bodies.map(|b| b as usize);
-                contact.disc_step([&bodies[i], &bodies[j]], block, &with_omega(0, k), change);
-            }
-        } else {
-            let offset = packed.block(island, span.start).start;
-            for c in span {
+            for (c, block) in span.zip(blocks) {
                 let contact = &packed.contacts[c];
-                let [i, j] = contact.bodies.map(|b| b as usize);
-                let rows = packed.block(island, c);
-                let block = &mut lambda[rows.start - offset..rows.end - offset];
-                let pair = [&bodies[i], &bodies[j]];
-                contact.general_step(&packed.extra[c], pair, block, &with_omega(0, c), change);
+                let [i, j] = contact.bodies.map(|b| &bodies[b as usize]);
+                contact.disc_step([i, j], block, &packed.contact_sweep(c, &sweep), change);
             }
+            return;
+        }
+        let offset = packed.block(island, span.start).start;
+        let (mut w, mut step) = ([0.0; FrictionLaw::MAX_ROWS], [0.0; FrictionLaw::MAX_ROWS]);
+        for c in span {
+            let rows = packed.block(island, c);
+            let (w, step) = (&mut w[..rows.len()], &mut step[..rows.len()]);
+            let block = &mut lambda[rows.start - offset..rows.end - offset];
+            match source {
+                Source::Bodies(bodies) => {
+                    let contact = &packed.contacts[c];
+                    let [i, j] = contact.bodies.map(|b| &bodies[b as usize]);
+                    contact.rows_velocity(packed.extra.get(c), [i, j], block, w);
+                }
+                Source::Matrix(matrix, before) => {
+                    matrix.contact_velocity(packed, island, c, before, w);
+                }
+            }
+            packed.prox(c, w, block, step, &packed.contact_sweep(c, &sweep), change);
         }
     }
 }

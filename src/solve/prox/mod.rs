@@ -5,12 +5,23 @@
 //! block reads and writes.
 
 mod block;
+pub mod block_sor;
+mod by_island;
 pub mod color;
 pub mod colored_gs;
+mod contact_block;
 pub mod gauss_seidel;
 pub mod jacobi;
+mod lanczos;
+mod matrix;
 mod monitor;
+pub mod naive_gs;
+pub mod nncg;
 mod pack;
+mod parameters;
+mod r_factors;
+pub mod relaxed_sor;
+mod sweep;
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +30,8 @@ use monitor::{Monitor, State};
 use pack::Packed;
 
 use crate::math::Twist;
-use crate::problem::Problem;
 use crate::problem::residual::{self, ResidualWorkspace, Under};
+use crate::problem::{FrictionLaw, Problem};
 use crate::solve::{Budget, HistoryPoint, Parameter, ParameterKind, Request, SolveReport, Status};
 
 /// Most times that R is halved before a solve counts as failed.
@@ -60,6 +71,11 @@ trait ProxIteration {
 
     /// Copies Λ to the problem's order.
     fn store(&self, problem: &Problem, lambda: &mut [f64]);
+
+    /// Bytes that one iteration reads and writes; 0 where not counted.
+    fn traffic(&self) -> [u64; 2] {
+        [0; 2]
+    }
 
     /// u = u_free + M⁻¹ Jᵀ Λ of the result.
     fn velocities(&self, problem: &Problem, lambda: &[f64], u: &mut Vec<Twist>) {
@@ -119,8 +135,68 @@ fn iterate(
     report.status = status(solver.monitors());
     solver.store(problem, lambda);
     solver.velocities(problem, lambda, u);
+    if solver.monitors().iter().any(Monitor::made_no_progress) && shorten(problem, lambda, u) {
+        solver.velocities(problem, lambda, u);
+    }
     report.solve_time = clock.elapsed();
+    [report.bytes_read, report.bytes_written] = solver.traffic();
     report
+}
+
+/// Shortens the impulses of every island whose objective ½ Λᵀ A Λ + bᵀ Λ they raise above that of no
+/// impulses at all, to the best point on the ray from zero. At a solution it is −½ Λᵀ A Λ + Λᵀ w ≤ 0,
+/// and the sets are cones or hold zero, so that a solution is never shortened; what is on its way to
+/// infinity is, and so gains no energy from step to step. Returns whether anything was.
+fn shorten(problem: &Problem, lambda: &mut [f64], u: &[Twist]) -> bool {
+    let free = &problem.bodies.free_velocity;
+    let contacts = &problem.contacts;
+    let first = problem.contact_rows();
+    let mut any = false;
+    for island in 0..problem.islands.len() {
+        // Λᵀ w and Λᵀ b.
+        let (mut with, mut without) = (0.0, 0.0);
+        let mut add = |block: &[f64], w: &[f64], b: &[f64]| {
+            for (x, (w, b)) in block.iter().zip(w.iter().zip(b)) {
+                with += x * w;
+                without += x * b;
+            }
+        };
+        for &c in problem.islands.contacts.of(island) {
+            let c = c as usize;
+            let block = &lambda[contacts.rows(c)];
+            let [mut w, mut b] = [[0.0; FrictionLaw::MAX_ROWS]; 2];
+            let zero = [0.0; FrictionLaw::MAX_ROWS];
+            problem.contact_velocity(c, u, block, &mut w);
+            problem.contact_velocity(c, free, &zero[..block.len()], &mut b);
+            add(block, &w, &b);
+        }
+        for &r in problem.islands.rows.of(island) {
+            let r = r as usize;
+            let x = lambda[first + r];
+            let w = problem.row_velocity(r, u, x);
+            let b = problem.row_velocity(r, free, 0.0);
+            add(&[x], &[w], &[b]);
+        }
+        let curvature = with - without;
+        if 0.5 * (with + without) <= 0.0 {
+            continue;
+        }
+        let length = if curvature > 0.0 && without < 0.0 {
+            -without / curvature
+        } else {
+            0.0
+        };
+        any = true;
+        for &c in problem.islands.contacts.of(island) {
+            for x in &mut lambda[contacts.rows(c as usize)] {
+                *x *= length;
+            }
+        }
+        for &r in problem.islands.rows.of(island) {
+            lambda[first + r as usize] *= length;
+        }
+    }
+    any
 }
 
 /// The clock of an iteration: stops while a history is recorded, and knows the time limit.
@@ -184,8 +260,10 @@ fn status(monitors: &[Monitor]) -> Status {
     }
     if monitors.iter().all(|m| m.state == State::Converged) {
         Status::Converged
-    } else {
+    } else if is_running(monitors) {
         Status::Budget
+    } else {
+        Status::Stalled("single precision resolves no smaller changes than these".into())
     }
 }
 

@@ -15,12 +15,24 @@ const GROWING_WINDOWS: u32 = 3;
 /// works itself loose (a factor of 10 is common in disc pyramids); divergence grows without end.
 const BLOW_UP: f64 = 100.0;
 
+/// Iterations without a new smallest change that count as going round in circles, if they are also half
+/// of all since the last roll back. Projections bound what would diverge without them: too large an R
+/// then ends in a cycle.
+const CYCLE: u32 = 1000;
+/// A cycle's changes are at least this share of the solve's first one. Slow friction modes may grow for
+/// thousands of iterations, but far below.
+const CYCLE_SHARE: f64 = 0.05;
+/// Changes up to this one (m/s) are never a cycle: a good start may leave nothing but rounding.
+const ROUNDING: f64 = 1e-6;
+
 /// Where an island stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     #[default]
     Running,
     Converged,
+    /// Its arithmetic gets no nearer.
+    Stalled,
     Failed,
 }
 
@@ -48,15 +60,19 @@ pub struct Monitor {
     pub change: Change,
     /// Largest ‖ΔΛ‖/R of an iteration (m/s).
     pub largest: f64,
+    /// The size of the first change (m/s), the smallest and the last one since the last roll back.
+    first: f64,
     smallest: f64,
     previous: f64,
     /// The size of the change at the checkpoint.
     kept: f64,
     growing: u32,
+    /// Iterations since the start or the last roll back, and which of them had the smallest change.
     since: u32,
     /// Largest change of this window and of the last one, and windows that grew in a row.
     window: [f64; 2],
     growing_windows: u32,
+    smallest_at: u32,
 }
 
 impl Default for Monitor {
@@ -68,6 +84,7 @@ impl Default for Monitor {
             iterations: 0,
             change: Change::default(),
             largest: 0.0,
+            first: 0.0,
             smallest: f64::INFINITY,
             previous: f64::INFINITY,
             kept: f64::INFINITY,
@@ -75,6 +92,7 @@ impl Default for Monitor {
             since: 0,
             window: [0.0, f64::INFINITY],
             growing_windows: 0,
+            smallest_at: 0,
         }
     }
 }
@@ -88,6 +106,9 @@ impl Monitor {
         let size = change.speed_squared.sqrt() / self.scale;
         self.largest = self.largest.max(size);
         let finite = change.sum.is_finite() && size.is_finite();
+        if self.iterations == 1 {
+            self.first = size;
+        }
         if finite && converged(&change, size, budget) {
             self.state = State::Converged;
             return Verdict::Stop;
@@ -107,8 +128,12 @@ impl Monitor {
             };
             self.window = [0.0, self.window[0]];
         }
+        let idle = self.since - self.smallest_at;
+        let cycles =
+            idle >= CYCLE.max(self.since / 2) && size > ROUNDING.max(CYCLE_SHARE * self.first);
         let grows = self.growing >= GROWTH || self.growing_windows >= GROWING_WINDOWS;
-        if !finite || (grows && size > BLOW_UP * self.smallest) {
+        let diverges = grows && size > BLOW_UP * self.smallest;
+        if !finite || diverges || cycles {
             if self.halvings == MAX_HALVINGS {
                 self.state = State::Failed;
                 return Verdict::Stop;
@@ -121,11 +146,15 @@ impl Monitor {
             self.since = 0;
             self.window = [0.0, f64::INFINITY];
             self.growing_windows = 0;
+            self.smallest_at = 0;
             return Verdict::RollBack;
         }
         // Copies cost time: only the best so far, and at powers of two.
         let best = size < self.smallest;
-        self.smallest = self.smallest.min(size);
+        if best {
+            self.smallest = size;
+            self.smallest_at = self.since;
+        }
         if best && self.since.is_power_of_two() {
             self.kept = size;
             Verdict::Checkpoint
@@ -136,9 +165,32 @@ impl Monitor {
 }
 
 impl Monitor {
+    /// [`Monitor::observe`], and Λ to or from the checkpoint as that decides.
+    pub fn decide(
+        &mut self,
+        change: Change,
+        budget: &Budget,
+        lambda: &mut [f64],
+        checkpoint: &mut [f64],
+    ) -> Verdict {
+        let verdict = self.observe(change, budget);
+        match verdict {
+            Verdict::Continue | Verdict::Stop => {}
+            Verdict::Checkpoint => checkpoint.copy_from_slice(lambda),
+            Verdict::RollBack => lambda.copy_from_slice(checkpoint),
+        }
+        verdict
+    }
+
     /// Whether the budget ran out on the way to divergence: the checkpoint is then the better result.
     pub fn is_worse_than_checkpoint(&self) -> bool {
         self.state == State::Running && self.previous > 2.0 * self.kept
+    }
+
+    /// Whether the last change is larger than the first one was: then the result is perhaps worse
+    /// than the start.
+    pub fn made_no_progress(&self) -> bool {
+        self.state == State::Running && self.previous > self.first
     }
 }
 

@@ -3,15 +3,16 @@
 
 use rayon::prelude::*;
 
-use super::block::{Extra, PackedBody, PackedContact, PackedEntry, PackedRow};
-use crate::math::{Twist, Vec3};
-use crate::problem::islands::NO_ISLAND;
+use super::block::{Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Push, Sweep};
+use crate::math::{SymMat3, Twist, Vec3};
+use crate::problem::islands::Grouped;
 use crate::problem::{FrictionLaw, Problem};
 
 /// Contacts per unit of parallel work.
 const CHUNK: usize = 512;
 
-const NO_BODY: u32 = u32::MAX;
+/// Marks a dummy.
+pub const NO_BODY: u32 = u32::MAX;
 
 /// A packed problem: what does not change while it is solved. Keeps its memory.
 #[derive(Default)]
@@ -33,22 +34,102 @@ pub struct Packed {
     pub contact_start: Vec<u32>,
     pub row_start: Vec<u32>,
     pub lambda_start: Vec<u32>,
-    /// Packed place of each of the problem's bodies.
-    place: Vec<u32>,
+    /// ω of every contact and of every row; empty where it is 1.
+    pub omega: [Vec<f64>; 2],
+    /// A_kk of every contact, compliance included; empty unless asked for with [`Packed::find_own`].
+    pub own: Vec<SymMat3>,
+    /// The problem's body of each packed one; [`NO_BODY`] for dummies.
+    pub body_index: Vec<u32>,
+    /// The problem's contact and row of each packed one.
+    contact_index: Vec<u32>,
+    row_index: Vec<u32>,
+}
+
+/// A block of an island.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// Packed contact.
+    Contact(usize),
+    /// Packed general row.
+    Row(usize),
+}
+
+/// The blocks of an island in the order of a sweep: general rows, which hold the bodies together, come
+/// before contacts.
+#[derive(Clone, Copy, Debug)]
+pub struct Sequence {
+    rows: [usize; 2],
+    contacts: [usize; 2],
+}
+
+impl Sequence {
+    /// Number of blocks.
+    pub fn len(&self) -> usize {
+        self.rows[1] - self.rows[0] + self.contacts[1] - self.contacts[0]
+    }
+
+    /// Block number `k`.
+    pub fn get(&self, k: usize) -> Block {
+        let rows = self.rows[1] - self.rows[0];
+        if k < rows {
+            Block::Row(self.rows[0] + k)
+        } else {
+            Block::Contact(self.contacts[0] + k - rows)
+        }
+    }
+}
+
+/// What is packed together: the islands, or parts of them that each have their own copies of the
+/// bodies they touch. Bodies ascend within a group.
+#[derive(Clone, Copy)]
+pub struct Groups<'a> {
+    pub bodies: &'a Grouped,
+    pub contacts: &'a Grouped,
+    pub rows: &'a Grouped,
+}
+
+impl<'a> Groups<'a> {
+    /// The problem's islands.
+    pub fn islands(problem: &'a Problem) -> Self {
+        Self {
+            bodies: &problem.islands.bodies,
+            contacts: &problem.islands.contacts,
+            rows: &problem.islands.rows,
+        }
+    }
 }
 
 /// Where a body of the problem is packed, within its island.
 fn local(packed: &Packed, island: usize, body: u32) -> u32 {
-    match packed.place[body as usize] {
-        NO_BODY => packed.body_start[island + 1] - 1 - packed.body_start[island],
-        place => place - packed.body_start[island],
-    }
+    let first = packed.body_start[island] as usize;
+    let dummy = packed.body_start[island + 1] as usize - 1;
+    let place = packed.body_index[first..dummy].binary_search(&body);
+    place.unwrap_or(dummy - first) as u32
 }
 
 impl Packed {
     /// Number of islands.
     pub fn islands(&self) -> usize {
         self.body_start.len().saturating_sub(1)
+    }
+
+    /// The blocks of an island in the order of a sweep.
+    pub fn sequence(&self, island: usize) -> Sequence {
+        let span = |start: &[u32]| [start[island] as usize, start[island + 1] as usize];
+        Sequence {
+            rows: span(&self.row_start),
+            contacts: span(&self.contact_start),
+        }
+    }
+
+    /// What block `block` of A is, if this is packed by islands.
+    pub fn block_of(&self, island: usize, block: usize) -> Block {
+        let contact = block - self.row_start[island] as usize;
+        if contact < self.contact_start[island + 1] as usize {
+            Block::Contact(contact)
+        } else {
+            Block::Row(block - self.contact_start[island + 1] as usize)
+        }
     }
 
     /// Number of impulses.
@@ -85,26 +166,34 @@ impl Packed {
         all - (self.row_start[island + 1] - self.row_start[island]) as usize
     }
 
-    /// Packs a problem. R = α/diagonal (the local R-factors of Nützi 4.4.2).
+    /// Packs a problem by islands. R = α/diagonal (the local R-factors of Nützi 4.4.2), ω = 1.
     pub fn pack(&mut self, problem: &Problem, alpha: f64) {
-        let islands = problem.islands.len();
+        self.pack_groups(problem, Groups::islands(problem), alpha);
+    }
+
+    /// Packs a problem by any groups; they then take the place of the islands everywhere here.
+    pub fn pack_groups(&mut self, problem: &Problem, groups: Groups, alpha: f64) {
+        let count = groups.bodies.start.len().saturating_sub(1);
         let contacts = &problem.contacts;
         let uniform = contacts.friction.iter().all(|f| f.law == FrictionLaw::Disc)
             && contacts.compliance.iter().all(|c| *c == [0.0; 2]);
 
         self.frictionless = uniform && contacts.friction.iter().all(|f| f.mu == [0.0; 2]);
+        self.omega.iter_mut().for_each(Vec::clear);
+        self.own.clear();
+        self.contact_index.clone_from(&groups.contacts.index);
+        self.row_index.clone_from(&groups.rows.index);
 
-        // Bodies, with a dummy behind each island.
-        self.place.clear();
-        self.place.resize(problem.bodies.len(), NO_BODY);
+        // Bodies, with a dummy behind each group.
         self.free.clear();
         self.template.clear();
+        self.body_index.clear();
         self.body_start.clear();
         self.body_start.push(0);
-        for island in 0..islands {
-            for &b in problem.islands.bodies.of(island) {
+        for group in 0..count {
+            for &b in groups.bodies.of(group) {
+                self.body_index.push(b);
                 let b = b as usize;
-                self.place[b] = self.free.len() as u32;
                 self.free.push(problem.bodies.free_velocity[b]);
                 self.template.push(PackedBody {
                     velocity: Twist::ZERO,
@@ -112,26 +201,26 @@ impl Packed {
                     inverse_mass: problem.bodies.inverse_mass[b],
                 });
             }
+            self.body_index.push(NO_BODY);
             self.free.push(Twist::ZERO);
             self.template.push(PackedBody::default());
             self.body_start.push(self.free.len() as u32);
         }
 
         // Rows of Λ.
-        self.contact_start
-            .clone_from(&problem.islands.contacts.start);
-        self.row_start.clone_from(&problem.islands.rows.start);
+        self.contact_start.clone_from(&groups.contacts.start);
+        self.row_start.clone_from(&groups.rows.start);
         self.lambda_start.clear();
         self.lambda_start.push(0);
         let mut length = 0;
-        for island in 0..islands {
-            let of = problem.islands.contacts.of(island);
+        for group in 0..count {
+            let of = groups.contacts.of(group);
             length += if uniform {
                 3 * of.len()
             } else {
                 of.iter().map(|c| contacts.rows(*c as usize).len()).sum()
             };
-            length += problem.islands.rows.of(island).len();
+            length += groups.rows.of(group).len();
             self.lambda_start.push(length as u32);
         }
 
@@ -140,13 +229,13 @@ impl Packed {
     }
 
     fn pack_contacts(&mut self, problem: &Problem, alpha: f64, uniform: bool) {
-        let index = &problem.islands.contacts.index;
         let mut packed = std::mem::take(&mut self.contacts);
         packed.clear();
-        index
+        self.contact_index
             .par_iter()
             .with_min_len(CHUNK)
-            .map(|c| self.contact(problem, *c as usize, alpha))
+            .enumerate()
+            .map(|(k, c)| self.contact(problem, k, *c as usize, alpha))
             .collect_into_vec(&mut packed);
         self.contacts = packed;
         self.extra.clear();
@@ -155,7 +244,8 @@ impl Packed {
         }
         for island in 0..self.islands() {
             let mut offset = 0;
-            for &c in problem.islands.contacts.of(island) {
+            let of = self.contact_start[island] as usize..self.contact_start[island + 1] as usize;
+            for &c in &self.contact_index[of] {
                 let c = c as usize;
                 let mut extra = packed_extra(problem, c, offset);
                 extra.spin_bias += extra.spin_radius * immovable_spin(problem, c);
@@ -165,15 +255,14 @@ impl Packed {
         }
     }
 
-    fn contact(&self, problem: &Problem, c: usize, alpha: f64) -> PackedContact {
+    /// Contact `c` of the problem, which is packed as number `k`.
+    fn contact(&self, problem: &Problem, k: usize, c: usize, alpha: f64) -> PackedContact {
         let contacts = &problem.contacts;
         let pair = contacts.bodies[c];
-        let of = &problem.islands.of_body;
-        let island = of[pair[0] as usize].min(of[pair[1] as usize]);
-        debug_assert_ne!(
-            island, NO_ISLAND,
-            "grouped contacts touch a body that moves"
-        );
+        let island = self
+            .contact_start
+            .partition_point(|start| *start as usize <= k)
+            - 1;
         let axes = contacts.frame[c].axes();
         let outside = immovable_velocity(problem, c);
         let mut packed = if self.frictionless {
@@ -193,7 +282,7 @@ impl Packed {
         } else {
             packed_contact(problem, c, alpha)
         };
-        packed.bodies = pair.map(|b| local(self, island as usize, b));
+        packed.bodies = pair.map(|b| local(self, island, b));
         let rows = if self.frictionless { 1 } else { 3 };
         for (b, e) in packed.bias[..rows].iter_mut().zip(axes) {
             *b += e.dot(&outside);
@@ -205,8 +294,8 @@ impl Packed {
         self.rows.clear();
         self.entries.clear();
         for island in 0..self.islands() {
-            for &r in problem.islands.rows.of(island) {
-                let r = r as usize;
+            for k in self.row_start[island] as usize..self.row_start[island + 1] as usize {
+                let r = self.row_index[k] as usize;
                 let first = self.entries.len() as u32;
                 let mut bias = problem.rows.bias[r];
                 for (body, jacobian) in problem.rows.entries(r) {
@@ -232,6 +321,27 @@ impl Packed {
                 });
             }
         }
+    }
+
+    /// Bytes that one factorized Gauss–Seidel sweep reads and writes: every contact and row once, its
+    /// impulses, its bodies, and their velocities back. Bodies count each time they are gathered, as
+    /// if nothing stayed in a cache between two contacts.
+    pub fn sweep_traffic(&self) -> [u64; 2] {
+        let lambda = size_of::<f64>() * self.lambda_len();
+        let gathered = 2 * self.contacts.len() + self.entries.len();
+        let read = self.block_bytes()
+            + size_of_val(self.entries.as_slice())
+            + lambda
+            + gathered * size_of::<PackedBody>();
+        let written = lambda + gathered * size_of::<Twist>();
+        [read as u64, written as u64]
+    }
+
+    /// Size of all contacts and rows (bytes).
+    pub fn block_bytes(&self) -> usize {
+        size_of_val(self.contacts.as_slice())
+            + size_of_val(self.extra.as_slice())
+            + size_of_val(self.rows.as_slice())
     }
 
     /// Whether every number that a sweep reads is finite. A projection would hide a NaN.
@@ -262,13 +372,24 @@ impl Packed {
             && self.free.iter().all(|u| body(u).is_finite())
     }
 
+    /// The problem's contacts and rows of an island, in packed order.
+    fn indices(&self, island: usize) -> (&[u32], &[u32]) {
+        let span =
+            |start: &[u32], island: usize| start[island] as usize..start[island + 1] as usize;
+        (
+            &self.contact_index[span(&self.contact_start, island)],
+            &self.row_index[span(&self.row_start, island)],
+        )
+    }
+
     /// Copies Λ from the problem's order.
     pub fn load(&self, problem: &Problem, lambda: &[f64], packed: &mut Vec<f64>) {
         packed.clear();
         packed.reserve(self.lambda_len());
         let first = problem.contact_rows();
         for island in 0..self.islands() {
-            for &c in problem.islands.contacts.of(island) {
+            let (contacts, rows) = self.indices(island);
+            for &c in contacts {
                 let block = &lambda[problem.contacts.rows(c as usize)];
                 if self.frictionless {
                     // Friction left over from a step that had some would never be projected away.
@@ -277,9 +398,7 @@ impl Packed {
                     packed.extend_from_slice(block);
                 }
             }
-            for &r in problem.islands.rows.of(island) {
-                packed.push(lambda[first + r as usize]);
-            }
+            packed.extend(rows.iter().map(|r| lambda[first + *r as usize]));
         }
     }
 
@@ -289,16 +408,141 @@ impl Packed {
         let first = problem.contact_rows();
         let mut at = 0;
         for island in 0..self.islands() {
-            for &c in problem.islands.contacts.of(island) {
+            let (contacts, rows) = self.indices(island);
+            for &c in contacts {
                 let rows = problem.contacts.rows(c as usize);
                 let n = rows.len();
                 lambda[rows].copy_from_slice(&packed[at..at + n]);
                 at += n;
             }
-            for &r in problem.islands.rows.of(island) {
+            for &r in rows {
                 lambda[first + r as usize] = packed[at];
                 at += 1;
             }
+        }
+    }
+
+    /// Finds A_kk of every disc contact, for its exact solution; zero for other laws.
+    pub fn find_own(&mut self, problem: &Problem) {
+        let mut own = std::mem::take(&mut self.own);
+        self.contact_index
+            .par_iter()
+            .with_min_len(CHUNK)
+            .map(|c| {
+                let c = *c as usize;
+                let friction = &problem.contacts.friction[c];
+                if friction.law != FrictionLaw::Disc {
+                    return SymMat3::ZERO;
+                }
+                let [_, t1, t2] = problem.contacts.frame[c].axes();
+                let [nn, t1t1, t2t2, t1n, t2n] = problem.contact_block(c);
+                let [cn, ct] = problem.contacts.compliance[c];
+                SymMat3 {
+                    xx: nn + cn,
+                    xy: t1n,
+                    xz: t2n,
+                    yy: t1t1 + ct,
+                    yz: problem.contact_coupling(c, t1, t2),
+                    zz: t2t2 + ct,
+                }
+            })
+            .collect_into_vec(&mut own);
+        self.own = own;
+    }
+
+    /// Λ ← prox(Λ) for one island: every impulse back into its set, friction after its normal one.
+    pub fn project(&self, island: usize, lambda: &mut [f64]) {
+        for c in self.contact_start[island] as usize..self.contact_start[island + 1] as usize {
+            let block = &mut lambda[self.block(island, c)];
+            block[0] = block[0].max(0.0);
+            let (normal, friction) = (block[0], &mut block[1..]);
+            match self.extra.get(c) {
+                Some(extra) => extra.law.project(friction, extra.mu, normal),
+                None => FrictionLaw::Disc.project(friction, [self.contacts[c].mu; 2], normal),
+            }
+        }
+        let rows = self.row_start[island] as usize..self.row_start[island + 1] as usize;
+        let first = self.first_row(island);
+        for (row, lambda) in self.rows[rows].iter().zip(&mut lambda[first..]) {
+            *lambda = lambda.max(row.bounds[0]).min(row.bounds[1]);
+        }
+    }
+
+    /// `sweep` with the ω of a contact.
+    #[inline(always)]
+    pub fn contact_sweep(&self, c: usize, sweep: &Sweep) -> Sweep {
+        with_omega(&self.omega[0], c, sweep)
+    }
+
+    /// `sweep` with the ω of a row.
+    #[inline(always)]
+    pub fn row_sweep(&self, r: usize, sweep: &Sweep) -> Sweep {
+        with_omega(&self.omega[1], r, sweep)
+    }
+
+    /// The bodies of a row.
+    #[inline(always)]
+    pub fn entries(&self, row: &PackedRow) -> &[PackedEntry] {
+        &self.entries[row.entries[0] as usize..row.entries[1] as usize]
+    }
+
+    /// One prox step of packed contact `c`, whatever its law, from the velocities of its bodies: the
+    /// change of its impulse on the second body.
+    #[inline(always)]
+    pub fn step(
+        &self,
+        c: usize,
+        bodies: [&PackedBody; 2],
+        lambda: &mut [f64],
+        sweep: &Sweep,
+        change: &mut Change,
+    ) -> Push {
+        let contact = &self.contacts[c];
+        let extra = self.extra.get(c);
+        if self.own.is_empty() {
+            if let Some(extra) = extra {
+                return contact.general_step(extra, bodies, lambda, sweep, change);
+            }
+            if let ([block], []) = lambda.as_chunks_mut::<3>() {
+                return Push {
+                    force: contact.disc_step(bodies, block, sweep, change),
+                    moment: 0.0,
+                };
+            }
+        }
+        let (mut w, mut step) = ([0.0; FrictionLaw::MAX_ROWS], [0.0; FrictionLaw::MAX_ROWS]);
+        let (w, step) = (&mut w[..lambda.len()], &mut step[..lambda.len()]);
+        contact.rows_velocity(extra, bodies, lambda, w);
+        self.prox(c, w, lambda, step, sweep, change);
+        contact.impulse(extra, step)
+    }
+
+    /// One prox step of packed contact `c`, whatever its law, from the velocities `w` of its rows at
+    /// `lambda`; the change goes to `step`. With [`Packed::own`] a disc contact takes the exact
+    /// solution of its own problem.
+    #[inline(always)]
+    pub fn prox(
+        &self,
+        c: usize,
+        w: &[f64],
+        lambda: &mut [f64],
+        step: &mut [f64],
+        sweep: &Sweep,
+        change: &mut Change,
+    ) {
+        let contact = &self.contacts[c];
+        let extra = self.extra.get(c);
+        if extra.is_none_or(|e| e.law == FrictionLaw::Disc)
+            && let ([w], []) = w.as_chunks::<3>()
+            && let ([block], []) = lambda.as_chunks_mut::<3>()
+            && let ([step], []) = step.as_chunks_mut::<3>()
+        {
+            *step = match self.own.get(c) {
+                Some(own) => contact.exact_prox(own, *w, block, sweep, change),
+                None => contact.disc_prox(*w, block, sweep, change),
+            };
+        } else if let Some(extra) = extra {
+            contact.general_prox(extra, w, lambda, step, sweep, change);
         }
     }
 
@@ -309,6 +553,11 @@ impl Packed {
             *body = self.template[first + b];
             body.velocity = self.free[first + b];
         }
+        self.accumulate(island, lambda, bodies);
+    }
+
+    /// u ← u + M⁻¹ Jᵀ Λ for the bodies of one island, in the order of its blocks.
+    pub fn accumulate(&self, island: usize, lambda: &[f64], bodies: &mut [PackedBody]) {
         for c in self.contact_start[island] as usize..self.contact_start[island + 1] as usize {
             let contact = &self.contacts[c];
             let push = contact.impulse(self.extra.get(c), &lambda[self.block(island, c)]);
@@ -322,7 +571,7 @@ impl Packed {
             .iter()
             .enumerate()
         {
-            for entry in &self.entries[row.entries[0] as usize..row.entries[1] as usize] {
+            for entry in self.entries(row) {
                 entry.push(lambda[offset + k], &mut bodies[entry.body as usize]);
             }
         }
@@ -364,7 +613,7 @@ pub fn packed_contact(problem: &Problem, c: usize, alpha: f64) -> PackedContact 
 pub fn packed_extra(problem: &Problem, c: usize, offset: u32) -> Extra {
     let contacts = &problem.contacts;
     let friction = &contacts.friction[c];
-    let [_, t1, t2] = contacts.frame[c].axes();
+    let [n, t1, t2] = contacts.frame[c].axes();
     Extra {
         law: friction.law,
         mu: friction.mu,
@@ -377,7 +626,30 @@ pub fn packed_extra(problem: &Problem, c: usize, offset: u32) -> Extra {
             problem.contact_coupling(c, t1, t2),
             problem.contact_coupling(c, t2, t2),
         ],
+        spin_coupling: friction.spin_radius * spin_of_push(problem, c, n),
     }
+}
+
+#[inline(always)]
+fn with_omega(omega: &[f64], k: usize, sweep: &Sweep) -> Sweep {
+    match omega.get(k) {
+        Some(omega) => Sweep {
+            omega: *omega,
+            ..*sweep
+        },
+        None => *sweep,
+    }
+}
+
+/// The relative spin about the normal that a unit impulse along `direction` makes at contact `c`.
+fn spin_of_push(problem: &Problem, c: usize, direction: Vec3) -> f64 {
+    let frame = &problem.contacts.frame[c];
+    let pair = problem.contacts.bodies[c].iter().zip(&frame.arms);
+    pair.map(|(body, arm)| {
+        let turned = problem.bodies.inverse_inertia[*body as usize].mul_vec(arm.cross(&direction));
+        frame.normal.dot(&turned)
+    })
+    .sum()
 }
 
 /// The share of the relative velocity at contact `c` that comes from bodies impulses do not move.

@@ -86,6 +86,9 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             _ if frame.step == 0 => ui.label(theme::quiet("not run yet")),
             Status::Converged => ui.colored_label(theme::GOOD, "converged"),
             Status::Budget => ui.colored_label(theme::WARNING, "budget used up"),
+            Status::Stalled(why) => ui
+                .colored_label(theme::WARNING, "stalled")
+                .on_hover_text(why),
             Status::Failed(why) => ui.colored_label(theme::ERROR, "failed").on_hover_text(why),
         };
         if c.halvings > 0 {

@@ -114,6 +114,10 @@ const NEAR_ROUNDING: f64 = 4.0;
 /// … or of the velocities, which are about as large as the largest change was (2⁻¹⁹).
 const NEAR_LARGEST: f64 = 1.9e-6;
 
+/// Iterations after which velocities are computed afresh: a Λ that grows and shrinks again would leave
+/// its rounding errors in them for good.
+const REBUILD: u32 = 256;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Precision {
     Single,
@@ -138,6 +142,8 @@ pub struct ColoredGs {
     double: Tiles<f64>,
     in_double: bool,
     finite: bool,
+    /// Iterations since the velocities were computed from the impulses.
+    since_pack: u32,
     loose: LooseEdges,
     monitors: Vec<Monitor>,
     /// Of each unit, and of each batch.
@@ -186,6 +192,7 @@ impl ColoredGs {
             double: Tiles::default(),
             in_double: false,
             finite: true,
+            since_pack: 0,
             loose: LooseEdges::default(),
             monitors: Vec::new(),
             changes: Vec::new(),
@@ -205,6 +212,7 @@ impl ColoredGs {
 
     /// Packs the problem at the current Λ⁰.
     fn pack(&mut self, problem: &Problem) {
+        self.since_pack = 0;
         let contacts = &problem.contacts;
         let frictionless = contacts
             .friction
@@ -263,28 +271,37 @@ impl ColoredGs {
         }
     }
 
-    /// Whether all that f32 can still do is done: then f64 goes on from here.
-    fn is_at_rounding(&self, budget: &Budget) -> bool {
-        self.precision == Precision::Mixed
-            && !self.in_double
-            && self.monitors.iter().any(|m| m.state == State::Running)
-            && self
-                .monitors
-                .iter()
-                .filter(|m| m.state == State::Running)
-                .all(|m| {
-                    let size = m.change.speed_squared.sqrt();
-                    let near = (NEAR_ROUNDING * m.change.rounding).max(NEAR_LARGEST * m.largest);
-                    size <= near && size > budget.tolerance
-                })
+    /// Batches that f32 brings no further stop, or make all go on in f64.
+    fn watch_rounding(&mut self, problem: &Problem, budget: &Budget) {
+        if self.in_double {
+            return;
+        }
+        let is_done = |m: &Monitor| {
+            let size = m.change.speed_squared.sqrt();
+            let near = (NEAR_ROUNDING * m.change.rounding).max(NEAR_LARGEST * m.largest);
+            m.iterations > 0 && size <= near && size > budget.tolerance
+        };
+        let mut running = self
+            .monitors
+            .iter_mut()
+            .filter(|m| m.state == State::Running);
+        if self.precision == Precision::Single {
+            for monitor in running {
+                if is_done(monitor) {
+                    monitor.state = State::Stalled;
+                }
+            }
+        } else if running.all(|m| is_done(m)) {
+            self.restart(problem, true);
+        }
     }
 
-    /// Goes on in f64.
-    fn continue_in_double(&mut self, problem: &Problem) {
+    /// Goes on from the impulses as they are, with what follows from them computed afresh.
+    fn restart(&mut self, problem: &Problem, in_double: bool) {
         let mut lambda = std::mem::take(&mut self.lambda);
         self.store(problem, &mut lambda);
         self.lambda = lambda;
-        self.in_double = true;
+        self.in_double = in_double;
         self.pack(problem);
     }
 }
@@ -303,7 +320,6 @@ impl Solver for ColoredGs {
     ) -> SolveReport {
         let mut report = iterate(self, problem, request, lambda, u);
         report.colors.clone_from(&self.layout.counts);
-        [report.bytes_read, report.bytes_written] = self.bytes();
         report
     }
 
@@ -372,10 +388,12 @@ impl ProxIteration for ColoredGs {
     }
 
     fn iterate(&mut self, problem: &Problem, budget: &Budget) {
-        if self.is_at_rounding(budget) {
-            self.continue_in_double(problem);
-        }
         self.sweep(budget);
+        self.since_pack += 1;
+        if self.since_pack == REBUILD {
+            self.restart(problem, self.in_double);
+        }
+        self.watch_rounding(problem, budget);
     }
 
     fn monitors(&self) -> &[Monitor] {
@@ -408,11 +426,8 @@ impl ProxIteration for ColoredGs {
     fn velocities(&self, problem: &Problem, lambda: &[f64], u: &mut Vec<Twist>) {
         velocities(problem, &self.layout, lambda, u);
     }
-}
 
-impl ColoredGs {
-    /// Bytes that one sweep reads and writes.
-    fn bytes(&self) -> [u64; 2] {
+    fn traffic(&self) -> [u64; 2] {
         let [real, frictionless] = if self.in_double {
             [size_of::<f64>(), usize::from(self.double.frictionless)]
         } else {

@@ -1,0 +1,283 @@
+//! Solvers that treat every island by itself, one block after the other, islands in parallel.
+//!
+//! [`ByIsland`] packs, starts, watches and rolls back; a [`Method`] says what one iteration of one
+//! island is.
+
+use super::block::{Change, PackedBody, Sweep};
+use super::monitor::{Monitor, State, Verdict, relative};
+use super::pack::Packed;
+use super::{ProxIteration, iterate, return_to_checkpoints};
+use crate::math::Twist;
+use crate::problem::Problem;
+use crate::solve::{Budget, Request, SolveReport, Solver, SolverInfo};
+
+/// Islands together smaller than this are one unit of parallel work (impulses).
+const GRAIN: usize = 1536;
+
+/// Iterations after which velocities are computed afresh: a Λ that grows and shrinks again would leave
+/// its rounding errors in them for good.
+const REBUILD: u32 = 256;
+
+/// What a solver does to one island.
+pub trait Method: Send + Sync {
+    /// What it remembers of an island from one iteration to the next.
+    type Own: Default + Send;
+
+    /// Its entry in the list.
+    fn info(&self) -> &'static SolverInfo;
+
+    /// Packs a problem by islands, and stores whatever does not change while it is solved.
+    fn prepare(&mut self, problem: &Problem, packed: &mut Packed);
+
+    /// Computes afresh from `on.lambda` what follows Λ from step to step, and gathers rounding errors.
+    fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<Self::Own>);
+
+    /// Begins at `on.lambda`, for the first time or after a roll back.
+    fn start(&self, packed: &Packed, island: usize, on: &mut On<Self::Own>) {
+        self.rebuild(packed, island, on);
+    }
+
+    /// One iteration.
+    fn iterate(
+        &self,
+        packed: &Packed,
+        island: usize,
+        on: &mut On<Self::Own>,
+        sweep: &Sweep,
+        change: &mut Change,
+    );
+
+    /// Bytes that one iteration reads and writes; 0 where not counted.
+    fn traffic(&self, _packed: &Packed) -> [u64; 2] {
+        [0; 2]
+    }
+
+    /// What follows an iteration that was neither the last one nor rolled back.
+    fn go_on(&self, _packed: &Packed, _island: usize, _on: &mut On<Self::Own>) {}
+}
+
+/// What an iteration of one island writes to.
+pub struct On<'a, Own> {
+    /// Velocities, for those that keep them.
+    pub bodies: &'a mut [PackedBody],
+    /// Impulses.
+    pub lambda: &'a mut [f64],
+    /// The method's own.
+    pub own: &'a mut Own,
+}
+
+/// A solver made of a method.
+pub struct ByIsland<M: Method> {
+    method: M,
+    packed: Packed,
+    bodies: Vec<PackedBody>,
+    lambda: Vec<f64>,
+    checkpoint: Vec<f64>,
+    monitors: Vec<Monitor>,
+    own: Vec<M::Own>,
+}
+
+impl<M: Method> ByIsland<M> {
+    /// Makes one.
+    pub fn new(method: M) -> Self {
+        Self {
+            method,
+            packed: Packed::default(),
+            bodies: Vec::new(),
+            lambda: Vec::new(),
+            checkpoint: Vec::new(),
+            monitors: Vec::new(),
+            own: Vec::new(),
+        }
+    }
+
+    /// Runs `work` on every island, in parallel.
+    fn each_island(&mut self, work: &(impl Fn(&M, &Packed, usize, Slices<M::Own>) + Sync)) {
+        let islands = self.packed.islands();
+        let slices = Slices {
+            bodies: &mut self.bodies,
+            lambda: &mut self.lambda,
+            checkpoint: &mut self.checkpoint,
+            monitors: &mut self.monitors,
+            // Memory of islands that there are no more is kept for those to come.
+            own: &mut self.own[..islands],
+        };
+        let method = &self.method;
+        split(&self.packed, 0..islands, slices, &|packed, island, s| {
+            work(method, packed, island, s);
+        });
+    }
+}
+
+impl<M: Method> Solver for ByIsland<M> {
+    fn info(&self) -> &'static SolverInfo {
+        self.method.info()
+    }
+
+    fn solve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        iterate(self, problem, request, lambda, u)
+    }
+}
+
+impl<M: Method> ProxIteration for ByIsland<M> {
+    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
+        self.method.prepare(problem, &mut self.packed);
+        self.packed.load(problem, lambda, &mut self.lambda);
+        self.checkpoint.clone_from(&self.lambda);
+        self.bodies.clear();
+        self.bodies
+            .resize(self.packed.template.len(), PackedBody::default());
+        let islands = self.packed.islands();
+        self.monitors.clear();
+        self.monitors.resize(islands, Monitor::default());
+        if self.own.len() < islands {
+            self.own.resize_with(islands, M::Own::default);
+        }
+        self.each_island(&|method, packed, island, s| method.start(packed, island, &mut s.on()));
+    }
+
+    fn iterate(&mut self, _problem: &Problem, budget: &Budget) {
+        self.each_island(&|method, packed, island, s| {
+            if s.monitors[0].state == State::Running {
+                iterate_island(method, packed, island, s, budget);
+            }
+        });
+    }
+
+    fn is_finite(&self) -> bool {
+        self.packed.is_finite()
+    }
+
+    fn traffic(&self) -> [u64; 2] {
+        self.method.traffic(&self.packed)
+    }
+
+    fn monitors(&self) -> &[Monitor] {
+        &self.monitors
+    }
+
+    fn return_to_checkpoints(&mut self) {
+        let (packed, monitors) = (&self.packed, &self.monitors);
+        return_to_checkpoints(packed, monitors, &self.checkpoint, &mut self.lambda);
+    }
+
+    fn store(&self, problem: &Problem, lambda: &mut [f64]) {
+        self.packed.store(problem, &self.lambda, lambda);
+    }
+}
+
+/// One iteration of one island, with roll back where it diverges.
+fn iterate_island<M: Method>(
+    method: &M,
+    packed: &Packed,
+    island: usize,
+    s: Slices<M::Own>,
+    budget: &Budget,
+) {
+    let sweep = Sweep {
+        scale: s.monitors[0].scale,
+        relative: relative(budget),
+        omega: 1.0,
+        coupled: true,
+    };
+    let mut change = Change::default();
+    let mut on = On {
+        bodies: s.bodies,
+        lambda: s.lambda,
+        own: &mut s.own[0],
+    };
+    method.iterate(packed, island, &mut on, &sweep, &mut change);
+    match s.monitors[0].decide(change, budget, on.lambda, s.checkpoint) {
+        Verdict::Stop => {}
+        Verdict::RollBack => method.start(packed, island, &mut on),
+        Verdict::Continue | Verdict::Checkpoint => {
+            if s.monitors[0].iterations.is_multiple_of(REBUILD) {
+                method.rebuild(packed, island, &mut on);
+            }
+            method.go_on(packed, island, &mut on);
+        }
+    }
+}
+
+/// What a range of islands writes to.
+pub struct Slices<'a, Own> {
+    pub bodies: &'a mut [PackedBody],
+    pub lambda: &'a mut [f64],
+    pub checkpoint: &'a mut [f64],
+    pub monitors: &'a mut [Monitor],
+    pub own: &'a mut [Own],
+}
+
+impl<'a, Own> Slices<'a, Own> {
+    /// A single island's, without what watches over it.
+    fn on(self) -> On<'a, Own> {
+        On {
+            bodies: self.bodies,
+            lambda: self.lambda,
+            own: &mut self.own[0],
+        }
+    }
+
+    /// Splits off the first `islands` ones, given what they hold.
+    fn split(self, bodies: usize, impulses: usize, islands: usize) -> [Self; 2] {
+        let (b0, b1) = self.bodies.split_at_mut(bodies);
+        let (l0, l1) = self.lambda.split_at_mut(impulses);
+        let (c0, c1) = self.checkpoint.split_at_mut(impulses);
+        let (m0, m1) = self.monitors.split_at_mut(islands);
+        let (o0, o1) = self.own.split_at_mut(islands);
+        [(b0, l0, c0, m0, o0), (b1, l1, c1, m1, o1)].map(
+            |(bodies, lambda, checkpoint, monitors, own)| Self {
+                bodies,
+                lambda,
+                checkpoint,
+                monitors,
+                own,
+            },
+        )
+    }
+}
+
+/// Divides a range of islands among the threads; every piece gets its own slices.
+pub fn split<Own: Send>(
+    packed: &Packed,
+    islands: std::ops::Range<usize>,
+    slices: Slices<Own>,
+    work: &(impl Fn(&Packed, usize, Slices<Own>) + Sync),
+) {
+    let at = |starts: &[u32], island: usize| starts[island] as usize;
+    if islands.is_empty() {
+        return;
+    }
+    if islands.len() == 1 {
+        work(packed, islands.start, slices);
+        return;
+    }
+    let impulses = at(&packed.lambda_start, islands.end) - at(&packed.lambda_start, islands.start);
+    // In half by impulses, but never an empty half.
+    let half = (at(&packed.lambda_start, islands.start) + impulses / 2) as u32;
+    let middle = packed.lambda_start[islands.clone()]
+        .partition_point(|start| *start < half)
+        .clamp(1, islands.len() - 1)
+        + islands.start;
+    let [left, right] = slices.split(
+        at(&packed.body_start, middle) - at(&packed.body_start, islands.start),
+        at(&packed.lambda_start, middle) - at(&packed.lambda_start, islands.start),
+        middle - islands.start,
+    );
+    let (first, second) = (islands.start..middle, middle..islands.end);
+    if impulses < GRAIN {
+        split(packed, first, left, work);
+        split(packed, second, right, work);
+    } else {
+        rayon::join(
+            || split(packed, first, left, work),
+            || split(packed, second, right, work),
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! The ends of A's spectrum by Lanczos' method, without A: through J and M⁻¹.
+
+use nalgebra::{DMatrix, SymmetricEigen};
+
+use super::block::PackedBody;
+use super::pack::Packed;
+use crate::math::Twist;
+use crate::problem::FrictionLaw;
+
+/// Most Lanczos steps. The largest eigenvalue is known to a few per cent long before.
+const STEPS: usize = 40;
+/// Most numbers that the kept vectors of one island may hold together; large islands take fewer steps.
+const MEMORY: usize = 8_000_000;
+/// Ritz values below this share of the largest belong to the null space of a hyperstatic A.
+const NULL: f64 = 1e-10;
+
+/// The smallest non-zero and the largest eigenvalue of an island's A (1/kg).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spectrum {
+    pub smallest: f64,
+    pub largest: f64,
+}
+
+/// Estimates the spectrum of one island's A; `None` where A is zero.
+///
+/// Every vector is orthogonalised against all before it, twice, so that no Ritz value comes again. The
+/// first is A times a fixed pseudo-random vector: it has no share in the null space, so that the
+/// smallest Ritz value approaches the smallest eigenvalue that is not zero. The largest is rounded up by
+/// its own error bound.
+pub fn spectrum(packed: &Packed, island: usize) -> Option<Spectrum> {
+    let n = packed.impulses(island).len();
+    let steps = STEPS.min(n).min((MEMORY / n.max(1)).max(8));
+    let mut bodies: Vec<PackedBody> = packed.template
+        [packed.body_start[island] as usize..packed.body_start[island + 1] as usize]
+        .to_vec();
+    let mut next = vec![0.0; n];
+    let start: Vec<f64> = (0..n).map(pseudo_random).collect();
+    multiply(packed, island, &start, &mut bodies, &mut next);
+    let mut basis: Vec<Vec<f64>> = Vec::with_capacity(steps);
+    let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
+    let mut beta = norm(&next);
+    let whole = beta;
+    while basis.len() < steps && beta > NULL * whole {
+        basis.push(next.iter().map(|x| x / beta).collect());
+        let q = &basis[basis.len() - 1];
+        multiply(packed, island, q, &mut bodies, &mut next);
+        diagonal.push(dot(q, &next));
+        for _ in 0..2 {
+            for q in &basis {
+                let share = dot(q, &next);
+                for (x, q) in next.iter_mut().zip(q) {
+                    *x -= share * q;
+                }
+            }
+        }
+        beta = norm(&next);
+        beside.push(beta);
+    }
+    let m = diagonal.len();
+    if m == 0 {
+        return None;
+    }
+    let tridiagonal = DMatrix::from_fn(m, m, |r, c| match r.abs_diff(c) {
+        0 => diagonal[r],
+        1 => beside[r.min(c)],
+        _ => 0.0,
+    });
+    let ritz = SymmetricEigen::new(tridiagonal);
+    let top = ritz.eigenvalues.imax();
+    let largest = ritz.eigenvalues[top];
+    let error = (beta * ritz.eigenvectors[(m - 1, top)]).abs();
+    let smallest = ritz
+        .eigenvalues
+        .iter()
+        .copied()
+        .filter(|value| *value > NULL * largest)
+        .fold(largest, f64::min);
+    Some(Spectrum {
+        smallest,
+        largest: largest + error,
+    })
+}
+
+/// y = A x for one island.
+fn multiply(packed: &Packed, island: usize, x: &[f64], bodies: &mut [PackedBody], y: &mut [f64]) {
+    for body in bodies.iter_mut() {
+        body.velocity = Twist::ZERO;
+    }
+    packed.accumulate(island, x, bodies);
+    let none = [PackedBody::default(); 2];
+    for c in packed.contact_start[island] as usize..packed.contact_start[island + 1] as usize {
+        let contact = &packed.contacts[c];
+        let extra = packed.extra.get(c);
+        let rows = packed.block(island, c);
+        let [i, j] = contact.bodies.map(|b| b as usize);
+        let w = &mut y[rows.clone()];
+        contact.rows_velocity(extra, [&bodies[i], &bodies[j]], &x[rows], w);
+        let mut bias = [0.0; FrictionLaw::MAX_ROWS];
+        let bias = &mut bias[..w.len()];
+        let zero = [0.0; FrictionLaw::MAX_ROWS];
+        contact.rows_velocity(extra, [&none[0], &none[1]], &zero[..w.len()], bias);
+        for (k, (w, bias)) in w.iter_mut().zip(bias).enumerate() {
+            *w = if packed.frictionless && k > 0 {
+                0.0
+            } else {
+                *w - *bias
+            };
+        }
+    }
+    let first = packed.first_row(island);
+    let rows = packed.row_start[island] as usize..packed.row_start[island + 1] as usize;
+    for (k, row) in packed.rows[rows].iter().enumerate() {
+        y[first + k] = row.velocity(packed.entries(row), bodies, x[first + k]) - row.bias;
+    }
+}
+
+/// A fixed sequence in [−1, 1), from a hash of the index (splitmix64).
+fn pseudo_random(k: usize) -> f64 {
+    let mut z = (k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) >> 11) as f64 * (2.0 / (1u64 << 53) as f64) - 1.0
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn norm(a: &[f64]) -> f64 {
+    dot(a, a).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Problem;
+    use crate::problem::delassus::{Delassus, tests::tangle};
+
+    fn dense(problem: &Problem) -> DMatrix<f64> {
+        let a = Delassus::assemble(problem);
+        let n = problem.row_count();
+        let mut out = DMatrix::zeros(n, n);
+        for k in 0..n {
+            let (mut e, mut column) = (vec![0.0; n], vec![0.0; n]);
+            e[k] = 1.0;
+            a.multiply(&e, &mut column);
+            out.set_column(k, &nalgebra::DVector::from_vec(column));
+        }
+        out
+    }
+
+    #[test]
+    fn the_ends_of_a_small_spectrum_are_exact() {
+        let mut problem = tangle();
+        for compliance in [true, false] {
+            if !compliance {
+                // Six rows act on one pyramid's two directions: without compliance A is singular.
+                problem.contacts.compliance.fill([0.0; 2]);
+            }
+            let mut packed = Packed::default();
+            packed.pack(&problem, 1.0);
+            assert_eq!(packed.islands(), 1);
+            let found = spectrum(&packed, 0).unwrap();
+            let values = SymmetricEigen::new(dense(&problem)).eigenvalues;
+            let largest = values.max();
+            let smallest = values
+                .iter()
+                .copied()
+                .filter(|v| *v > 1e-9 * largest)
+                .fold(f64::INFINITY, f64::min);
+            assert!(
+                (found.largest / largest - 1.0).abs() < 1e-6,
+                "{found:?}, {largest}"
+            );
+            assert!(
+                (found.smallest / smallest - 1.0).abs() < 1e-3,
+                "{found:?}, {smallest}"
+            );
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! R-factors beyond the local ones that packing gives, and the relaxation by degree.
+
+use rayon::prelude::*;
+
+use super::lanczos::spectrum;
+use super::pack::{Block, Packed};
+
+/// R = 2α/(λ_min + λ_max), the best R for a linear problem (Nützi 2011, 4.4.2), for every row of an
+/// island.
+pub fn use_global_r(packed: &mut Packed, alpha: f64) {
+    let this = &*packed;
+    let spectra: Vec<_> = (0..this.islands())
+        .into_par_iter()
+        .map(|island| spectrum(this, island))
+        .collect();
+    for (island, spectrum) in spectra.into_iter().enumerate() {
+        let Some(spectrum) = spectrum else {
+            continue;
+        };
+        let r = 2.0 * alpha / (spectrum.smallest + spectrum.largest);
+        let contacts =
+            packed.contact_start[island] as usize..packed.contact_start[island + 1] as usize;
+        for contact in &mut packed.contacts[contacts] {
+            // Without friction the friction rows have R = 0.
+            let friction = if packed.frictionless { 0.0 } else { 1.0 };
+            contact.r = [r, friction * r];
+            contact.inverse_r = [1.0 / r, friction / r];
+        }
+        let rows = packed.row_start[island] as usize..packed.row_start[island + 1] as usize;
+        for row in &mut packed.rows[rows] {
+            row.r = r;
+            row.inverse_r = 1.0 / r;
+        }
+    }
+}
+
+/// ω = 1/max(1, adjacent blocks) for the blocks of every island, rows first, `size` of them at a time:
+/// only blocks of the same group count, since only they are projected from the same velocities.
+/// Bodies that do not move couple nothing.
+pub fn use_degree(packed: &mut Packed, size: usize) {
+    let [mut contacts, mut rows] = std::mem::take(&mut packed.omega);
+    contacts.clear();
+    contacts.resize(packed.contacts.len(), 1.0);
+    rows.clear();
+    rows.resize(packed.rows.len(), 1.0);
+    let mut touches = vec![0u32; packed.template.len()];
+    for island in 0..packed.islands() {
+        let base = packed.body_start[island];
+        let dummy = packed.body_start[island + 1] - 1 - base;
+        let blocks = packed.sequence(island);
+        for first in (0..blocks.len()).step_by(size.min(blocks.len()).max(1)) {
+            let group = first..blocks.len().min(first.saturating_add(size));
+            let bodies = |k: usize, f: &mut dyn FnMut(usize)| {
+                let each = &mut |body: u32| {
+                    if body != dummy {
+                        f((base + body) as usize);
+                    }
+                };
+                match blocks.get(k) {
+                    Block::Contact(c) => packed.contacts[c].bodies.into_iter().for_each(each),
+                    Block::Row(r) => {
+                        let entries = packed.entries(&packed.rows[r]);
+                        entries.iter().map(|e| e.body).for_each(each);
+                    }
+                }
+            };
+            for k in group.clone() {
+                bodies(k, &mut |body| touches[body] += 1);
+            }
+            for k in group.clone() {
+                let mut adjacent = 0;
+                bodies(k, &mut |body| adjacent += touches[body] - 1);
+                let omega = match blocks.get(k) {
+                    Block::Contact(c) => &mut contacts[c],
+                    Block::Row(r) => &mut rows[r],
+                };
+                *omega = 1.0 / f64::from(adjacent.max(1));
+            }
+            for k in group {
+                bodies(k, &mut |body| touches[body] = 0);
+            }
+        }
+    }
+    packed.omega = [contacts, rows];
+}

@@ -1,0 +1,144 @@
+//! `relaxed-sor`: Nützi's SOR Prox with relaxed dependencies. The blocks of a group are projected
+//! together, from the same velocities; the next group sees what they did. Groups of one are
+//! Gauss–Seidel, one group of all is Jacobi.
+
+use super::block::{Change, Push, Sweep};
+use super::by_island::{ByIsland, Method, On};
+use super::pack::{Block, Packed};
+use super::parameters::{ALPHA, BLOCK, Packing, r_factors};
+use crate::problem::Problem;
+use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo};
+
+/// The entry in the list.
+pub static INFO: SolverInfo = SolverInfo {
+    name: "relaxed-sor",
+    summary: "SOR Prox with relaxed dependencies: groups of contacts are projected together",
+    source: "Nützi 2011, 5.3.2",
+    parameters: &[
+        Parameter {
+            name: "size",
+            unit: "-",
+            summary: "blocks of a group; 1 is Gauss–Seidel, all is Jacobi",
+            source: "Nützi 2011, 5.3.2",
+            kind: ParameterKind::Integer {
+                default: 4,
+                range: [1, 1_000_000_000],
+            },
+        },
+        r_factors(
+            "degree",
+            "local: R = α/A_ii. global: R = 2α/(λ_min + λ_max) of each island's A. degree: local, and \
+             Λ ← (1 − ω)Λ + ω Λ_local with ω = 1/max(1, adjacent blocks of the same group)",
+        ),
+        BLOCK,
+        ALPHA,
+    ],
+    make: |parameters| Box::new(ByIsland::new(RelaxedSor::new(parameters))),
+};
+
+/// What the solver does to an island.
+pub struct RelaxedSor {
+    packing: Packing,
+    size: usize,
+}
+
+impl RelaxedSor {
+    /// Makes one with checked parameters.
+    pub fn new(parameters: &Parameters) -> Self {
+        Self {
+            packing: Packing::new(parameters),
+            size: parameters.integer("size") as usize,
+        }
+    }
+}
+
+/// What the blocks of a group did, to be applied when all are done.
+#[derive(Default)]
+pub struct Steps {
+    contacts: Vec<(usize, Push)>,
+    rows: Vec<(usize, f64)>,
+}
+
+impl Method for RelaxedSor {
+    type Own = Steps;
+
+    fn info(&self) -> &'static SolverInfo {
+        &INFO
+    }
+
+    fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
+        self.packing.pack(problem, packed, self.size);
+    }
+
+    fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<Steps>) {
+        packed.velocities(island, on.lambda, on.bodies);
+        let size = self.size.min(packed.sequence(island).len());
+        on.own.contacts.reserve(size);
+        on.own.rows.reserve(size);
+    }
+
+    fn iterate(
+        &self,
+        packed: &Packed,
+        island: usize,
+        on: &mut On<Steps>,
+        sweep: &Sweep,
+        change: &mut Change,
+    ) {
+        let blocks = packed.sequence(island);
+        let sweep = Sweep {
+            // A contact by itself is swept as Gauss–Seidel does.
+            coupled: self.size == 1,
+            ..*sweep
+        };
+        let mut first = 0;
+        while first < blocks.len() {
+            let last = blocks.len().min(first.saturating_add(self.size));
+            // Step A: project the group from the same velocities.
+            for k in first..last {
+                project(packed, island, blocks.get(k), on, &sweep, change);
+            }
+            // Step B: the bodies, and so all other blocks, see it.
+            for (c, push) in on.own.contacts.drain(..) {
+                let contact = &packed.contacts[c];
+                for side in 0..2 {
+                    contact.apply(side, &push, &mut on.bodies[contact.bodies[side] as usize]);
+                }
+            }
+            for (r, delta) in on.own.rows.drain(..) {
+                for entry in packed.entries(&packed.rows[r]) {
+                    entry.push(delta, &mut on.bodies[entry.body as usize]);
+                }
+            }
+            first = last;
+        }
+    }
+}
+
+/// The step of one block, kept for later.
+fn project(
+    packed: &Packed,
+    island: usize,
+    block: Block,
+    on: &mut On<Steps>,
+    sweep: &Sweep,
+    change: &mut Change,
+) {
+    match block {
+        Block::Contact(c) => {
+            let pair = packed.contacts[c].bodies.map(|b| &on.bodies[b as usize]);
+            let lambda = &mut on.lambda[packed.block(island, c)];
+            let sweep = packed.contact_sweep(c, sweep);
+            let push = packed.step(c, pair, lambda, &sweep, change);
+            on.own.contacts.push((c, push));
+        }
+        Block::Row(r) => {
+            let row = &packed.rows[r];
+            let k = packed.first_row(island) + r - packed.row_start[island] as usize;
+            let lambda = &mut on.lambda[k];
+            let w = row.velocity(packed.entries(row), on.bodies, *lambda);
+            let delta = row.step(w, lambda, &packed.row_sweep(r, sweep), change);
+            on.own.rows.push((r, delta));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! One Gauss–Seidel sweep over an island, or over any other group of blocks.
+
+use std::ops::Range;
+
+use super::block::{Change, PackedBody, Sweep};
+use super::matrix::Matrix;
+use super::pack::Packed;
+use crate::problem::FrictionLaw;
+
+/// Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for every general row and then every contact in turn; u follows
+/// at once (Poulsen 2010, 3.9; Nützi 2011, 4.47).
+pub fn factorized(
+    packed: &Packed,
+    island: usize,
+    bodies: &mut [PackedBody],
+    lambda: &mut [f64],
+    sweep: &Sweep,
+    change: &mut Change,
+) {
+    let [rows, contacts] = spans(packed, island);
+    for (r, lambda) in rows.zip(&mut lambda[packed.first_row(island)..]) {
+        row(packed, r, bodies, lambda, sweep, change);
+    }
+    if !packed.is_uniform() || !packed.own.is_empty() {
+        for c in contacts {
+            let block = &mut lambda[packed.block(island, c)];
+            contact(packed, c, bodies, block, sweep, change);
+        }
+        return;
+    }
+    let (blocks, _) = lambda.as_chunks_mut::<3>();
+    for (c, block) in contacts.zip(blocks) {
+        let contact = &packed.contacts[c];
+        let [i, j] = contact.bodies.map(|b| b as usize);
+        let (pair, sweep) = ([&bodies[i], &bodies[j]], packed.contact_sweep(c, sweep));
+        let p = if packed.frictionless {
+            contact.normal_step(pair, &mut block[0], &sweep, change)
+        } else {
+            contact.disc_step(pair, block, &sweep, change)
+        };
+        bodies[i].push(-p, contact.arms[0]);
+        bodies[j].push(p, contact.arms[1]);
+    }
+}
+
+/// The same in the opposite order.
+pub fn backward(
+    packed: &Packed,
+    island: usize,
+    bodies: &mut [PackedBody],
+    lambda: &mut [f64],
+    sweep: &Sweep,
+    change: &mut Change,
+) {
+    let [rows, contacts] = spans(packed, island);
+    for c in contacts.rev() {
+        let block = &mut lambda[packed.block(island, c)];
+        contact(packed, c, bodies, block, sweep, change);
+    }
+    let of_rows = lambda[packed.first_row(island)..].iter_mut();
+    for (r, lambda) in rows.zip(of_rows).rev() {
+        row(packed, r, bodies, lambda, sweep, change);
+    }
+}
+
+/// The general rows and the contacts of an island.
+fn spans(packed: &Packed, island: usize) -> [Range<usize>; 2] {
+    [&packed.row_start, &packed.contact_start]
+        .map(|start| start[island] as usize..start[island + 1] as usize)
+}
+
+/// The step of one general row.
+#[inline(always)]
+fn row(
+    packed: &Packed,
+    r: usize,
+    bodies: &mut [PackedBody],
+    lambda: &mut f64,
+    sweep: &Sweep,
+    change: &mut Change,
+) {
+    let row = &packed.rows[r];
+    let entries = packed.entries(row);
+    let w = row.velocity(entries, bodies, *lambda);
+    let delta = row.step(w, lambda, &packed.row_sweep(r, sweep), change);
+    for entry in entries {
+        entry.push(delta, &mut bodies[entry.body as usize]);
+    }
+}
+
+/// The step of one contact of any law.
+#[inline(always)]
+fn contact(
+    packed: &Packed,
+    c: usize,
+    bodies: &mut [PackedBody],
+    block: &mut [f64],
+    sweep: &Sweep,
+    change: &mut Change,
+) {
+    let contact = &packed.contacts[c];
+    let [i, j] = contact.bodies.map(|b| b as usize);
+    let (pair, sweep) = ([&bodies[i], &bodies[j]], packed.contact_sweep(c, sweep));
+    let push = packed.step(c, pair, block, &sweep, change);
+    contact.apply(0, &push, &mut bodies[i]);
+    contact.apply(1, &push, &mut bodies[j]);
+}
+
+/// The same sweep with w = A Λ + b, or z = T Λ − R b, from a stored matrix (Poulsen 2010, 3.6 and
+/// 3.10 to 3.12).
+pub fn stored(
+    packed: &Packed,
+    matrix: &Matrix,
+    island: usize,
+    lambda: &mut [f64],
+    sweep: &Sweep,
+    change: &mut Change,
+) {
+    let first = packed.first_row(island);
+    let [rows, contacts] = spans(packed, island);
+    for (k, r) in rows.enumerate() {
+        let w = matrix.row_velocity(packed, island, r, lambda);
+        let sweep = packed.row_sweep(r, sweep);
+        packed.rows[r].step(w, &mut lambda[first + k], &sweep, change);
+    }
+    let (mut w, mut step) = ([0.0; FrictionLaw::MAX_ROWS], [0.0; FrictionLaw::MAX_ROWS]);
+    for c in contacts {
+        let rows = packed.block(island, c);
+        let (w, step) = (&mut w[..rows.len()], &mut step[..rows.len()]);
+        matrix.contact_velocity(packed, island, c, lambda, w);
+        let sweep = packed.contact_sweep(c, sweep);
+        packed.prox(c, w, &mut lambda[rows], step, &sweep, change);
+    }
+}
