@@ -203,9 +203,7 @@ impl Method {
         for (name, value) in &self.parameters {
             if declares(info, name) {
                 config.parameters.insert((*name).to_owned(), value.clone());
-            } else if let Some((name, value)) = older(info, name, value) {
-                config.parameters.insert(name.to_owned(), value);
-            } else if !implied(name, value) {
+            } else {
                 return Err(format!("{} {name}={value}", self.solver));
             }
         }
@@ -218,26 +216,4 @@ impl Method {
 
 fn declares(info: &SolverInfo, name: &str) -> bool {
     info.parameters.iter().any(|p| p.name == name)
-}
-
-/// What a solver does that cannot be told otherwise.
-fn implied(name: &str, value: &Value) -> bool {
-    let only = match name {
-        "scheme" => "factorized",
-        "r_factors" => "local",
-        _ => return false,
-    };
-    *value == Value::Choice(only.to_owned())
-}
-
-/// `r_factors` of solvers that call it `relaxation`.
-fn older(info: &SolverInfo, name: &str, value: &Value) -> Option<(&'static str, Value)> {
-    if name != "r_factors" || !declares(info, "relaxation") {
-        return None;
-    }
-    match value {
-        Value::Choice(v) if v == "local" => Some(choice("relaxation", "fixed")),
-        Value::Choice(v) if v == "degree" => Some(choice("relaxation", "degree")),
-        _ => None,
-    }
 }

@@ -1,11 +1,9 @@
 //! What is common to Poulsen's ball grids and ball piles: every method to equal quality, raced on
 //! every number of threads, and his tables made of that one race.
 
-use std::collections::HashMap;
-
 use moreau::measure::plot::{Axis, Mark, Plot};
 use moreau::measure::table::{Layout, Pair, Table};
-use moreau::problem::Problem;
+use moreau::problem::delassus::{BlockCounter, Coupling};
 use moreau::solve::Status;
 
 use super::measure::{Bench, Case, Job, Timing, fixed};
@@ -60,7 +58,7 @@ pub struct Result {
     bodies: usize,
     contacts: usize,
     /// Non-zero blocks of T: with the ground coupling its contacts, and without.
-    blocks: [usize; 2],
+    blocks: [u64; 2],
     pub contenders: Vec<Contender>,
     /// As many iterations of each.
     sweeps: Vec<Timing>,
@@ -254,37 +252,13 @@ fn measure(
         demo,
         bodies: case.bodies,
         contacts: case.problem.contacts.len(),
-        blocks: [blocks(&case.problem, true), blocks(&case.problem, false)],
+        blocks: [Coupling::EveryBody, Coupling::Dynamic]
+            .map(|coupling| BlockCounter::default().count(&case.problem, coupling)),
         sweeps: bench.race(&case.problem, &sweeps, rounds, seconds)?,
         runs: bench.race(&case.problem, &runs, rounds, seconds)?,
         contenders,
         quality,
     })
-}
-
-/// Non-zero blocks of A, and so of T, in linear time from the bodies' degrees (Poulsen 2010,
-/// corollary 3.2). With `ground`, bodies that impulses do not move couple their contacts too, as
-/// the thesis counts.
-fn blocks(problem: &Problem, ground: bool) -> usize {
-    let mut degree = vec![0usize; problem.bodies.len()];
-    let mut pairs: HashMap<[u32; 2], usize> = HashMap::new();
-    for &[i, j] in &problem.contacts.bodies {
-        degree[i as usize] += 1;
-        degree[j as usize] += 1;
-        *pairs.entry([i.min(j), i.max(j)]).or_default() += 1;
-    }
-    let couples = |b: u32| ground || problem.bodies.is_dynamic(b as usize);
-    let of = |(pair, shared): (&[u32; 2], &usize)| {
-        let [i, j] = *pair;
-        let row = match (couples(i), couples(j)) {
-            (true, true) => degree[i as usize] + degree[j as usize] - shared,
-            (true, false) => degree[i as usize],
-            (false, true) => degree[j as usize],
-            (false, false) => 1,
-        };
-        row * shared
-    };
-    pairs.iter().map(of).sum()
 }
 
 fn sizes(plan: &Plan, results: &[Result]) -> Table {

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::block::{Change, PackedBody, Sweep};
+use super::block::{Change, PackedBody, PackedContact, Sweep};
 use super::matrix::Matrix;
 use super::monitor::{Monitor, State, relative};
 use super::pack::Packed;
@@ -292,6 +292,26 @@ impl ProxIteration for Jacobi {
 
     fn store(&self, problem: &Problem, lambda: &mut [f64]) {
         self.packed.store(problem, &self.lambda, lambda);
+    }
+
+    /// The projection reads blocks and bodies and writes Λ; the gathering reads every block once
+    /// more for each body that it touches, and writes all velocities.
+    fn traffic(&self) -> [u64; 2] {
+        if self.scheme != Scheme::Factorized {
+            return [0; 2];
+        }
+        let packed = &self.packed;
+        let lambda = size_of_val(self.lambda.as_slice());
+        let gathered = 2 * packed.contacts.len() + packed.entries.len();
+        let project = packed.block_bytes()
+            + size_of_val(packed.entries.as_slice())
+            + lambda
+            + gathered * size_of::<PackedBody>();
+        let touch = size_of::<Touch>() + size_of::<PackedContact>() + 3 * size_of::<f64>();
+        let gather = self.touch.len() * touch
+            + self.bodies.len() * (size_of::<PackedBody>() + size_of::<Twist>());
+        let written = lambda + self.bodies.len() * size_of::<Twist>();
+        [(project + gather) as u64, written as u64]
     }
 }
 

@@ -1,8 +1,8 @@
 //! `colored-gs`: SOR Prox, factorized, parallel by the colours of the body graph, sixteen edges at a
 //! time.
 //!
-//! The order of the sweep is [`layout`]'s, what it reads and writes are [`tiles`], the sweep itself
-//! is [`sweep`]; what fills no lane is [`loose`].
+//! The order of the sweep is `layout`'s, what it reads and writes are `tiles`, the sweep itself is
+//! `sweep`; what fills no lane is `loose`.
 
 mod lanes;
 mod layout;
