@@ -235,11 +235,14 @@ impl Worker {
             return;
         }
         let relative = poses[0].inverse().compose(&poses[1]);
+        // How far two points may have moved against each other while the manifold was kept.
+        let smallest = half_extents[0].min().min(half_extents[1].min());
+        let slack = MOVED * smallest + TURNED * (half_extents[0].norm() + half_extents[1].norm());
         let first = self.kept.point.len() as u32;
         let kept = match old {
             Some(old)
                 if old.half_extents == half_extents
-                    && old.reach >= reach
+                    && old.reach >= reach + slack
                     && has_hardly_moved(&old.relative, &relative, &half_extents) =>
             {
                 self.kept.point.extend_from_slice(manifolds.points(old));
@@ -247,7 +250,7 @@ impl Worker {
             }
             _ => {
                 // Somewhat farther than asked for, to be of use while the boxes gain speed.
-                let far = reach + REACH_SHARE * half_extents[0].min().min(half_extents[1].min());
+                let far = reach + 2.0 * slack + REACH_SHARE * smallest;
                 let mut manifold = self
                     .cuboids
                     .take()

@@ -47,7 +47,8 @@ pub struct StepReport {
     pub joint_error: f64,
 }
 
-/// Why a step was not taken. The world is as it was before.
+/// Why a step was not taken. The world is as it was before; colours that a solver carries from step to
+/// step may be those of the step that failed, which changes the order of its sweeps and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
     /// A setting, material or reference that cannot be used, see [`World::problem`].

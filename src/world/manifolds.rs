@@ -47,6 +47,19 @@ impl Manifolds {
         self.point.clear();
     }
 
+    /// Forgets the manifolds of one body.
+    pub fn forget(&mut self, slot: u32) {
+        let old = std::mem::take(self);
+        for m in old.of_pair.iter().filter(|m| !m.bodies.contains(&slot)) {
+            let first = self.point.len() as u32;
+            self.point.extend_from_slice(old.points(m));
+            self.of_pair.push(ManifoldMemory {
+                points: [first, self.point.len() as u32],
+                ..*m
+            });
+        }
+    }
+
     /// Copies another list into the memory that is there.
     pub fn copy_from(&mut self, other: &Self) {
         self.of_pair.clone_from(&other.of_pair);

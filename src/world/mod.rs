@@ -223,6 +223,7 @@ impl World {
             return false;
         }
         self.memory.retain(|m| !m.bodies.contains(&id.slot));
+        self.manifolds.forget(id.slot);
         self.revision += 1;
         true
     }

@@ -126,6 +126,12 @@ impl World {
         for m in &self.manifolds.of_pair {
             add(m.relative.position.as_slice());
             add(m.relative.rotation.coords.as_slice());
+            add(m.normal.as_slice());
+            add(&[m.reach]);
+            for p in self.manifolds.points(m) {
+                add(p.local[0].as_slice());
+                add(p.local[1].as_slice());
+            }
         }
         hash.digest()
     }

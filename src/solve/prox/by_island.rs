@@ -52,7 +52,7 @@ pub trait Method: Send + Sync {
         [0; 2]
     }
 
-    /// What follows an iteration that was neither the last one nor rolled back.
+    /// What leads from an iteration that was not rolled back to the next one.
     fn go_on(&self, _packed: &Packed, _island: usize, _on: &mut On<Self::Own>) {}
 }
 
@@ -192,6 +192,9 @@ fn iterate_island<M: Method>(
         lambda: s.lambda,
         own: &mut s.own[0],
     };
+    if s.monitors[0].goes_on() {
+        method.go_on(packed, island, &mut on);
+    }
     method.iterate(packed, island, &mut on, &sweep, &mut change);
     match s.monitors[0].decide(change, budget, on.lambda, s.checkpoint) {
         Verdict::Stop => {}
@@ -200,7 +203,6 @@ fn iterate_island<M: Method>(
             if s.monitors[0].iterations.is_multiple_of(REBUILD) {
                 method.rebuild(packed, island, &mut on);
             }
-            method.go_on(packed, island, &mut on);
         }
     }
 }

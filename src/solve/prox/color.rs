@@ -274,6 +274,8 @@ impl Coloring {
         self.clear();
         if let Ok(kept) = postcard::from_bytes::<Kept>(state)
             && kept.keys.len() == kept.color.len()
+            && kept.color.iter().all(|c| (*c as usize) < kept.count.len())
+            && kept.count.len() <= kept.keys.len()
         {
             self.keys = kept.keys;
             self.color = kept.color;

@@ -254,7 +254,7 @@ fn status(monitors: &[Monitor]) -> Status {
     let failed = monitors.iter().filter(|m| m.state == State::Failed).count();
     if failed > 0 {
         return Status::Failed(format!(
-            "{failed} of {} islands still diverged after R was halved {MAX_HALVINGS} times",
+            "{failed} of {} parts still diverged after R was halved {MAX_HALVINGS} times",
             monitors.len()
         ));
     }

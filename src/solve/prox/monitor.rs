@@ -187,6 +187,21 @@ impl Monitor {
         self.state == State::Running && self.previous > 2.0 * self.kept
     }
 
+    /// Whether an iteration came before, since the start or the last roll back.
+    pub fn goes_on(&self) -> bool {
+        self.since > 0
+    }
+
+    /// Iterations since the one with the smallest change.
+    pub fn idle(&self) -> u32 {
+        self.since - self.smallest_at
+    }
+
+    /// Notes that the present Λ has become the one to return to.
+    pub fn keep(&mut self) {
+        self.kept = self.previous;
+    }
+
     /// Whether the last change is larger than the first one was: then the result is perhaps worse
     /// than the start.
     pub fn made_no_progress(&self) -> bool {

@@ -33,6 +33,8 @@ pub trait Real: Pod + Send + Sync + PartialOrd + Default + std::fmt::Debug {
     fn max<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
     fn min<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
     fn abs<S: Simd>(s: S, a: Self::Lanes<S>) -> Self::Lanes<S>;
+    /// −1 where negative, else 1.
+    fn sign<S: Simd>(s: S, a: Self::Lanes<S>) -> Self::Lanes<S>;
     /// Four registers that hold one quad after the other become four that hold the first, second,
     /// third and fourth number of every quad. The quads come out in an order of their own, see
     /// [`quad_order`].
@@ -46,7 +48,7 @@ pub trait Real: Pod + Send + Sync + PartialOrd + Default + std::fmt::Debug {
 macro_rules! real {
     ($real:ty, $lanes:ident, $width:ident, $splat:ident, $add:ident, $sub:ident, $mul:ident,
      $div:ident, $sqrt:ident, $max:ident, $min:ident, $abs:ident, $from_quads:ident,
-     $to_quads:ident, $largest:ident, $total:ident) => {
+     $to_quads:ident, $largest:ident, $total:ident, $at_least:ident, $select:ident) => {
         impl Real for $real {
             type Lanes<S: Simd> = S::$lanes;
             const ROUNDING: f64 = <$real>::EPSILON as f64 * 0.5;
@@ -108,6 +110,11 @@ macro_rules! real {
                 s.$abs(a)
             }
             #[inline(always)]
+            fn sign<S: Simd>(s: S, a: S::$lanes) -> S::$lanes {
+                let mask = s.$at_least(a, s.$splat(0.0));
+                s.$select(mask, s.$splat(1.0), s.$splat(-1.0))
+            }
+            #[inline(always)]
             fn from_quads<S: Simd>(s: S, quads: [S::$lanes; 4]) -> [S::$lanes; 4] {
                 s.$from_quads(quads)
             }
@@ -143,7 +150,9 @@ real!(
     deinterleave_shfl_f32s,
     interleave_shfl_f32s,
     reduce_max_f32s,
-    reduce_sum_f32s
+    reduce_sum_f32s,
+    greater_than_or_equal_f32s,
+    select_f32s
 );
 real!(
     f64,
@@ -161,7 +170,9 @@ real!(
     deinterleave_shfl_f64s,
     interleave_shfl_f64s,
     reduce_max_f64s,
-    reduce_sum_f64s
+    reduce_sum_f64s,
+    greater_than_or_equal_f64s,
+    select_f64s
 );
 
 /// Three lanes as a vector.

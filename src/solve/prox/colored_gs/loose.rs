@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::lanes::Real;
 use super::layout::{Layout, Loose};
 use super::sweep::Shared;
-use super::tiles::Body;
+use super::tiles::{Body, Start};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::solve::prox::block::{
@@ -18,7 +18,7 @@ use crate::solve::prox::pack::{packed_contact, packed_extra};
 /// How members of an unsafe colour, which may share bodies, are solved together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsafe {
-    /// All of them see the velocities from before.
+    /// Each edge sees the velocities from before and its own work.
     Jacobi,
     /// In so many parts, Gauss–Seidel within each.
     Naive {
@@ -69,7 +69,7 @@ pub struct LooseEdges {
 /// Bodies as an edge reads and changes them.
 trait Access {
     fn read(&self, body: u32) -> PackedBody;
-    fn write(&mut self, body: u32, before: &PackedBody, after: &PackedBody);
+    fn write(&mut self, body: u32, after: &PackedBody);
 }
 
 /// The bodies themselves: what the edge does is seen at once.
@@ -79,33 +79,34 @@ impl<R: Real> Access for Direct<R> {
     fn read(&self, body: u32) -> PackedBody {
         // SAFETY: edges of one colour share no body that moves, and those that do not are never
         // written; an unsafe colour runs alone.
-        unsafe { self.0.get(body as usize).unpack() }
+        unsafe { self.0.read(body as usize).unpack() }
     }
 
-    fn write(&mut self, body: u32, _before: &PackedBody, after: &PackedBody) {
+    fn write(&mut self, body: u32, after: &PackedBody) {
         // SAFETY: as above; only bodies that move are written.
         unsafe { self.0.get(body as usize).set_velocity(&after.velocity) };
     }
 }
 
-/// The bodies as they were: what edges do is collected.
-struct Delayed<'a, R> {
+/// Copies of the bodies of one edge, as they were before the colour: what other edges do is not seen.
+struct Private<R> {
     bodies: Shared<Body<R>>,
-    pending: &'a mut Vec<(u32, Twist)>,
+    copies: [(u32, PackedBody); 4],
 }
 
-impl<R: Real> Access for Delayed<'_, R> {
+impl<R: Real> Access for Private<R> {
     fn read(&self, body: u32) -> PackedBody {
-        // SAFETY: an unsafe colour runs alone, on one thread.
-        unsafe { self.bodies.get(body as usize).unpack() }
+        match self.copies.iter().find(|(b, _)| *b == body) {
+            Some((_, copy)) => *copy,
+            // SAFETY: one that impulses do not move; nobody writes it.
+            None => unsafe { self.bodies.read(body as usize).unpack() },
+        }
     }
 
-    fn write(&mut self, body: u32, before: &PackedBody, after: &PackedBody) {
-        let change = Twist {
-            linear: after.velocity.linear - before.velocity.linear,
-            angular: after.velocity.angular - before.velocity.angular,
-        };
-        self.pending.push((body, change));
+    fn write(&mut self, body: u32, after: &PackedBody) {
+        if let Some((_, copy)) = self.copies.iter_mut().find(|(b, _)| *b == body) {
+            copy.velocity = after.velocity;
+        }
     }
 }
 
@@ -119,7 +120,7 @@ impl Access for Part {
         }
     }
 
-    fn write(&mut self, body: u32, _before: &PackedBody, after: &PackedBody) {
+    fn write(&mut self, body: u32, after: &PackedBody) {
         if let Ok(k) = self.bodies.binary_search(&body) {
             self.copies[k].velocity = after.velocity;
         }
@@ -127,14 +128,13 @@ impl Access for Part {
 }
 
 impl LooseEdges {
-    /// Packs the layout's loose edges; `u` is u⁰. Returns whether all is finite.
+    /// Packs the layout's loose edges. Returns whether all is finite.
     pub fn pack(
         &mut self,
         problem: &Problem,
         layout: &Layout,
         alpha: f64,
-        lambda: &[f64],
-        u: &[Twist],
+        start: Start,
         treatment: Unsafe,
     ) -> bool {
         self.edges.clear();
@@ -145,10 +145,12 @@ impl LooseEdges {
         self.place.clear();
         self.lambda.clear();
         for loose in &layout.loose {
-            self.push(problem, loose, alpha, lambda, u);
+            self.push(problem, loose, alpha, start.lambda, start.u);
         }
         self.start.clone_from(&self.lambda);
-        self.checkpoint.clone_from(&self.lambda);
+        if !start.keeps_checkpoint {
+            self.checkpoint.clone_from(&self.lambda);
+        }
         self.parts.resize(layout.batches.len(), Vec::new());
         for (batch, of) in layout.batches.iter().enumerate() {
             self.relax(batch, of.unsafe_loose(), treatment);
@@ -270,7 +272,7 @@ impl LooseEdges {
             let edge = &mut self.edges[e];
             let bodies = edge.bodies.iter().filter(|b| **b != NO_BODY);
             edge.omega = match treatment {
-                // ω = 1/(1 + other edges on the same bodies): the sum of all is no longer than one.
+                // ω = 1/(1 + other edges on the same bodies): each by itself would solve the whole.
                 Unsafe::Jacobi => 1.0 / (1 + bodies.map(|b| sharing(*b) - 1).sum::<usize>()) as f64,
                 Unsafe::Naive { .. } => 1.0 / bodies.map(|b| sharing(*b)).max().unwrap_or(1) as f64,
             };
@@ -350,24 +352,34 @@ impl LooseEdges {
         pending.clear();
         match treatment {
             Unsafe::Jacobi => {
-                let sweep = Sweep {
-                    coupled: false,
-                    ..*sweep
-                };
                 for edge in &self.edges[edges] {
-                    let mut access = Delayed {
-                        bodies,
-                        pending: &mut pending,
-                    };
+                    let copies = edge.bodies.map(|b| match b {
+                        NO_BODY => (b, PackedBody::default()),
+                        // SAFETY: an unsafe colour runs alone, on one thread.
+                        b => (b, unsafe { bodies.read(b as usize).unpack() }),
+                    });
+                    let mut access = Private { bodies, copies };
                     // SAFETY: one thread, one edge after the other.
-                    unsafe { self.step(edge, lambda, &sweep, change, &mut access) };
+                    unsafe { self.step(edge, lambda, sweep, change, &mut access) };
+                    for (before, after) in copies.iter().zip(&access.copies) {
+                        if before.0 != NO_BODY {
+                            let (old, new) = (&before.1.velocity, &after.1.velocity);
+                            pending.push((
+                                before.0,
+                                Twist {
+                                    linear: new.linear - old.linear,
+                                    angular: new.angular - old.angular,
+                                },
+                            ));
+                        }
+                    }
                 }
             }
             Unsafe::Naive { .. } => {
                 for part in &mut parts {
                     for (b, copy) in part.bodies.iter().zip(&mut part.copies) {
                         // SAFETY: an unsafe colour runs alone.
-                        *copy = unsafe { bodies.get(*b as usize).unpack() };
+                        *copy = unsafe { bodies.read(*b as usize).unpack() };
                     }
                     for e in part.edges[0] as usize..part.edges[1] as usize {
                         // SAFETY: one thread, one edge after the other.
@@ -377,7 +389,7 @@ impl LooseEdges {
                 for part in &parts {
                     for (b, copy) in part.bodies.iter().zip(&part.copies) {
                         // SAFETY: an unsafe colour runs alone.
-                        let before = unsafe { bodies.get(*b as usize).unpack() };
+                        let before = unsafe { bodies.read(*b as usize).unpack() };
                         pending.push((
                             *b,
                             Twist {
@@ -429,7 +441,7 @@ impl LooseEdges {
                 if before.inverse_mass > 0.0 {
                     let mut after = *before;
                     contact.apply(side, &push, &mut after);
-                    access.write(contact.bodies[side], before, &after);
+                    access.write(contact.bodies[side], &after);
                 }
             }
         }
@@ -457,7 +469,7 @@ impl LooseEdges {
         }
         for (k, b) in edge.bodies.iter().enumerate() {
             if *b != NO_BODY {
-                access.write(*b, &before[k], &after[k]);
+                access.write(*b, &after[k]);
             }
         }
     }

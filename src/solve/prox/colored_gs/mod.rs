@@ -17,7 +17,7 @@ use lanes::Real;
 use layout::{Batch, EMPTY, Layout, Treatment};
 use loose::{LooseEdges, SharedLambda, Unsafe};
 use sweep::{Groups, QuadOrder, Shared, quad_order};
-use tiles::{BODY_NUMBERS, Body, Tiles, sizes};
+use tiles::{BODY_NUMBERS, Body, Start, Tiles, sizes};
 
 use super::block::{Change, Sweep};
 use super::color::{Coloring, Strategy};
@@ -113,6 +113,11 @@ const CHUNK: usize = 1024;
 const NEAR_ROUNDING: f64 = 4.0;
 /// … or of the velocities, which are about as large as the largest change was (2⁻¹⁹).
 const NEAR_LARGEST: f64 = 1.9e-6;
+
+/// … or when for so many iterations no change was smaller than all before, at this share of the
+/// largest one.
+const IDLE: u32 = 64;
+const IDLE_LARGEST: f64 = 1e-3;
 
 /// Iterations after which velocities are computed afresh: a Λ that grows and shrinks again would leave
 /// its rounding errors in them for good.
@@ -210,8 +215,9 @@ impl ColoredGs {
         }
     }
 
-    /// Packs the problem at the current Λ⁰.
-    fn pack(&mut self, problem: &Problem) {
+    /// Packs the problem at the current Λ⁰. The impulses to return to may be kept: they are in the
+    /// same lanes.
+    fn pack(&mut self, problem: &Problem, keeps_checkpoint: bool) {
         self.since_pack = 0;
         let contacts = &problem.contacts;
         let frictionless = contacts
@@ -227,18 +233,20 @@ impl ColoredGs {
         }
         velocities(problem, &self.layout, &self.lambda, &mut self.velocity);
         let (layout, alpha) = (&self.layout, self.alpha);
-        let (lambda, u) = (&self.lambda, &self.velocity);
+        let start = Start {
+            lambda: &self.lambda,
+            u: &self.velocity,
+            keeps_checkpoint,
+        };
         let [single, double] = &self.order;
         let arch = self.arch;
         self.finite = if self.in_double {
-            self.double.pack(problem, layout, frictionless, lambda, u)
+            self.double.pack(problem, layout, frictionless, start)
                 & self.double.pack_steps(layout, alpha, arch, double)
         } else {
-            self.single.pack(problem, layout, frictionless, lambda, u)
+            self.single.pack(problem, layout, frictionless, start)
                 & self.single.pack_steps(layout, alpha, arch, single)
-        } & self
-            .loose
-            .pack(problem, layout, alpha, lambda, u, self.merged);
+        } & self.loose.pack(problem, layout, alpha, start, self.merged);
     }
 
     /// Sweeps and observes every batch that runs.
@@ -279,8 +287,10 @@ impl ColoredGs {
         let is_done = |m: &Monitor| {
             let size = m.change.speed_squared.sqrt();
             let near = (NEAR_ROUNDING * m.change.rounding).max(NEAR_LARGEST * m.largest);
-            m.iterations > 0 && size <= near && size > budget.tolerance
+            let idle = m.idle() >= IDLE && size <= IDLE_LARGEST * m.largest;
+            (size <= near || idle) && size > budget.tolerance
         };
+        let is_running = self.monitors.iter().any(|m| m.state == State::Running);
         let mut running = self
             .monitors
             .iter_mut()
@@ -291,8 +301,11 @@ impl ColoredGs {
                     monitor.state = State::Stalled;
                 }
             }
-        } else if running.all(|m| is_done(m)) {
+        } else if is_running && running.all(|m| is_done(m)) {
             self.restart(problem, true);
+            for monitor in &mut self.monitors {
+                monitor.keep();
+            }
         }
     }
 
@@ -301,8 +314,9 @@ impl ColoredGs {
         let mut lambda = std::mem::take(&mut self.lambda);
         self.store(problem, &mut lambda);
         self.lambda = lambda;
+        let same = self.in_double == in_double;
         self.in_double = in_double;
-        self.pack(problem);
+        self.pack(problem, same);
     }
 }
 
@@ -371,8 +385,22 @@ impl ProxIteration for ColoredGs {
         );
         self.lambda.clear();
         self.lambda.extend_from_slice(lambda);
-        self.in_double = self.precision == Precision::Double;
-        self.pack(problem);
+        let in_range = is_in_range_of_f32(problem);
+        self.in_double = match self.precision {
+            Precision::Double => true,
+            // The many small steps of an unsafe colour would be lost in a hub's velocity.
+            Precision::Mixed => {
+                !in_range
+                    || self
+                        .layout
+                        .batches
+                        .iter()
+                        .any(|b| !b.unsafe_loose().is_empty())
+            }
+            Precision::Single => false,
+        };
+        self.pack(problem, false);
+        self.finite &= in_range || self.in_double;
         self.monitors.clear();
         self.monitors
             .resize(self.layout.batches.len(), Monitor::default());
@@ -632,6 +660,19 @@ impl Momentum<'_> {
             }
         }
     }
+}
+
+/// Whether single precision holds the masses, and squares of the impulses that they make.
+fn is_in_range_of_f32(problem: &Problem) -> bool {
+    let bodies = &problem.bodies;
+    bodies
+        .inverse_mass
+        .iter()
+        .zip(&bodies.inverse_inertia)
+        .all(|(m, i)| {
+            let turn = i.xx.max(i.yy).max(i.zz);
+            *m == 0.0 || ((1e-10..=1e10).contains(m) && turn <= 1e20)
+        })
 }
 
 /// What a sweep over all batches needs.

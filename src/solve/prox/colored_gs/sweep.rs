@@ -38,6 +38,18 @@ impl<T> Shared<T> {
         unsafe { &mut *self.0.add(index) }
     }
 
+    /// A copy of one element.
+    ///
+    /// # Safety
+    /// `index` is within the slice, and nobody writes this element meanwhile.
+    pub unsafe fn read(&self, index: usize) -> T
+    where
+        T: Copy,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.add(index).read() }
+    }
+
     /// A run of elements.
     ///
     /// # Safety
@@ -416,7 +428,6 @@ impl<R: Real> WithSimd for StepsKernel<'_, R> {
         let (fixed, _) = sizes(run.frictionless);
         let alpha = R::splat(s, R::from_f64(run.alpha));
         let one = R::splat(s, R::from_f64(1.0));
-        let tiny = R::splat(s, R::from_f64(1e-30));
         let mut total = R::splat(s, R::default());
         let mut words = run.words;
         for group in run.groups {
@@ -446,8 +457,7 @@ impl<R: Real> WithSimd for StepsKernel<'_, R> {
                     }
                     // Tangents without a branch (Duff et al. 2017).
                     let [x, y, z] = n.0;
-                    let shifted = R::add(s, z, tiny);
-                    let sign = R::div(s, shifted, R::max(s, R::abs(s, shifted), tiny));
+                    let sign = R::sign(s, z);
                     let k = R::div(s, one, R::add(s, sign, z));
                     let zero = R::splat(s, R::default());
                     let xy = R::sub(s, zero, R::mul(s, R::mul(s, x, y), k));

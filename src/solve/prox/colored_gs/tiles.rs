@@ -45,6 +45,17 @@ pub const fn sizes(frictionless: bool) -> (usize, usize) {
     if frictionless { (11, 1) } else { (15, 3) }
 }
 
+/// Where a sweep starts.
+#[derive(Clone, Copy)]
+pub struct Start<'a> {
+    /// Λ⁰ in the problem's order.
+    pub lambda: &'a [f64],
+    /// u⁰ = u_free + M⁻¹ Jᵀ Λ⁰.
+    pub u: &'a [Twist],
+    /// Whether the impulses to return to stay those that they are, else they become Λ⁰.
+    pub keeps_checkpoint: bool,
+}
+
 /// Bodies and layers in one precision. Keeps its memory.
 #[derive(Default)]
 pub struct Tiles<R> {
@@ -58,15 +69,13 @@ pub struct Tiles<R> {
 }
 
 impl<R: Real> Tiles<R> {
-    /// Packs the contacts of all lanes but for R. `u` is u⁰, and belongs to `lambda`. Returns whether
-    /// every number is finite.
+    /// Packs the contacts of all lanes but for R. Returns whether every number is finite.
     pub fn pack(
         &mut self,
         problem: &Problem,
         layout: &Layout,
         frictionless: bool,
-        lambda: &[f64],
-        u: &[Twist],
+        start: Start,
     ) -> bool {
         self.frictionless = frictionless;
         self.pack_bodies(problem, layout);
@@ -74,7 +83,11 @@ impl<R: Real> Tiles<R> {
         let zero = Lane([R::default(); LANES]);
         self.words.resize(layout.layers.len() * fixed, zero);
         self.impulses.resize(layout.layers.len() * changing, zero);
-        let pack = Pack { problem, lambda, u };
+        let pack = Pack {
+            problem,
+            lambda: start.lambda,
+            u: start.u,
+        };
         let finite = self
             .words
             .par_chunks_mut(fixed * CHUNK)
@@ -99,7 +112,9 @@ impl<R: Real> Tiles<R> {
             })
             .reduce(|| true, |a, b| a & b);
         self.start.clone_from(&self.impulses);
-        self.checkpoint.clone_from(&self.impulses);
+        if !start.keeps_checkpoint {
+            self.checkpoint.clone_from(&self.impulses);
+        }
         finite
     }
 
