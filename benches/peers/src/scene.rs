@@ -154,7 +154,7 @@ fn standing(name: &str, bodies: Vec<Body>, steps: Range<usize>, rounds: usize) -
             steps,
         }],
         rounds,
-        iterations: None,
+        iterations: Some(20),
         stands: true,
         grid: false,
     }
@@ -178,7 +178,7 @@ fn ball_grid(name: &str, n: usize) -> Scene {
         _ => (10..60, 1),
     };
     Scene {
-        iterations: (n > 10).then_some(10),
+        iterations: None,
         grid: true,
         ..standing(name, bodies, steps, rounds)
     }
@@ -267,7 +267,12 @@ fn sphere_box(name: &str, count: usize) -> Scene {
             },
         ],
         rounds: if large { 1 } else { 3 },
-        iterations: (count >= 3_000).then_some(10),
+        // What fits into Rapier's time.
+        iterations: Some(match count {
+            ..2_000 => 12,
+            ..10_000 => 10,
+            _ => 25,
+        }),
         stands: false,
         grid: false,
     }
