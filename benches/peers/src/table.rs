@@ -8,7 +8,7 @@ use crate::run::{Measured, Outcome};
 /// What the tables show, in words.
 pub fn introduction(solver: &str) -> String {
     format!(
-        "Moreau (`{solver}`, f64, default settings; most iterations per step as the table says) and \
+        "Moreau (`{solver}`, default settings; most iterations per step as the table says) and \
          Rapier {RAPIER}\n(f32, parallel, SIMD, default integration parameters, no sleeping). \
          h = 1/60 s, g = 9.81 m/s², μ = 0.5, ε = 0. Times in ms;\nCPU is the \
          processor time of all threads (median), which other work on the machine does not touch. \
