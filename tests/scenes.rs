@@ -205,6 +205,20 @@ fn stacks_stand() {
     }
 }
 
+/// Twenty courses bend slowly before they fall: ten seconds, not two.
+#[test]
+fn the_wall_stands() {
+    let mut simulation = simulation(&open("wall"));
+    let before = simulation.world().bodies.position.clone();
+    for _ in 0..600 {
+        simulation.step().unwrap_or_else(|e| panic!("{e}"));
+    }
+    let after = &simulation.world().bodies.position;
+    let moved = before.iter().zip(after).map(|(a, b)| (a - b).norm());
+    let moved = moved.fold(0.0, f64::max);
+    assert!(moved < 0.05, "a brick moved by {moved} m");
+}
+
 /// One ball in, one ball out: at any time a single ball has all of the speed.
 #[test]
 fn newtons_cradle_passes_the_speed_on() {
