@@ -106,6 +106,22 @@ impl Contacts {
         self.bodies.is_empty()
     }
 
+    /// Whether contact `c` is a disc without compliance, as nearly all are.
+    #[inline]
+    pub fn is_plain(&self, c: usize) -> bool {
+        self.friction[c].law == FrictionLaw::Disc && self.compliance[c] == [0.0; 2]
+    }
+
+    /// Whether every contact is a disc without compliance.
+    pub fn are_plain(&self) -> bool {
+        (0..self.len()).all(|c| self.is_plain(c))
+    }
+
+    /// Whether no contact has friction or compliance: then the normal rows are the whole problem.
+    pub fn are_frictionless(&self) -> bool {
+        self.are_plain() && self.friction.iter().all(|f| f.mu == [0.0; 2])
+    }
+
     /// The rows of contact `c` in Λ.
     #[inline]
     pub fn rows(&self, c: usize) -> std::ops::Range<usize> {

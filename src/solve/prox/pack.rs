@@ -175,10 +175,8 @@ impl Packed {
     pub fn pack_groups(&mut self, problem: &Problem, groups: Groups, alpha: f64) {
         let count = groups.bodies.start.len().saturating_sub(1);
         let contacts = &problem.contacts;
-        let uniform = contacts.friction.iter().all(|f| f.law == FrictionLaw::Disc)
-            && contacts.compliance.iter().all(|c| *c == [0.0; 2]);
-
-        self.frictionless = uniform && contacts.friction.iter().all(|f| f.mu == [0.0; 2]);
+        let uniform = contacts.are_plain();
+        self.frictionless = contacts.are_frictionless();
         self.omega.iter_mut().for_each(Vec::clear);
         self.own.clear();
         self.contact_index.clone_from(&groups.contacts.index);

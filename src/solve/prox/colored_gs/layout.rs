@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::LANES;
-use crate::problem::{FrictionLaw, Problem};
+use crate::problem::Problem;
 use crate::solve::prox::color::{Coloring, Edge, NO_BODY, Strategy};
 
 /// Stands for no contact in a lane.
@@ -167,18 +167,15 @@ impl Edges {
         self.plain.clear();
         self.island.clear();
         let contacts = &problem.contacts;
-        let is_plain = |c: usize| {
-            contacts.friction[c].law == FrictionLaw::Disc && contacts.compliance[c] == [0.0; 2]
-        };
         let mut first = 0;
         while first < contacts.len() {
             let pair = contacts.bodies[first];
-            let plain = is_plain(first);
+            let plain = contacts.is_plain(first);
             let mut last = first + 1;
             while last < contacts.len()
                 && last - first < MOST_POINTS as usize
                 && contacts.bodies[last] == pair
-                && is_plain(last) == plain
+                && contacts.is_plain(last) == plain
             {
                 last += 1;
             }

@@ -24,7 +24,7 @@ use super::color::{Coloring, Strategy};
 use super::monitor::{Monitor, State, Verdict, relative};
 use super::{ProxIteration, alpha, iterate};
 use crate::math::Twist;
-use crate::problem::{FrictionLaw, Problem};
+use crate::problem::Problem;
 use crate::solve::{
     Budget, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
 };
@@ -219,12 +219,7 @@ impl ColoredGs {
     /// same lanes.
     fn pack(&mut self, problem: &Problem, keeps_checkpoint: bool) {
         self.since_pack = 0;
-        let contacts = &problem.contacts;
-        let frictionless = contacts
-            .friction
-            .iter()
-            .zip(&contacts.compliance)
-            .all(|(f, c)| f.law == FrictionLaw::Disc && f.mu == [0.0; 2] && *c == [0.0; 2]);
+        let frictionless = problem.contacts.are_frictionless();
         if frictionless {
             // Friction left over from a step that had some would never be projected away.
             for block in self.lambda[..problem.contact_rows()].chunks_exact_mut(3) {
