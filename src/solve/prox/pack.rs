@@ -308,15 +308,8 @@ impl Packed {
                         bias += jacobian.linear.dot(&u.linear) + jacobian.angular.dot(&u.angular);
                     }
                 }
-                let diagonal = problem.row_diagonal(r);
-                self.rows.push(PackedRow {
-                    entries: [first, self.entries.len() as u32],
-                    bounds: problem.rows.bounds[r],
-                    bias,
-                    compliance: problem.rows.compliance[r],
-                    r: alpha / diagonal,
-                    inverse_r: diagonal / alpha,
-                });
+                let entries = [first, self.entries.len() as u32];
+                self.rows.push(packed_row(problem, r, alpha, bias, entries));
             }
         }
     }
@@ -604,6 +597,25 @@ pub fn packed_contact(problem: &Problem, c: usize, alpha: f64) -> PackedContact 
         inverse_r: [normal / alpha, largest / alpha],
         coupling: [t1n, t2n],
         mu: friction.mu[0],
+    }
+}
+
+/// General row `r` with a bias and the span of its entries.
+pub fn packed_row(
+    problem: &Problem,
+    r: usize,
+    alpha: f64,
+    bias: f64,
+    entries: [u32; 2],
+) -> PackedRow {
+    let diagonal = problem.row_diagonal(r);
+    PackedRow {
+        entries,
+        bounds: problem.rows.bounds[r],
+        bias,
+        compliance: problem.rows.compliance[r],
+        r: alpha / diagonal,
+        inverse_r: diagonal / alpha,
     }
 }
 

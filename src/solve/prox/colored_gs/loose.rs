@@ -13,7 +13,7 @@ use crate::solve::prox::block::{
     Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Sweep,
 };
 use crate::solve::prox::color::NO_BODY;
-use crate::solve::prox::pack::{packed_contact, packed_extra};
+use crate::solve::prox::pack::{packed_contact, packed_extra, packed_row};
 
 /// How members of an unsafe colour, which may share bodies, are solved together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,15 +232,8 @@ impl LooseEdges {
                 }
             }
         }
-        let diagonal = problem.row_diagonal(r);
-        self.rows.push(PackedRow {
-            entries: [first, self.entries.len() as u32],
-            bounds: problem.rows.bounds[r],
-            bias,
-            compliance: problem.rows.compliance[r],
-            r: alpha / diagonal,
-            inverse_r: diagonal / alpha,
-        });
+        let entries = [first, self.entries.len() as u32];
+        self.rows.push(packed_row(problem, r, alpha, bias, entries));
     }
 
     /// ω of the members of an unsafe colour, and its parts.
