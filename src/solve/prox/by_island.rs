@@ -6,17 +6,13 @@
 use super::block::{Change, PackedBody, Sweep};
 use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
-use super::{ProxIteration, iterate, return_to_checkpoints};
+use super::{ProxIteration, REBUILD, iterate, return_to_checkpoints};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::solve::{Budget, Request, SolveReport, Solver, SolverInfo};
 
 /// Islands together smaller than this are one unit of parallel work (impulses).
 const GRAIN: usize = 1536;
-
-/// Iterations after which velocities are computed afresh: a Λ that grows and shrinks again would leave
-/// its rounding errors in them for good.
-const REBUILD: u32 = 256;
 
 /// What a solver does to one island.
 pub trait Method: Send + Sync {

@@ -39,6 +39,10 @@ pub const MAX_HALVINGS: u32 = 5;
 /// ν: what R is multiplied by on divergence (Nützi 2011, 4.4.3).
 pub const NU: f64 = 0.5;
 
+/// Iterations after which velocities are computed afresh: a Λ that grows and shrinks again would leave
+/// its rounding errors in them for good.
+const REBUILD: u32 = 256;
+
 const fn alpha(default: f64, summary: &'static str) -> Parameter {
     Parameter {
         name: "alpha",

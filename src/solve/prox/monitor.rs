@@ -128,9 +128,8 @@ impl Monitor {
             };
             self.window = [0.0, self.window[0]];
         }
-        let idle = self.since - self.smallest_at;
-        let cycles =
-            idle >= CYCLE.max(self.since / 2) && size > ROUNDING.max(CYCLE_SHARE * self.first);
+        let cycles = self.idle() >= CYCLE.max(self.since / 2)
+            && size > ROUNDING.max(CYCLE_SHARE * self.first);
         let grows = self.growing >= GROWTH || self.growing_windows >= GROWING_WINDOWS;
         let diverges = grows && size > BLOW_UP * self.smallest;
         if !finite || diverges || cycles {
@@ -138,15 +137,17 @@ impl Monitor {
                 self.state = State::Failed;
                 return Verdict::Stop;
             }
-            self.halvings += 1;
-            self.scale *= NU;
-            self.smallest = f64::INFINITY;
-            self.previous = f64::INFINITY;
-            self.growing = 0;
-            self.since = 0;
-            self.window = [0.0, f64::INFINITY];
-            self.growing_windows = 0;
-            self.smallest_at = 0;
+            *self = Self {
+                state: self.state,
+                scale: self.scale * NU,
+                halvings: self.halvings + 1,
+                iterations: self.iterations,
+                change: self.change,
+                largest: self.largest,
+                first: self.first,
+                kept: self.kept,
+                ..Self::default()
+            };
             return Verdict::RollBack;
         }
         // Copies cost time: only the best so far, and at powers of two.
@@ -162,9 +163,7 @@ impl Monitor {
             Verdict::Continue
         }
     }
-}
 
-impl Monitor {
     /// [`Monitor::observe`], and Λ to or from the checkpoint as that decides.
     pub fn decide(
         &mut self,

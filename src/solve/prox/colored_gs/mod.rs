@@ -22,7 +22,8 @@ use tiles::{BODY_NUMBERS, Body, Start, Tiles, sizes};
 use super::block::{Change, Sweep};
 use super::color::{Coloring, Strategy};
 use super::monitor::{Monitor, State, Verdict, relative};
-use super::{ProxIteration, alpha, iterate};
+use super::parameters::ALPHA;
+use super::{ProxIteration, REBUILD, iterate};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::solve::{
@@ -102,7 +103,7 @@ pub static INFO: SolverInfo = SolverInfo {
                 range: [1, 1024],
             },
         },
-        alpha(1.0, "relaxation of the local R-factors, R = α/A_ii"),
+        ALPHA,
     ],
     make: |parameters| Box::new(ColoredGs::new(parameters)),
 };
@@ -118,10 +119,6 @@ const NEAR_LARGEST: f64 = 1.9e-6;
 /// largest one.
 const IDLE: u32 = 64;
 const IDLE_LARGEST: f64 = 1e-3;
-
-/// Iterations after which velocities are computed afresh: a Λ that grows and shrinks again would leave
-/// its rounding errors in them for good.
-const REBUILD: u32 = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Precision {
