@@ -1,7 +1,8 @@
-//! Measuring: stage timings and their statistics, the memory's bandwidth, tables and plots.
+//! Measuring: stage timings and their statistics, the memory's bandwidth, tables and plots, and reference solutions.
 
 pub mod bandwidth;
 pub mod plot;
+pub mod reference;
 pub mod table;
 
 use serde::Serialize;
