@@ -88,6 +88,8 @@ pub struct BroadPhase {
     stamps: Vec<Stamp>,
     /// Bodies without bounds: half-spaces. They stay out of the tree.
     planes: Vec<Plane>,
+    /// Pairs that joints keep from colliding.
+    joined: Vec<[u32; 2]>,
     pairs: Vec<[u32; 2]>,
     merged: Vec<[u32; 2]>,
 }
@@ -102,6 +104,7 @@ impl BroadPhase {
     pub fn update(&mut self, world: &World, free: &ProblemBodies) {
         let bodies = &world.bodies;
         let fresh = self.stamps.len() != bodies.slots()
+            || self.joined != world.joined
             || (0..bodies.slots()).any(|slot| self.stamps[slot] != Stamp::of(bodies, slot));
         if fresh {
             self.forget(world);
@@ -126,6 +129,7 @@ impl BroadPhase {
     fn forget(&mut self, world: &World) {
         let bodies = &world.bodies;
         let slots = 0..bodies.slots();
+        self.joined.clone_from(&world.joined);
         self.stamps.clear();
         self.stamps
             .extend(slots.clone().map(|slot| Stamp::of(bodies, slot)));
@@ -326,7 +330,7 @@ impl BroadPhase {
                 let from = fat.center - pose.position;
                 let travel = h * (u.linear.norm() + u.angular.norm() * from.norm());
                 if normal.dot(&from) <= fat.radius + travel
-                    && let Some(pair) = admissible(bodies, plane.slot, other as u32)
+                    && let Some(pair) = admissible(world, plane.slot, other as u32)
                 {
                     out.push(pair);
                 }
@@ -337,7 +341,7 @@ impl BroadPhase {
 
     fn keep(&self, world: &World, a: u32, b: u32) -> Option<[u32; 2]> {
         if self.fat[a as usize].overlaps(&self.fat[b as usize]) {
-            admissible(&world.bodies, a, b)
+            admissible(world, a, b)
         } else {
             None
         }
@@ -345,10 +349,15 @@ impl BroadPhase {
 }
 
 /// The pair in order, if the two bodies may collide at all.
-fn admissible(bodies: &Bodies, a: u32, b: u32) -> Option<[u32; 2]> {
+fn admissible(world: &World, a: u32, b: u32) -> Option<[u32; 2]> {
+    let bodies = &world.bodies;
     let (i, j) = (a as usize, b as usize);
+    let pair = [a.min(b), a.max(b)];
     let moves = bodies.kind[i] == BodyKind::Dynamic || bodies.kind[j] == BodyKind::Dynamic;
-    (moves && bodies.groups[i].collide(bodies.groups[j])).then(|| [a.min(b), a.max(b)])
+    let may = moves
+        && bodies.groups[i].collide(bodies.groups[j])
+        && world.joined.binary_search(&pair).is_err();
+    may.then_some(pair)
 }
 
 fn is_unbounded(bodies: &Bodies, slot: usize) -> bool {

@@ -14,6 +14,8 @@ pub(super) struct Builder<'a> {
     pub world: World,
     files: &'a Files,
     materials: HashMap<String, (u16, f64)>,
+    pub(super) body_names: HashMap<String, BodyId>,
+    pub(super) joint_names: HashMap<String, u32>,
     meshes: BTreeMap<(String, u64), Mesh>,
 }
 
@@ -23,6 +25,8 @@ impl<'a> Builder<'a> {
             world,
             files,
             materials: HashMap::new(),
+            body_names: HashMap::new(),
+            joint_names: HashMap::new(),
             meshes: BTreeMap::new(),
         }
     }
@@ -183,7 +187,8 @@ impl<'a> Builder<'a> {
     /// Adds a body.
     pub(super) fn add(&mut self, spec: BodySpec) -> Result<BodyId, FieldError> {
         check::finite("position", spec.pose.position.as_slice())?;
-        self.world.add_body(spec).map_err(|e| {
+        let name = spec.name.clone();
+        let id = self.world.add_body(spec).map_err(|e| {
             let field = match e {
                 BodyError::BadInertia => "inertia",
                 BodyError::BadMass(_) => "mass",
@@ -192,6 +197,11 @@ impl<'a> Builder<'a> {
                 BodyError::NotFinite(_) | BodyError::Removed => "",
             };
             FieldError::new(field, e.to_string())
-        })
+        })?;
+        if !name.is_empty() && self.body_names.insert(name.clone(), id).is_some() {
+            let message = format!("there are two bodies of the name \"{name}\"");
+            return Err(FieldError::new("name", message));
+        }
+        Ok(id)
     }
 }

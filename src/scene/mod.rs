@@ -26,6 +26,7 @@ mod check;
 mod edit;
 mod error;
 pub mod generators;
+pub mod joints;
 pub mod library;
 mod locate;
 mod mesh;
@@ -41,6 +42,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 pub use error::{FieldError, Place, SceneError};
 pub use generators::Generator;
+pub use joints::{Drive, Joint};
 pub use random::Random;
 pub use schema::{Body, Camera, Material, Parameter, View};
 
@@ -88,8 +90,10 @@ pub struct Scene {
     pub bodies: Vec<Body>,
     /// Generators; their bodies follow.
     pub generators: Vec<Generator>,
-    /// Joints; none are available yet.
-    pub joints: Vec<schema::Joint>,
+    /// Joints between bodies; those of generators come before them.
+    pub joints: Vec<Joint>,
+    /// What moves the joints' motors.
+    pub drives: Vec<Drive>,
     /// Values that the viewer shows as sliders.
     pub parameters: Vec<Parameter>,
     /// Where the viewer looks from at the start.
@@ -225,6 +229,17 @@ impl Scene {
                         .map_err(|e| e.inside("style"))
                 })
                 .map_err(|e| self.invalid(self.generator_label(k), e))?;
+        }
+        for (k, joint) in self.joints.iter().enumerate() {
+            joint
+                .check()
+                .map_err(|e| self.invalid(self.joint_label(k), e))?;
+        }
+        for (k, drive) in self.drives.iter().enumerate() {
+            if drive.name.is_empty() {
+                let e = FieldError::new("name", "a drive needs a name");
+                return Err(self.invalid(self.drive_label(k), e));
+            }
         }
         self.camera
             .check()
@@ -366,6 +381,16 @@ impl Scene {
                 .generate(&mut builder)
                 .map_err(|e| self.invalid(self.generator_label(k), e))?;
         }
+        for (k, joint) in self.joints.iter().enumerate() {
+            builder
+                .joint(joint)
+                .map_err(|e| self.invalid(self.joint_label(k), e))?;
+        }
+        for (k, drive) in self.drives.iter().enumerate() {
+            builder
+                .drive(drive)
+                .map_err(|e| self.invalid(self.drive_label(k), e))?;
+        }
         Ok(builder.world)
     }
 
@@ -412,6 +437,19 @@ impl Scene {
             name => format!("body \"{name}\""),
         };
         (format!("bodies.{k}"), label)
+    }
+
+    fn joint_label(&self, k: usize) -> (String, String) {
+        let label = match self.joints[k].name.as_str() {
+            "" => format!("joint {k}"),
+            name => format!("joint \"{name}\""),
+        };
+        (format!("joints.{k}"), label)
+    }
+
+    fn drive_label(&self, k: usize) -> (String, String) {
+        let label = format!("drive \"{}\"", self.drives[k].name);
+        (format!("drives.{k}"), label)
     }
 
     fn generator_label(&self, k: usize) -> (String, String) {

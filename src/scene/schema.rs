@@ -599,15 +599,3 @@ impl Parameter {
         Ok(())
     }
 }
-
-/// A joint. There are none yet, so that the list of joints has to be empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Joint {}
-
-impl<'de> Deserialize<'de> for Joint {
-    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
-        Err(de::Error::custom(
-            "joints are not available yet: the list must be empty",
-        ))
-    }
-}

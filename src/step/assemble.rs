@@ -34,7 +34,7 @@ struct Contact {
     bias: [f64; 4],
 }
 
-/// Fills the problem's contacts, and numbers rows and islands. The bodies are there already.
+/// Fills the problem's contacts. The bodies are there already.
 pub fn contacts(world: &World, found: &FoundContacts, problem: &mut Problem) {
     problem.h = world.settings.substep();
     let c = &mut problem.contacts;
@@ -59,15 +59,24 @@ pub fn contacts(world: &World, found: &FoundContacts, problem: &mut Problem) {
                 bias[k] = contact.bias;
             }
         });
-    problem.rows.start.clear();
-    problem.finish();
 }
 
-/// Λ to start from: last step's impulses where the contact is the same, else zero.
-pub fn warm_start(world: &World, found: &FoundContacts, problem: &Problem, lambda: &mut Vec<f64>) {
+/// Λ to start from: last step's impulses where the contact, or the row of a joint, is the same, else
+/// zero. `rows` are those of the general rows.
+pub fn warm_start(
+    world: &World,
+    found: &FoundContacts,
+    problem: &Problem,
+    rows: &[f64],
+    lambda: &mut Vec<f64>,
+) {
     lambda.clear();
     lambda.resize(problem.row_count(), 0.0);
-    if !world.settings.warm_start || world.memory.is_empty() {
+    if !world.settings.warm_start {
+        return;
+    }
+    lambda[problem.contact_rows()..].copy_from_slice(rows);
+    if world.memory.is_empty() {
         return;
     }
     let contacts = &problem.contacts;

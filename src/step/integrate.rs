@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::math::{Quat, SymMat3, Twist, Vec3, rotate_by};
 use crate::problem::Problem;
+use crate::world::joint::RowMemory;
 use crate::world::manifolds::Manifolds;
 use crate::world::{BodyKind, ContactMemory, World, is_speed_usable};
 
@@ -144,6 +145,10 @@ pub struct Saved {
     velocity: Vec<Twist>,
     memory: Vec<ContactMemory>,
     manifolds: Manifolds,
+    joints: Vec<([f64; 3], Vec3)>,
+    drives: Vec<f64>,
+    joint_memory: Vec<RowMemory>,
+    contact_stiffness: Vec<(u32, SymMat3)>,
 }
 
 impl Saved {
@@ -154,6 +159,13 @@ impl Saved {
         self.velocity.clone_from(&world.bodies.velocity);
         self.memory.clone_from(&world.memory);
         self.manifolds.copy_from(&world.manifolds);
+        self.joints.clear();
+        self.joints
+            .extend(world.joints.iter().map(|j| (j.angles, j.force)));
+        self.drives.clear();
+        self.drives.extend(world.drives.iter().map(|d| d.value));
+        self.joint_memory.clone_from(&world.joint_memory);
+        self.contact_stiffness.clone_from(&world.contact_stiffness);
     }
 
     /// Puts it back.
@@ -163,5 +175,13 @@ impl Saved {
         world.bodies.velocity.clone_from(&self.velocity);
         world.memory.clone_from(&self.memory);
         world.manifolds.copy_from(&self.manifolds);
+        for (joint, (angles, force)) in world.joints.iter_mut().zip(&self.joints) {
+            (joint.angles, joint.force) = (*angles, *force);
+        }
+        for (drive, value) in world.drives.iter_mut().zip(&self.drives) {
+            drive.value = *value;
+        }
+        world.joint_memory.clone_from(&self.joint_memory);
+        world.contact_stiffness.clone_from(&self.contact_stiffness);
     }
 }

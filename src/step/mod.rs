@@ -4,7 +4,9 @@
 
 mod assemble;
 mod integrate;
+mod joints;
 mod stabilise;
+mod stiffness;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -18,6 +20,8 @@ use crate::solve::prox::colored_gs::ColoredGs;
 use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig, Status, Value, find};
 use crate::world::snapshot::{SnapshotError, from_file, to_file};
 use crate::world::{SPEED_LIMIT, WORLD_LIMIT, World};
+
+pub use joints::{Geometry as JointGeometry, geometry as joint_geometry};
 
 /// What one step did.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +47,8 @@ pub struct StepReport {
     pub residual: Residual,
     /// Deepest overlap found at the midpoints (m).
     pub penetration: f64,
-    /// Largest |φ + αΛ/h| of a bilateral row (m).
+    /// Largest |φ + αΛ/h| of a held coordinate of a joint (m): φ as it was found at the midpoints, Λ from
+    /// the (sub)step before, which aimed at it. Angles count by their joint's length.
     pub joint_error: f64,
 }
 
@@ -112,6 +117,8 @@ pub struct Simulation {
     record_history: bool,
     collider: Collider,
     problem: Problem,
+    joints: joints::Workspace,
+    stiffness: stiffness::Workspace,
     stabilisation: stabilise::Workspace,
     lambda: Vec<f64>,
     velocity: Vec<Twist>,
@@ -188,6 +195,8 @@ impl Simulation {
             record_history: false,
             collider: Collider::default(),
             problem: Problem::default(),
+            joints: joints::Workspace::default(),
+            stiffness: stiffness::Workspace::default(),
             stabilisation: stabilise::Workspace::default(),
             lambda: Vec::new(),
             velocity: Vec::new(),
@@ -278,6 +287,13 @@ impl Simulation {
         })
     }
 
+    /// The joints at the midpoint of the last (sub)step, in the world's order, each with its error
+    /// |φ + αΛ/h| (m); fewer than the world has before the first step.
+    pub fn joints(&self) -> impl Iterator<Item = (&JointGeometry, f64)> {
+        let errors = self.joints.errors().iter().copied();
+        self.joints.geometry().iter().zip(errors)
+    }
+
     /// Takes a snapshot.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
@@ -347,11 +363,13 @@ impl Simulation {
         let timings = &mut self.report.timings;
         let h = world.settings.substep();
         let whole = Instant::now();
+        world.advance_drives(world.time + h * (f64::from(substep) + 0.5), h);
 
         // 1. Half step of the positions, and the forces at M that give u_free.
         let mut stage = Instant::now();
         integrate::half_step(world, h);
         integrate::free_velocities(world, h, &mut self.problem);
+        self.stiffness.apply(world, &mut self.problem, h);
         let step = self.report.step;
         let out_of_bounds = |world: &World, slot: usize| StepError::OutOfBounds {
             step,
@@ -373,10 +391,13 @@ impl Simulation {
 
         // 3. The problem: rows, biases, warm start, islands.
         assemble::contacts(world, &self.collider.contacts, &mut self.problem);
+        self.joints.assemble(world, &mut self.problem);
+        self.problem.finish();
         assemble::warm_start(
             world,
             &self.collider.contacts,
             &self.problem,
+            self.joints.start(),
             &mut self.lambda,
         );
         lap(timings, Stage::Assemble, &mut stage);
@@ -441,6 +462,9 @@ impl Simulation {
         stage = Instant::now();
         integrate::apply_velocities(world, &self.velocity);
         assemble::remember(world, &self.collider.contacts, &self.problem, &self.lambda);
+        self.joints.remember(world, &self.problem, &self.lambda);
+        self.stiffness
+            .remember_contacts(world, &self.problem, &self.lambda);
         std::mem::swap(&mut world.manifolds, &mut self.collider.manifolds);
         integrate::half_step(world, h);
         self.stabilisation.project(
@@ -477,13 +501,8 @@ impl Simulation {
             .gap
             .iter()
             .fold(report.penetration, |deepest, gap| deepest.max(-gap));
-        let first = problem.contact_rows();
-        for r in (0..problem.rows.len()).filter(|r| problem.rows.is_bilateral(*r)) {
-            // C = α/h², so α Λ/h = C h Λ.
-            let sag = problem.rows.compliance[r] * problem.h * self.lambda[first + r];
-            let error = (problem.rows.position_error[r] + sag).abs();
-            report.joint_error = report.joint_error.max(error);
-        }
+        let errors = self.joints.errors().iter();
+        report.joint_error = errors.fold(report.joint_error, |most, e| most.max(*e));
         if substep > 0 {
             solve.iterations += report.solve.iterations;
             solve.prepare_time += report.solve.prepare_time;

@@ -1,6 +1,8 @@
 //! The world: bodies, materials, settings, and the contacts of the last step.
 
 pub mod body;
+pub mod drive;
+pub mod joint;
 pub mod manifolds;
 pub mod material;
 pub mod shape;
@@ -8,9 +10,11 @@ pub mod snapshot;
 
 use serde::{Deserialize, Serialize};
 
-use crate::math::{Twist, Vec3};
+use crate::math::{SymMat3, Twist, Vec3};
 use crate::problem::FrictionLaw;
 pub use body::{Bodies, BodyError, BodyId, BodyKind, BodySpec, Groups};
+pub use drive::Drive;
+pub use joint::{Joint, JointError, JointSpec};
 pub use material::{Anisotropy, CombineRule, ContactMaterial, Material};
 pub use shape::{Geometry, MassProperties, Shape, ShapeError};
 
@@ -52,6 +56,25 @@ impl Default for Stabilisation {
     }
 }
 
+/// How much of ¼ h² ΣK, the stiffness of turning constraint forces, goes into the mass matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GeometricStiffness {
+    /// The factor of h² ΣK (-): ¼ is stable at every step length and free of damping, 0 switches it off.
+    pub factor: f64,
+    /// Whether contact forces count too, or those of joints alone.
+    pub contacts: bool,
+}
+
+impl Default for GeometricStiffness {
+    fn default() -> Self {
+        Self {
+            factor: 0.25,
+            contacts: false,
+        }
+    }
+}
+
 /// The parameters of the time step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -75,6 +98,8 @@ pub struct Settings {
     /// Approach speed below which restitution is ignored (m/s); zero needs no threshold, since
     /// γ_N^S is taken before gravity acts.
     pub restitution_threshold: f64,
+    /// What keeps taut cables stable at long steps.
+    pub geometric_stiffness: GeometricStiffness,
 }
 
 impl Default for Settings {
@@ -88,6 +113,7 @@ impl Default for Settings {
             friction_law: FrictionLaw::Disc,
             warm_start: true,
             restitution_threshold: 0.0,
+            geometric_stiffness: GeometricStiffness::default(),
         }
     }
 }
@@ -119,6 +145,12 @@ impl Settings {
         }
         if !not_negative(self.restitution_threshold) {
             return Some("restitution_threshold must be 0 m/s or more".into());
+        }
+        let factor = self.geometric_stiffness.factor;
+        if !(0.0..=1.0).contains(&factor) {
+            return Some(format!(
+                "geometric_stiffness needs a factor from 0 to 1, not {factor}"
+            ));
         }
         if !self.friction_law.is_valid() {
             return Some("a pyramid needs an even number of sides from 4 to 16".into());
@@ -179,7 +211,17 @@ pub struct World {
     pub(crate) memory: Vec<ContactMemory>,
     /// The last step's manifolds of boxes.
     pub(crate) manifolds: manifolds::Manifolds,
-    /// Counts changes of the set of bodies, for those who keep tables of it.
+    /// The joints, gears after those that they couple. A step reads and writes them in this order.
+    pub(crate) joints: Vec<Joint>,
+    /// What moves the motors.
+    pub(crate) drives: Vec<Drive>,
+    /// Impulses of the joints' rows over the last (sub)step, by joint.
+    pub(crate) joint_memory: Vec<joint::RowMemory>,
+    /// Stiffness of the last (sub)step's contact forces, by body; empty unless the settings ask for it.
+    pub(crate) contact_stiffness: Vec<(u32, SymMat3)>,
+    /// Pairs of bodies that do not collide because a joint holds them, sorted; the lower slot first.
+    pub(crate) joined: Vec<[u32; 2]>,
+    /// Counts changes of the set of bodies or joints, for those who keep tables of it.
     pub(crate) revision: u64,
 }
 
@@ -200,6 +242,11 @@ impl World {
             step_index: 0,
             memory: Vec::new(),
             manifolds: manifolds::Manifolds::default(),
+            joints: Vec::new(),
+            drives: Vec::new(),
+            joint_memory: Vec::new(),
+            contact_stiffness: Vec::new(),
+            joined: Vec::new(),
             revision: 0,
         }
     }
@@ -217,15 +264,199 @@ impl World {
         Ok(id)
     }
 
-    /// Removes a body and forgets its contacts; false when it was removed before.
+    /// Removes a body, its joints and its contacts; false when it was removed before.
     pub fn remove_body(&mut self, id: BodyId) -> bool {
         if !self.bodies.remove(id) {
             return false;
         }
+        let held: Vec<u32> = (0u32..)
+            .zip(&self.joints)
+            .filter(|(_, j)| j.bodies.contains(&id.slot))
+            .map(|(k, _)| k)
+            .collect();
+        self.remove_joints(&held);
         self.memory.retain(|m| !m.bodies.contains(&id.slot));
         self.manifolds.forget(id.slot);
         self.revision += 1;
         true
+    }
+
+    /// Adds a joint and returns its index.
+    ///
+    /// # Errors
+    /// See [`JointError`]; nothing is added then.
+    pub fn add_joint(&mut self, spec: JointSpec) -> Result<u32, JointError> {
+        let mut joint = Joint::new(spec, &self.bodies, &self.joints)?;
+        joint.angles =
+            [3, 4, 5].map(|k| crate::step::joint_geometry(&joint, &self.bodies).value[k]);
+        if let joint::JointKind::Gear(terms) = &joint.kind {
+            joint.gear_offset = terms
+                .iter()
+                .map(|term| {
+                    let of = &self.joints[term.joint as usize];
+                    let value = crate::step::joint_geometry(of, &self.bodies).value;
+                    term.coefficient * value[term.axis as usize]
+                })
+                .sum();
+        }
+        self.joints.push(joint);
+        self.find_joined();
+        self.revision += 1;
+        Ok(self.joints.len() as u32 - 1)
+    }
+
+    /// Removes a joint, and the gears that couple it; false when there is no such joint. The joints
+    /// behind it move up.
+    pub fn remove_joint(&mut self, index: u32) -> bool {
+        let exists = (index as usize) < self.joints.len();
+        if exists {
+            self.remove_joints(&[index]);
+        }
+        exists
+    }
+
+    fn remove_joints(&mut self, indices: &[u32]) {
+        if indices.is_empty() {
+            return;
+        }
+        let mut doomed = indices.to_vec();
+        for (k, joint) in (0u32..).zip(&self.joints) {
+            if let joint::JointKind::Gear(terms) = &joint.kind
+                && terms.iter().any(|t| indices.contains(&t.joint))
+            {
+                doomed.push(k);
+            }
+        }
+        // Where each joint goes.
+        let mut kept = 0;
+        let place: Vec<Option<u32>> = (0..self.joints.len() as u32)
+            .map(|k| {
+                let stays = !doomed.contains(&k);
+                kept += u32::from(stays);
+                stays.then(|| kept - 1)
+            })
+            .collect();
+        let to = |k: u32| place[k as usize];
+        let mut index = 0;
+        self.joints.retain(|_| {
+            index += 1;
+            place[index - 1].is_some()
+        });
+        for joint in &mut self.joints {
+            if let joint::JointKind::Gear(terms) = &mut joint.kind {
+                for term in terms {
+                    term.joint = to(term.joint).unwrap_or(term.joint);
+                }
+            }
+        }
+        for drive in &mut self.drives {
+            drive.motors.retain_mut(|m| match to(m.joint) {
+                Some(k) => {
+                    m.joint = k;
+                    true
+                }
+                None => false,
+            });
+        }
+        self.joint_memory.retain_mut(|m| match to(m.joint) {
+            Some(k) => {
+                m.joint = k;
+                true
+            }
+            None => false,
+        });
+        self.find_joined();
+        self.revision += 1;
+    }
+
+    fn find_joined(&mut self) {
+        self.joined.clear();
+        let pairs = self.joints.iter().filter(|j| !j.collide).map(|j| j.bodies);
+        self.joined.extend(
+            pairs
+                .map(|[a, b]| [a.min(b), a.max(b)])
+                .filter(|p| p[1] != joint::WORLD),
+        );
+        self.joined.sort_unstable();
+        self.joined.dedup();
+    }
+
+    /// The joints.
+    pub fn joints(&self) -> &[Joint] {
+        &self.joints
+    }
+
+    /// A joint's motors, friction, limits and compliance, to change between steps; a step refuses
+    /// numbers that cannot be used.
+    pub fn joint_mut(&mut self, index: u32) -> Option<&mut Joint> {
+        self.joints.get_mut(index as usize)
+    }
+
+    /// The index of a joint by its name.
+    pub fn find_joint(&self, name: &str) -> Option<u32> {
+        let found = self.joints.iter().position(|j| j.name == name);
+        found.map(|k| k as u32)
+    }
+
+    /// Adds a drive and returns its index.
+    ///
+    /// # Errors
+    /// What makes no sense about it, in words.
+    pub fn add_drive(&mut self, drive: Drive) -> Result<usize, String> {
+        if let Some(problem) = drive.problem() {
+            return Err(problem);
+        }
+        for motor in &drive.motors {
+            let joint = self.joints.get(motor.joint as usize);
+            let axis = joint.and_then(|j| j.axes.get(motor.axis as usize));
+            if axis.is_none_or(|a| a.motor.is_none()) {
+                return Err(format!(
+                    "coordinate {} of joint {} has no motor to drive",
+                    motor.axis, motor.joint
+                ));
+            }
+        }
+        self.drives.push(drive);
+        Ok(self.drives.len() - 1)
+    }
+
+    /// The drives.
+    pub fn drives(&self) -> &[Drive] {
+        &self.drives
+    }
+
+    /// Takes a drive over: from now on it goes to `value` instead of following its script, which it
+    /// returns to with `None`. A value out of its range is brought into it; what is not a number, or no
+    /// drive, is ignored.
+    pub fn set_drive(&mut self, index: usize, value: Option<f64>) {
+        if let Some(drive) = self.drives.get_mut(index)
+            && value.is_none_or(|v| !v.is_nan())
+        {
+            drive.live = value.map(|v| v.clamp(drive.range[0], drive.range[1]));
+        }
+    }
+
+    /// Moves the motors' targets to where the drives are at a time (s), `h` after the last one.
+    pub(crate) fn advance_drives(&mut self, time: f64, h: f64) {
+        for drive in &mut self.drives {
+            let [value, rate] = drive.advance(time, h);
+            for driven in &drive.motors {
+                let joint = self.joints.get_mut(driven.joint as usize);
+                let axis = joint.and_then(|j| j.axes.get_mut(driven.axis as usize));
+                let Some(motor) = axis.and_then(|a| a.motor.as_mut()) else {
+                    continue;
+                };
+                match &mut motor.target {
+                    joint::Target::Velocity(speed) => *speed = driven.factor * value,
+                    joint::Target::Position {
+                        position, rate: r, ..
+                    } => {
+                        *position = driven.factor * value;
+                        *r = driven.factor * rate;
+                    }
+                }
+            }
+        }
     }
 
     /// Changes what moves a body. A body that becomes fixed stops.
@@ -255,6 +486,11 @@ impl World {
             .find_map(|(k, m)| m.problem().map(|p| (k, p)))
         {
             return Some(format!("material {k}: {problem}"));
+        }
+        for (k, joint) in self.joints.iter().enumerate() {
+            if let Some(problem) = joint.problem() {
+                return Some(format!("{}: {problem}", joint.label(k)));
+            }
         }
         let b = &self.bodies;
         b.iter().find_map(|slot| {

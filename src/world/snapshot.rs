@@ -7,13 +7,17 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::body::OwnMass;
+use super::joint::{JointKind, RowMemory, WORLD};
 use super::manifolds::Manifolds;
-use super::{Bodies, BodyKind, ContactMemory, Geometry, Groups, Material, Settings, Shape, World};
+use super::{
+    Bodies, BodyKind, ContactMemory, Drive, Geometry, Groups, Joint, Material, Settings, Shape,
+    World,
+};
 use crate::math::{Pose, Quat, SymMat3, Twist, Vec3};
 
 const MAGIC: &[u8; 8] = b"MOREAUSN";
 /// Version of the snapshot format; another one is refused.
-pub const SNAPSHOT_VERSION: u32 = 2;
+pub const SNAPSHOT_VERSION: u32 = 3;
 const HEADER: usize = 8 + 4 + 8 + 8;
 
 /// Why a snapshot cannot be read.
@@ -42,6 +46,10 @@ struct Stored {
     step_index: u64,
     memory: Vec<ContactMemory>,
     manifolds: Manifolds,
+    joints: Vec<Joint>,
+    drives: Vec<Drive>,
+    joint_memory: Vec<RowMemory>,
+    contact_stiffness: Vec<(u32, SymMat3)>,
     geometries: Vec<Geometry>,
     bodies: Vec<StoredBody>,
     free: Vec<u32>,
@@ -123,6 +131,16 @@ impl World {
             add(&[m.normal, m.spin]);
             add(m.friction.as_slice());
         }
+        for joint in &self.joints {
+            add(&joint.angles);
+            add(joint.force.as_slice());
+        }
+        for m in &self.joint_memory {
+            add(&[m.impulse]);
+        }
+        for (_, k) in &self.contact_stiffness {
+            add(&[k.xx, k.xy, k.xz, k.yy, k.yz, k.zz]);
+        }
         for m in &self.manifolds.of_pair {
             add(m.relative.position.as_slice());
             add(m.relative.rotation.coords.as_slice());
@@ -174,6 +192,10 @@ impl World {
             step_index: self.step_index,
             memory: self.memory.clone(),
             manifolds: self.manifolds.clone(),
+            joints: self.joints.clone(),
+            drives: self.drives.clone(),
+            joint_memory: self.joint_memory.clone(),
+            contact_stiffness: self.contact_stiffness.clone(),
             geometries,
             bodies,
             free: b.free.clone(),
@@ -229,7 +251,7 @@ impl World {
             bodies.alive.push(body.alive);
             bodies.set_kind(bodies.slots() - 1, body.kind);
         }
-        let world = Self {
+        let mut world = Self {
             bodies,
             materials: stored.materials,
             settings: stored.settings,
@@ -237,13 +259,36 @@ impl World {
             step_index: stored.step_index,
             memory: stored.memory,
             manifolds: stored.manifolds,
+            joints: stored.joints,
+            drives: stored.drives,
+            joint_memory: stored.joint_memory,
+            contact_stiffness: stored.contact_stiffness,
+            joined: Vec::new(),
             revision: 0,
         };
+        world.find_joined();
         let slots = world.bodies.slots();
         let in_range = |slot: &u32| (*slot as usize) < slots;
         let named = world.memory.iter().flat_map(|m| &m.bodies);
+        let joined = world.joints.iter().flat_map(|j| &j.bodies);
+        let stiff = world.contact_stiffness.iter().map(|(slot, _)| slot);
+        let named = named.chain(joined.filter(|b| **b != WORLD)).chain(stiff);
         if !world.bodies.free.iter().chain(named).all(in_range) {
             return Err(damaged(&"it names a body that is not there"));
+        }
+        let joints = world.joints.len();
+        let geared = world.joints.iter().enumerate().all(|(k, j)| match &j.kind {
+            JointKind::Gear(terms) => terms.iter().all(|t| (t.joint as usize) < k && t.axis < 6),
+            _ => true,
+        });
+        let driven = world.drives.iter().flat_map(|d| &d.motors);
+        let remembered = world.joint_memory.iter().map(|m| m.joint);
+        if !geared
+            || !remembered
+                .chain(driven.map(|m| m.joint))
+                .all(|k| (k as usize) < joints)
+        {
+            return Err(damaged(&"it names a joint that is not there"));
         }
         if !world.manifolds.is_sound() {
             return Err(damaged(&"it names a contact point that is not there"));

@@ -1,0 +1,171 @@
+//! Drives: what moves the motors, by a script of key frames or by somebody's hands.
+
+use serde::{Deserialize, Serialize};
+
+/// How a drive goes from one key frame to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Interpolation {
+    /// It keeps a value until the next key frame.
+    Step,
+    /// In a straight line.
+    #[default]
+    Linear,
+    /// From rest to rest, along a cubic.
+    Smooth,
+}
+
+/// A motor that a drive moves.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DrivenMotor {
+    /// The joint, by its index.
+    pub joint: u32,
+    /// The coordinate that has the motor.
+    pub axis: u8,
+    /// What the drive's value is multiplied with.
+    pub factor: f64,
+}
+
+/// A drive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drive {
+    /// What the panel calls it.
+    pub name: String,
+    /// Unit of its value.
+    pub unit: String,
+    /// The motors that it moves.
+    pub motors: Vec<DrivenMotor>,
+    /// Times (s) and values, ascending in time; before the first and after the last one the value stays.
+    pub keys: Vec<[f64; 2]>,
+    /// What lies between them.
+    pub interpolation: Interpolation,
+    /// Smallest and largest value of its slider.
+    pub range: [f64; 2],
+    /// How fast hands change the value (1/s); 0: at once, and a key acts only as long as it is held.
+    pub rate: f64,
+    /// Names of the keys that lower and raise the value; empty for none.
+    pub hands: [String; 2],
+    /// Where somebody wants the value to be; the script no longer counts.
+    pub live: Option<f64>,
+    /// The value over the last (sub)step.
+    pub(crate) value: f64,
+}
+
+impl Drive {
+    /// The value over the last (sub)step.
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
+    /// Goes on to a time (s) that is `h` later than the last one, and says the value and how fast it
+    /// changes.
+    pub(crate) fn advance(&mut self, time: f64, h: f64) -> [f64; 2] {
+        let Some(live) = self.live else {
+            let [value, rate] = self.scripted(time);
+            self.value = value;
+            return [value, rate];
+        };
+        let before = self.value;
+        self.value = if self.rate > 0.0 {
+            live.clamp(before - self.rate * h, before + self.rate * h)
+        } else {
+            live
+        };
+        let rate = if self.rate > 0.0 {
+            (self.value - before) / h
+        } else {
+            0.0
+        };
+        [self.value, rate]
+    }
+
+    /// The script's value and how fast it changes at a time (s).
+    pub fn scripted(&self, time: f64) -> [f64; 2] {
+        let next = self.keys.partition_point(|k| k[0] <= time);
+        let (Some(before), Some(after)) = (next.checked_sub(1), self.keys.get(next)) else {
+            let end = if next == 0 {
+                self.keys.first()
+            } else {
+                self.keys.last()
+            };
+            return [end.map_or(0.0, |k| k[1]), 0.0];
+        };
+        let before = self.keys[before];
+        let span = after[0] - before[0];
+        let (s, rise) = ((time - before[0]) / span, after[1] - before[1]);
+        match self.interpolation {
+            Interpolation::Step => [before[1], 0.0],
+            Interpolation::Linear => [before[1] + s * rise, rise / span],
+            Interpolation::Smooth => [
+                before[1] + s * s * (3.0 - 2.0 * s) * rise,
+                6.0 * s * (1.0 - s) * rise / span,
+            ],
+        }
+    }
+
+    /// The first thing that makes no sense, in words.
+    pub fn problem(&self) -> Option<String> {
+        if self.keys.iter().flatten().any(|v| !v.is_finite()) {
+            return Some("key frames must be finite".into());
+        }
+        if self.keys.windows(2).any(|k| k[1][0] <= k[0][0]) {
+            return Some("the times of key frames must ascend".into());
+        }
+        let [lo, hi] = self.range;
+        if !(lo.is_finite() && hi.is_finite() && lo < hi) {
+            return Some(format!("range must ascend, not be {lo} to {hi}"));
+        }
+        if !(self.rate.is_finite() && self.rate >= 0.0) {
+            return Some(format!("rate must be 0 or more, not {}", self.rate));
+        }
+        if self.motors.iter().any(|m| !m.factor.is_finite()) {
+            return Some("factor must be finite".into());
+        }
+        self.live
+            .filter(|v| !v.is_finite())
+            .map(|v| format!("its value must be finite, not {v}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_frames_are_met_and_rates_are_their_slopes() {
+        let mut drive = Drive {
+            name: String::new(),
+            unit: String::new(),
+            motors: Vec::new(),
+            keys: vec![[1.0, 2.0], [3.0, 6.0], [4.0, -1.0]],
+            interpolation: Interpolation::Linear,
+            range: [-10.0, 10.0],
+            rate: 0.0,
+            hands: Default::default(),
+            live: None,
+            value: 0.0,
+        };
+        assert_eq!(drive.problem(), None);
+        assert_eq!(drive.scripted(0.0), [2.0, 0.0]);
+        assert_eq!(drive.scripted(9.0), [-1.0, 0.0]);
+        assert_eq!(drive.scripted(2.0), [4.0, 2.0]);
+        for interpolation in [Interpolation::Linear, Interpolation::Smooth] {
+            drive.interpolation = interpolation;
+            for t in [1.3, 2.2, 3.1, 3.9] {
+                let [_, rate] = drive.scripted(t);
+                let slope = (drive.scripted(t + 1e-6)[0] - drive.scripted(t - 1e-6)[0]) / 2e-6;
+                assert!((rate - slope).abs() < 1e-6, "{interpolation:?} at {t}");
+            }
+        }
+        drive.interpolation = Interpolation::Step;
+        assert_eq!(drive.scripted(3.99), [6.0, 0.0]);
+        assert_eq!(drive.advance(2.0, 0.1), [2.0, 0.0]);
+        drive.live = Some(0.5);
+        assert_eq!(drive.advance(2.1, 0.1), [0.5, 0.0]);
+        drive.rate = 2.0;
+        drive.live = Some(-5.0);
+        let [value, rate] = drive.advance(2.2, 0.1);
+        assert!((value - 0.3).abs() < 1e-12 && (rate + 2.0).abs() < 1e-9);
+        drive.keys[1][0] = 1.0;
+        assert!(drive.problem().is_some());
+    }
+}
