@@ -7,6 +7,7 @@ mod ball_pile;
 mod box_pyramid;
 mod box_stack;
 mod card_house;
+mod chain;
 mod disc_pyramid;
 mod domino_spiral;
 mod scatter;
@@ -24,6 +25,7 @@ pub use ball_pile::BallPile;
 pub use box_pyramid::BoxPyramid;
 pub use box_stack::BoxStack;
 pub use card_house::CardHouse;
+pub use chain::{Chain, LinkJoint, LinkShape};
 pub use disc_pyramid::DiscPyramid;
 pub use domino_spiral::DominoSpiral;
 pub use scatter::Scatter;
@@ -53,6 +55,8 @@ pub enum Generator {
     CardHouse(CardHouse),
     /// Any shapes, turned at random, in a loose lattice.
     Scatter(Scatter),
+    /// A chain or cable of links.
+    Chain(Chain),
 }
 
 /// What a generator can do.
@@ -81,6 +85,7 @@ impl Generator {
             Self::DominoSpiral(_) => "DominoSpiral",
             Self::CardHouse(_) => "CardHouse",
             Self::Scatter(_) => "Scatter",
+            Self::Chain(_) => "Chain",
         }
     }
 
@@ -101,6 +106,7 @@ impl Generator {
             Self::DominoSpiral(g) => g,
             Self::CardHouse(g) => g,
             Self::Scatter(g) => g,
+            Self::Chain(g) => g,
         }
     }
 }
