@@ -28,6 +28,7 @@ static SCENES: &[(&str, &str)] = embedded!(
     "ball_grid_40",
     "ball_grid_cannonball",
     "box_stack",
+    "heavy_stack",
     "wall",
     "pyramid",
     "house_of_cards",
@@ -42,6 +43,17 @@ static SCENES: &[(&str, &str)] = embedded!(
     "sphere_box_3000",
     "ball_pile_40",
     "ball_pile_80",
+    "pendulum",
+    "double_pendulum",
+    "slider_crank",
+    "four_bar",
+    "chain",
+    "bridge",
+    "simple_crane",
+    "simple_winch",
+    "crane",
+    "winch",
+    "offshore",
 );
 
 /// Copies of `assets/`.

@@ -10,6 +10,7 @@ mod card_house;
 mod chain;
 mod disc_pyramid;
 mod domino_spiral;
+mod plank_bridge;
 mod scatter;
 mod sphere_box;
 mod wall;
@@ -28,6 +29,7 @@ pub use card_house::CardHouse;
 pub use chain::{Chain, LinkJoint, LinkShape};
 pub use disc_pyramid::DiscPyramid;
 pub use domino_spiral::DominoSpiral;
+pub use plank_bridge::PlankBridge;
 pub use scatter::Scatter;
 pub use sphere_box::SphereBox;
 pub use wall::Wall;
@@ -57,6 +59,8 @@ pub enum Generator {
     Scatter(Scatter),
     /// A chain or cable of links.
     Chain(Chain),
+    /// A bridge of planks, hung on two chains.
+    PlankBridge(PlankBridge),
 }
 
 /// What a generator can do.
@@ -86,6 +90,7 @@ impl Generator {
             Self::CardHouse(_) => "CardHouse",
             Self::Scatter(_) => "Scatter",
             Self::Chain(_) => "Chain",
+            Self::PlankBridge(_) => "PlankBridge",
         }
     }
 
@@ -107,6 +112,7 @@ impl Generator {
             Self::CardHouse(g) => g,
             Self::Scatter(g) => g,
             Self::Chain(g) => g,
+            Self::PlankBridge(g) => g,
         }
     }
 }
