@@ -158,7 +158,7 @@ fn joints_that_make_no_sense_are_named_and_stand_at_their_place() {
         ),
         (
             between("kind: Distance(min: 2, max: 1)"),
-            "3:39",
+            "3:53",
             &["min must be from 0 to max"],
         ),
         (
