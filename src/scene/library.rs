@@ -42,6 +42,7 @@ static SCENES: &[(&str, &str)] = embedded!(
     "sphere_box_3000",
     "ball_pile_40",
     "ball_pile_80",
+    "simple_crane",
 );
 
 /// Copies of `assets/`.
