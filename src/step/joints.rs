@@ -1,7 +1,7 @@
 //! From joints to general rows: coordinates at the midpoint, Jacobians, biases, bounds (section 2's
 //! table of laws), and the impulses to start from.
 
-use crate::math::{Pose, Twist, Vec3};
+use crate::math::{Pose, Twist, Vec3, rotate_by};
 use crate::problem::Problem;
 use crate::world::joint::{Axis, GearTerm, Joint, JointKind, Motion, RowMemory, Target, WORLD};
 use crate::world::{Bodies, Stabilisation, World};
@@ -43,6 +43,8 @@ struct Written {
     rows: Vec<(u32, u8)>,
     /// Impulse to start from, per row.
     start: Vec<f64>,
+    /// β of the rows that hold a coordinate, else 0.
+    beta: Vec<f64>,
 }
 
 /// Reusable memory, and what is known of the joints besides the problem's rows.
@@ -73,6 +75,7 @@ impl Workspace {
         clear_rows(problem);
         self.written.rows.clear();
         self.written.start.clear();
+        self.written.beta.clear();
         self.error.clear();
         self.geometry.clear();
         let World {
@@ -115,6 +118,47 @@ impl Workspace {
         }
     }
 
+    /// Corrects the biases of rows that hold a coordinate for what the linear φ + hγ misses of the
+    /// coordinate at the next midpoint, where the velocities `u` lead: a Newton step on φ itself, whose
+    /// matrix stays the same. False where there is nothing to correct.
+    pub fn refine(&mut self, world: &World, problem: &mut Problem, u: &[Twist]) -> bool {
+        let h = problem.h;
+        let bodies = &world.bodies;
+        let ahead = |slot: usize| {
+            Pose::new(
+                bodies.position[slot] + u[slot].linear * h,
+                rotate_by(&bodies.rotation[slot], u[slot].angular, h),
+            )
+        };
+        let mut any = false;
+        let mut found: Option<(u32, Geometry)> = None;
+        for (r, (index, row)) in self.written.rows.iter().enumerate() {
+            let beta = self.written.beta[r];
+            let joint = &world.joints[*index as usize];
+            let k = *row as usize;
+            let held = joint.axes.get(k).and_then(|axis| axis.motion.held());
+            let (Some(at), true) = (held, beta > 0.0) else {
+                continue;
+            };
+            let geometry = match found {
+                Some((i, geometry)) if i == *index => geometry,
+                _ => geometry_at(joint, ahead),
+            };
+            found = Some((*index, geometry));
+            let scale = if Joint::is_length(k) {
+                1.0
+            } else {
+                joint.softness.length
+            };
+            let error = problem.rows.position_error[r];
+            let linear = error + h * problem.row_jacobian_velocity(r, u);
+            let missed = scale * (geometry.value[k] - at) - linear;
+            problem.rows.bias[r] = beta * (error + missed) / h;
+            any = true;
+        }
+        any
+    }
+
     /// The impulses to start from, in the order of the rows.
     pub fn start(&self) -> &[f64] {
         &self.written.start
@@ -124,16 +168,23 @@ impl Workspace {
     pub fn remember(&self, world: &mut World, problem: &Problem, lambda: &[f64]) {
         let first = problem.contact_rows();
         world.joint_memory.clear();
+        for (r, (joint, row)) in self.written.rows.iter().enumerate() {
+            world.joint_memory.push(RowMemory {
+                joint: *joint,
+                row: *row,
+                impulse: lambda[first + r],
+            });
+        }
+        self.remember_forces(world, problem, lambda);
+    }
+
+    /// Stores the joints' forces alone.
+    pub fn remember_forces(&self, world: &mut World, problem: &Problem, lambda: &[f64]) {
+        let first = problem.contact_rows();
         for joint in &mut world.joints {
             joint.force = Vec3::zeros();
         }
-        for (r, (index, row)) in self.written.rows.iter().enumerate() {
-            let impulse = lambda[first + r];
-            world.joint_memory.push(RowMemory {
-                joint: *index,
-                row: *row,
-                impulse,
-            });
+        for (r, (index, _)) in self.written.rows.iter().enumerate() {
             let joint = &mut world.joints[*index as usize];
             if matches!(joint.kind, JointKind::Gear(_)) {
                 continue;
@@ -145,7 +196,7 @@ impl Workspace {
             };
             for (other, jacobian) in problem.rows.entries(r) {
                 if other == body as usize {
-                    joint.force += jacobian.linear * (sign * impulse / problem.h);
+                    joint.force += jacobian.linear * (sign * lambda[first + r] / problem.h);
                 }
             }
         }
@@ -166,7 +217,11 @@ fn clear_rows(problem: &mut Problem) {
 
 /// The coordinates of a joint and their Jacobians at the bodies' present poses.
 pub fn geometry(joint: &Joint, bodies: &Bodies) -> Geometry {
-    let frames = joint.world_frames(bodies);
+    geometry_at(joint, |slot| bodies.pose(slot))
+}
+
+fn geometry_at(joint: &Joint, pose: impl Fn(usize) -> Pose) -> Geometry {
+    let frames = joint.frames_at(&pose);
     let mut out = Geometry {
         frames,
         value: [0.0; 6],
@@ -178,7 +233,7 @@ pub fn geometry(joint: &Joint, bodies: &Bodies) -> Geometry {
     let [a, b] = frames;
     let center = joint.bodies.map(|slot| match slot {
         WORLD => Vec3::zeros(),
-        slot => bodies.position[slot as usize],
+        slot => pose(slot as usize).position,
     });
     let apart = b.position - a.position;
     let arm_b = b.position - center[1];
@@ -468,7 +523,10 @@ impl Rows<'_> {
         }
         let bounds = [f64::NEG_INFINITY, f64::INFINITY];
         let bias = give.beta * error / self.h;
-        self.push(row, entries, bounds, bias, give.compliance, error);
+        let pushed = self.push(row, entries, bounds, bias, give.compliance, error);
+        if let (true, Some(beta)) = (pushed, self.out.beta.last_mut()) {
+            *beta = give.beta;
+        }
     }
 
     /// α and damping of rows of lengths (m/N, N s/m), or of angles that have become lengths.
@@ -510,6 +568,7 @@ impl Rows<'_> {
             .sum()
     }
 
+    /// Adds a row, unless there is nothing for it to act on; whether it did.
     fn push(
         &mut self,
         row: u8,
@@ -518,7 +577,7 @@ impl Rows<'_> {
         bias: f64,
         compliance: f64,
         position_error: f64,
-    ) {
+    ) -> bool {
         let mut kept = [(0, Twist::ZERO); 4];
         let mut count = 0;
         for entry in entries.iter().filter(|(body, _)| *body != WORLD) {
@@ -528,13 +587,15 @@ impl Rows<'_> {
         // Nothing to act on: all of its bodies are fixed.
         let moves = |(body, _): &Entry| self.problem.bodies.is_dynamic(*body as usize);
         if !kept[..count].iter().any(moves) {
-            return;
+            return false;
         }
         self.problem
             .push_row(&kept[..count], bounds, bias, compliance, position_error);
         self.out.rows.push((self.index as u32, row));
         let start = self.remembered(row).clamp(bounds[0], bounds[1]);
         self.out.start.push(start);
+        self.out.beta.push(0.0);
+        true
     }
 }
 
@@ -548,7 +609,7 @@ fn scaled(j: &Twist, factor: f64) -> Twist {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::{Quat, rotate_by};
+    use crate::math::Quat;
     use crate::world::{BodySpec, JointSpec, Settings};
 
     fn body(world: &mut World, position: Vec3, turn: Vec3) -> crate::world::BodyId {
