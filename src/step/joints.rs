@@ -145,11 +145,7 @@ impl Workspace {
                 _ => geometry_at(joint, ahead),
             };
             found = Some((*index, geometry));
-            let scale = if Joint::is_length(k) {
-                1.0
-            } else {
-                joint.softness.length
-            };
+            let scale = row_scale(joint, k);
             let error = problem.rows.position_error[r];
             let linear = error + h * problem.row_jacobian_velocity(r, u);
             let missed = scale * (geometry.value[k] - at) - linear;
@@ -157,6 +153,26 @@ impl Workspace {
             any = true;
         }
         any
+    }
+
+    /// The errors of the rows that hold a coordinate at the bodies' present poses (m), one per row; `None`
+    /// for all others.
+    pub fn errors_now(&self, world: &World, errors: &mut Vec<Option<f64>>) {
+        errors.clear();
+        let mut found: Option<(u32, Geometry)> = None;
+        for (index, row) in &self.written.rows {
+            let joint = &world.joints[*index as usize];
+            let k = *row as usize;
+            let held = joint.axes.get(k).and_then(|axis| axis.motion.held());
+            errors.push(held.map(|at| {
+                let geometry = match found {
+                    Some((i, geometry)) if i == *index => geometry,
+                    _ => geometry(joint, &world.bodies),
+                };
+                found = Some((*index, geometry));
+                row_scale(joint, k) * (geometry.value[k] - at)
+            }));
+        }
     }
 
     /// The impulses to start from, in the order of the rows.
@@ -200,6 +216,15 @@ impl Workspace {
                 }
             }
         }
+    }
+}
+
+/// What coordinate `k` of a joint is multiplied with to become a length (m).
+fn row_scale(joint: &Joint, k: usize) -> f64 {
+    if Joint::is_length(k) {
+        1.0
+    } else {
+        joint.softness.length
     }
 }
 
@@ -326,12 +351,17 @@ fn angles(joint: &Joint, a: &Pose, b: &Pose) -> ([f64; 3], [Vec3; 3]) {
             let error = (a.rotation.inverse() * b.rotation).scaled_axis();
             ([error.x, error.y, error.z], [ax, ay, az])
         }
-        _ if held(1) && held(2) => {
-            let first = by.dot(&az).atan2(by.dot(&ay));
-            (
-                [first, -bx.dot(&az), bx.dot(&ay)],
-                [ax, az.cross(&bx), bx.cross(&ay)],
-            )
+        _ if (0..3).filter(|k| held(*k)).count() == 2 => {
+            // A hinge about the one axis i that is free; j and k follow it.
+            let i = (0..3).find(|i| !held(*i)).unwrap_or(0);
+            let (j, k) = ((i + 1) % 3, (i + 2) % 3);
+            let (a, b) = ([ax, ay, az], [bx, by, bz]);
+            let mut angles = [0.0; 3];
+            let mut turns = [Vec3::zeros(); 3];
+            (angles[i], turns[i]) = (b[j].dot(&a[k]).atan2(b[j].dot(&a[j])), a[i]);
+            (angles[j], turns[j]) = (-b[i].dot(&a[k]), a[k].cross(&b[i]));
+            (angles[k], turns[k]) = (b[i].dot(&a[j]), b[i].cross(&a[j]));
+            (angles, turns)
         }
         _ => {
             // R = Rx(α) Ry(β) Rz(γ); the axes of the three rates are x_a, n and z_b.
@@ -417,7 +447,7 @@ impl Rows<'_> {
         let axis = &joint.axes[k];
         let length = Joint::is_length(k);
         // Angles become lengths, and torques forces.
-        let scale = if length { 1.0 } else { joint.softness.length };
+        let scale = row_scale(joint, k);
         let value = scale * self.geometry[self.index].value[k];
         let [first, second] = self.geometry[self.index].jacobian[k];
         let [a, b] = joint.bodies;

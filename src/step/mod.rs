@@ -510,6 +510,7 @@ impl Simulation {
         integrate::half_step(world, h);
         self.stabilisation.project(
             world,
+            &self.joints,
             &self.problem,
             &self.velocity,
             (!failed).then_some(self.solver.as_mut()),
