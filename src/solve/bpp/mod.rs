@@ -8,6 +8,7 @@
 //! proximal steps, one substitution each, take what it does to w back out.
 
 mod cache;
+mod descend;
 mod downdate;
 pub mod factor;
 mod friction;
@@ -71,6 +72,16 @@ pub static INFO: SolverInfo = SolverInfo {
             unit: "-",
             summary: "most pivots of one row alone in such a problem",
             source: "Murty 1974",
+            kind: ParameterKind::Integer {
+                default: 30,
+                range: [0, 1_000_000],
+            },
+        },
+        Parameter {
+            name: "descent_steps",
+            unit: "-",
+            summary: "most projected Newton steps after those, down the energy of such a problem",
+            source: "Bertsekas 1982",
             kind: ParameterKind::Integer {
                 default: 1000,
                 range: [0, 1_000_000],
@@ -241,6 +252,7 @@ impl Bpp {
                 limits: Limits {
                     pivots: count("pivots"),
                     single_pivots: count("single_pivots"),
+                    descent_steps: count("descent_steps"),
                     patience: count("patience"),
                     budget: u32::MAX,
                     deadline: None,
@@ -351,7 +363,7 @@ impl Own {
             &mut tally,
         );
         self.outcome = ending.map_err(|_| Failure::NotFinite);
-        if self.outcome != Ok(Ending::Settled) && self.work.best_error.is_finite() {
+        if self.outcome == Ok(Ending::OutOfBudget) && self.work.best_error.is_finite() {
             self.work.x.copy_from_slice(&self.work.best);
         }
         project(&self.island, &mut self.work.x);
@@ -383,6 +395,7 @@ impl Own {
             pivots: work.tally.pivots.into(),
             most_pivots: work.tally.pivots.into(),
             single_pivots: work.tally.single.into(),
+            descents: work.tally.descents.into(),
             outer_iterations: tally.iterations.into(),
             most_outer_iterations: tally.iterations.into(),
             krylov_iterations: tally.krylov.into(),

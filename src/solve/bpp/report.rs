@@ -23,6 +23,8 @@ pub struct PivotReport {
     pub most_pivots: u64,
     /// Of the pivots, those of Murty's rule: one row moved.
     pub single_pivots: u64,
+    /// Of the pivots, projected Newton steps.
+    pub descents: u64,
     /// Problems with fixed friction bounds.
     pub outer_iterations: u64,
     /// The most of any island.
@@ -79,6 +81,7 @@ impl PivotReport {
         self.pivots += other.pivots;
         self.most_pivots = self.most_pivots.max(other.most_pivots);
         self.single_pivots += other.single_pivots;
+        self.descents += other.descents;
         self.outer_iterations += other.outer_iterations;
         self.most_outer_iterations = self.most_outer_iterations.max(other.most_outer_iterations);
         self.krylov_iterations += other.krylov_iterations;
