@@ -6,7 +6,7 @@ use super::island::{Island, IslandMatrix};
 use super::pivot::{Limits, Work, project};
 
 /// The names of the factorisations.
-pub const FACTORIZATIONS: &[&str] = &["skyline", "full", "downdate", "cached"];
+pub const FACTORIZATIONS: &[&str] = &["skyline", "full", "downdate", "cached", "sparse"];
 
 /// How [`solve_mlcp`] solves.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,9 +155,10 @@ pub fn compare(matrix: &IslandMatrix, factor: &dyn Factorization, tight: &[bool]
     let [mut error, mut size, mut apart, mut length] = [0.0; 4];
     for (row, i) in free.iter().enumerate() {
         for k in &free[..=row] {
-            let product: f64 = l[i * n..i * n + k + 1]
+            // The columns are the pivots, in whatever order they were.
+            let product: f64 = l[i * n..(i + 1) * n]
                 .iter()
-                .zip(&l[k * n..])
+                .zip(&l[k * n..(k + 1) * n])
                 .map(|(a, b)| a * b)
                 .sum();
             let entry = a[dense.at(*i, *k)];

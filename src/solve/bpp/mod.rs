@@ -7,6 +7,7 @@
 //! Contacts with redundant points make A singular, so contact rows get a declared compliance, and
 //! proximal steps, one substitution each, take what it does to w back out.
 
+mod branched;
 mod cache;
 mod descend;
 mod downdate;
@@ -18,6 +19,7 @@ mod order;
 mod pivot;
 mod report;
 mod skyline;
+pub mod sparse;
 
 use std::time::Instant;
 
@@ -50,7 +52,8 @@ pub static INFO: SolverInfo = SolverInfo {
             unit: "-",
             summary: "full: dense Cholesky of A_FF at every pivot. downdate: one dense factor of A, tight rows \
                       removed. skyline: the same within the envelope after reverse Cuthill–McKee. cached: \
-                      skyline, with the intermediate factors of a step kept",
+                      skyline, with the intermediate factors of a step kept. sparse: LDLᵀ by approximate \
+                      minimum degree, for islands that branch",
             source: "Lefebvre 2020, 2.2 and 3.2",
             kind: ParameterKind::Choice {
                 default: "skyline",
@@ -211,6 +214,7 @@ impl Settings {
     fn layout(&self) -> Layout {
         match self.factorization.as_str() {
             "full" | "downdate" => Layout::Dense,
+            "sparse" => Layout::Sparse,
             _ => Layout::Skyline,
         }
     }
@@ -221,6 +225,7 @@ fn make_factorization(name: &str, share: f64, memory: usize) -> Box<dyn Factoriz
     match name {
         "full" => Box::new(Full::default()),
         "cached" => Box::new(cache::Cached::new(memory, share)),
+        "sparse" => Box::new(branched::Branched::default()),
         _ => Box::new(Skyline::new(share)),
     }
 }
@@ -531,6 +536,9 @@ impl Solver for Bpp {
                 view.l.push([i as u32, k as u32]);
             }
         });
+        if let Some(order) = own.factor.order() {
+            view.reorder(order);
+        }
         Some(view)
     }
 }

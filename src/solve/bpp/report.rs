@@ -130,3 +130,28 @@ pub struct MatrixView {
     /// Which rows are tight.
     pub tight: Vec<bool>,
 }
+
+impl MatrixView {
+    /// Counts all rows in another order: `order` holds the present row at each new place.
+    pub(super) fn reorder(&mut self, order: &[u32]) {
+        let mut place = vec![0; order.len()];
+        for (k, i) in order.iter().enumerate() {
+            place[*i as usize] = k as u32;
+        }
+        for entries in [&mut self.a, &mut self.l] {
+            for [i, k] in entries.iter_mut() {
+                let (p, q) = (place[*i as usize], place[*k as usize]);
+                (*i, *k) = (p.max(q), p.min(q));
+            }
+        }
+        let at = |v: &[u32]| order.iter().map(|i| v[*i as usize]).collect();
+        self.natural = at(&self.natural);
+        self.row = at(&self.row);
+        self.tight = order.iter().map(|i| self.tight[*i as usize]).collect();
+        self.envelope = (0..order.len() as u32).collect();
+        for [i, k] in &self.l {
+            let last = &mut self.envelope[*k as usize];
+            *last = (*last).max(*i);
+        }
+    }
+}
