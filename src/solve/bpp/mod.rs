@@ -2,7 +2,7 @@
 //!
 //! Per island the mixed linear complementarity problem lo ≤ Λ ≤ hi ⟂ w = A Λ + b is solved exactly by
 //! guessing which rows are free, solving for them, and moving every row that the result contradicts
-//! ([`pivot`]). Friction bounds ±μ Λ_N follow the normal impulses in an outer loop ([`friction`]).
+//! (`pivot`). Friction bounds ±μ Λ_N follow the normal impulses in an outer loop (`friction`).
 //!
 //! Contacts with redundant points make A singular, so contact rows get a declared compliance, and
 //! proximal steps, one substitution each, take what it does to w back out.
