@@ -16,6 +16,7 @@ use crate::math::{Twist, Vec3};
 use crate::measure::{Stage, Timings};
 use crate::problem::residual::{self, Residual, ResidualWorkspace, Under};
 use crate::problem::{FrictionLaw, Problem};
+use crate::solve::bpp::MatrixView;
 use crate::solve::prox::colored_gs::ColoredGs;
 use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig, Status, Value, find};
 use crate::world::snapshot::{SnapshotError, from_file, to_file};
@@ -295,6 +296,12 @@ impl Simulation {
     pub fn joints(&self) -> impl Iterator<Item = (&JointGeometry, f64)> {
         let errors = self.joints.errors().iter().copied();
         self.joints.geometry().iter().zip(errors)
+    }
+
+    /// The matrices of the largest island of the last solve, for pictures; none where the solver has
+    /// none to show.
+    pub fn matrix_view(&self) -> Option<MatrixView> {
+        self.solver.matrix_view()
     }
 
     /// Takes a snapshot.
