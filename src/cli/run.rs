@@ -145,6 +145,7 @@ struct StepLine {
     islands: usize,
     iterations: u32,
     residual: f64,
+    residual_coulomb: Option<f64>,
     status: &'static str,
     penetration: f64,
     joint_error: f64,
@@ -186,6 +187,7 @@ impl Record {
             islands: report.islands,
             iterations: report.solve.iterations,
             residual: report.residual.residual,
+            residual_coulomb: report.residual_coulomb.map(|r| r.residual),
             status,
             penetration: report.penetration,
             joint_error: report.joint_error,
@@ -195,6 +197,16 @@ impl Record {
 
     fn summary(&self, value: impl Fn(&StepLine) -> f64) -> Summary {
         Summary::of(&self.steps.iter().map(value).collect::<Vec<_>>())
+    }
+
+    /// The residual under exact Coulomb friction, where a step has one of its own.
+    fn coulomb(&self) -> Option<Summary> {
+        let values: Vec<f64> = self
+            .steps
+            .iter()
+            .filter_map(|s| s.residual_coulomb)
+            .collect();
+        (!values.is_empty()).then(|| Summary::of(&values))
     }
 
     fn timing(&self, stage: Stage) -> Summary {
@@ -227,6 +239,7 @@ impl Record {
             "timings_ms": timings,
             "iterations": mean_max(self.summary(|s| f64::from(s.iterations))),
             "residual": mean_max(self.summary(|s| s.residual)),
+            "residual_coulomb": self.coulomb().map(mean_max),
             "status": {"converged": self.converged, "budget": self.budget, "failed": self.failed},
             "penetration": mean_max(self.summary(|s| s.penetration)),
             "joint_error": mean_max(self.summary(|s| s.joint_error)),
@@ -345,6 +358,9 @@ impl Record {
             count,
         );
         row("residual [m/s]", self.summary(|s| s.residual), small);
+        if let Some(coulomb) = self.coulomb() {
+            row("residual, exact Coulomb [m/s]", coulomb, small);
+        }
         row("penetration [m]", self.summary(|s| s.penetration), small);
         if self.steps.iter().any(|s| s.joint_error > 0.0) {
             row("joint error [m]", self.summary(|s| s.joint_error), small);

@@ -17,7 +17,7 @@ const CHUNK: usize = 256;
 /// Most bodies of a block.
 const SIDES: usize = 4;
 /// The rows of one block of J for one body.
-type Jacobian = [Twist; FrictionLaw::MAX_ROWS];
+pub(crate) type Jacobian = [Twist; FrictionLaw::MAX_ROWS];
 
 /// A in block-CSR form. Block sizes differ from row to row where friction laws do. Keeps its memory.
 #[derive(Clone, Debug, Default)]
@@ -336,7 +336,8 @@ impl OwnSides {
     }
 }
 
-fn block_rows(problem: &Problem, source: usize) -> usize {
+/// Rows of a block.
+pub(crate) fn block_rows(problem: &Problem, source: usize) -> usize {
     match problem.contacts.friction.get(source) {
         Some(friction) => friction.law.rows(),
         None => 1,
@@ -344,7 +345,7 @@ fn block_rows(problem: &Problem, source: usize) -> usize {
 }
 
 /// The bodies of a block, in its order, each once, without those that impulses do not move.
-fn block_bodies(problem: &Problem, source: usize) -> Bodies {
+pub(crate) fn block_bodies(problem: &Problem, source: usize) -> Bodies {
     Bodies::of(problem, source, |body| {
         problem.bodies.is_dynamic(body as usize)
     })
@@ -352,7 +353,7 @@ fn block_bodies(problem: &Problem, source: usize) -> Bodies {
 
 /// A few different bodies.
 #[derive(Clone, Copy)]
-struct Bodies {
+pub(crate) struct Bodies {
     body: [u32; SIDES],
     len: usize,
 }
@@ -390,7 +391,8 @@ impl IntoIterator for Bodies {
     }
 }
 
-fn block_compliance(problem: &Problem, source: usize, row: usize) -> f64 {
+/// C of one row of a block (1/kg).
+pub(crate) fn block_compliance(problem: &Problem, source: usize, row: usize) -> f64 {
     let contacts = problem.contacts.len();
     if source < contacts {
         problem.contacts.compliance[source][row.min(1)]
@@ -400,7 +402,7 @@ fn block_compliance(problem: &Problem, source: usize, row: usize) -> f64 {
 }
 
 /// The rows of J of one block for one of its bodies.
-fn block_jacobian(problem: &Problem, source: usize, body: u32, out: &mut Jacobian) {
+pub(crate) fn block_jacobian(problem: &Problem, source: usize, body: u32, out: &mut Jacobian) {
     let contacts = problem.contacts.len();
     if source >= contacts {
         // A body may stand twice in a row; its entries add up.

@@ -139,6 +139,25 @@ impl FrictionLaw {
         }
     }
 
+    /// The bound of friction row `row` (from 0) by itself, as a multiple of Λ_N: half a side of the box
+    /// around the set, or of the set itself where that is a box or a pyramid.
+    #[inline]
+    pub fn row_bound(self, row: usize, mu: [f64; 2]) -> f64 {
+        match self {
+            Self::Pyramid { sides } => Self::pyramid_share(sides) * mu[0],
+            Self::Contensou if row == 2 => SPIN_SHARE * mu[0],
+            Self::Contensou | Self::Disc => mu[0],
+            Self::Box | Self::Ellipse => mu[row],
+        }
+    }
+
+    /// Projects every friction row by itself onto ± its own bound, in place.
+    pub fn project_rows(self, friction: &mut [f64], mu: [f64; 2], normal: f64) {
+        for (row, f) in friction.iter_mut().enumerate() {
+            *f = within(*f, self.row_bound(row, mu) * normal);
+        }
+    }
+
     /// How far a friction impulse is outside of its set (N s); 0 inside.
     pub fn violation(self, friction: &[f64], mu: [f64; 2], normal: f64) -> f64 {
         let mut inside = [0.0; Self::MAX_ROWS];

@@ -117,6 +117,13 @@ impl Contacts {
         (0..self.len()).all(|c| self.is_plain(c))
     }
 
+    /// Whether some contact has polyhedral friction.
+    pub fn have_polyhedra(&self) -> bool {
+        let polyhedral =
+            |f: &Friction| matches!(f.law, FrictionLaw::Box | FrictionLaw::Pyramid { .. });
+        self.friction.iter().any(polyhedral)
+    }
+
     /// Whether no contact has friction or compliance: then the normal rows are the whole problem.
     pub fn are_frictionless(&self) -> bool {
         self.are_plain() && self.friction.iter().all(|f| f.mu == [0.0; 2])

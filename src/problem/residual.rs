@@ -42,6 +42,9 @@ pub struct Residual {
 pub enum Under {
     /// Each contact's own.
     OwnLaw,
+    /// Each contact's own, with discs, ellipses and ellipsoids replaced by the boxes around them: every
+    /// friction row by itself within ± its share of μ Λ_N.
+    Intervals,
     /// Exact Coulomb friction, whatever polyhedron it was solved with.
     Coulomb,
 }
@@ -147,10 +150,20 @@ impl Part {
             let [f1, f2] = tangential(own.law, &block[1..]);
             let as_disc = [block[0], f1, f2];
             let (w, diagonal) = as_disc_contact(problem, c, u, &as_disc);
-            add_contact(out, FrictionLaw::Disc, own.mu, &as_disc, &w, &diagonal)
+            let disc = Seen {
+                law: FrictionLaw::Disc,
+                mu: own.mu,
+                as_box: false,
+            };
+            add_contact(out, disc, &as_disc, &w, &diagonal)
         } else {
             let rows = own.law.rows();
-            add_contact(out, own.law, own.mu, block, &w[..rows], &diagonal[..rows])
+            let seen = Seen {
+                law: own.law,
+                mu: own.mu,
+                as_box: under == Under::Intervals,
+            };
+            add_contact(out, seen, block, &w[..rows], &diagonal[..rows])
         };
         for error in errors {
             self.note(error);
@@ -215,15 +228,41 @@ fn as_disc_contact(problem: &Problem, c: usize, u: &[Twist], x: &[f64; 3]) -> ([
     (w, diagonal)
 }
 
-/// Adds one contact's shares and returns the errors of its normal row and its friction block.
-fn add_contact(
-    out: &mut Residual,
+/// The set that a contact's friction is judged by.
+#[derive(Clone, Copy)]
+struct Seen {
     law: FrictionLaw,
     mu: [f64; 2],
-    x: &[f64],
-    w: &[f64],
-    diagonal: &[f64],
-) -> [f64; 2] {
+    as_box: bool,
+}
+
+impl Seen {
+    fn project(self, friction: &mut [f64], normal: f64) {
+        if self.as_box {
+            self.law.project_rows(friction, self.mu, normal);
+        } else {
+            self.law.project(friction, self.mu, normal);
+        }
+    }
+
+    /// How far a friction impulse is outside of its set (N s); 0 inside.
+    fn violation(self, friction: &[f64], normal: f64) -> f64 {
+        let mut inside = [0.0; FrictionLaw::MAX_ROWS];
+        let inside = &mut inside[..friction.len()];
+        inside.copy_from_slice(friction);
+        self.project(inside, normal.max(0.0));
+        let square = |(a, b): (&f64, &f64)| (a - b) * (a - b);
+        friction
+            .iter()
+            .zip(inside.iter())
+            .map(square)
+            .sum::<f64>()
+            .sqrt()
+    }
+}
+
+/// Adds one contact's shares and returns the errors of its normal row and its friction block.
+fn add_contact(out: &mut Residual, seen: Seen, x: &[f64], w: &[f64], diagonal: &[f64]) -> [f64; 2] {
     let moved = |rho_n: f64, rho_t: f64| {
         let normal = positive_part(x[0] - rho_n * w[0]);
         let mut friction = [0.0; FrictionLaw::MAX_ROWS];
@@ -231,7 +270,7 @@ fn add_contact(
         for (k, f) in friction.iter_mut().enumerate() {
             *f = x[1 + k] - rho_t * w[1 + k];
         }
-        law.project(friction, mu, normal);
+        seen.project(friction, normal);
         let difference: f64 = friction
             .iter()
             .zip(&x[1..])
@@ -252,14 +291,14 @@ fn add_contact(
     out.gamma += 0.5 * (normal * normal + friction);
     out.penetration_velocity = max(out.penetration_velocity, -w[0]);
     out.complementarity = max(out.complementarity, (x[0] * w[0].max(0.0)).abs());
-    let outside = law.violation(&x[1..], mu, x[0]);
+    let outside = seen.violation(&x[1..], x[0]);
     out.cone = max(max(out.cone, outside), -x[0]);
 
     // Only a law with one disc has a direction to compare.
-    if law == FrictionLaw::Disc {
+    if seen.law == FrictionLaw::Disc && !seen.as_box {
         let slip = w[1].hypot(w[2]);
         let force = x[1].hypot(x[2]);
-        let bound = mu[0] * x[0];
+        let bound = seen.mu[0] * x[0];
         if force > 0.0 && force >= bound * (1.0 - 1e-9) && slip > REST {
             let misfit = (x[1] / force + w[1] / slip).hypot(x[2] / force + w[2] / slip);
             out.sliding_direction = max(out.sliding_direction, misfit);

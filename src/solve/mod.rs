@@ -3,6 +3,7 @@
 //! A solver gets the assembled problem, a starting Λ and a budget, and returns Λ, u and a report.
 //! To add one: a folder (or file) here, and one line in [`SOLVERS`].
 
+pub mod bpp;
 pub mod prox;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::math::Twist;
 use crate::problem::Problem;
+use crate::problem::residual::Under;
+use bpp::{MatrixView, PivotReport};
 
 /// When a solver stops.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,6 +134,8 @@ pub struct SolveReport {
     /// One point per iteration, when asked for. The last one is the result, unless the budget ran out
     /// on the way to divergence: then the result is an earlier, better point.
     pub history: Vec<HistoryPoint>,
+    /// What a pivoting solver did.
+    pub pivoting: Option<PivotReport>,
 }
 
 /// What to solve for and how to report.
@@ -146,6 +151,11 @@ pub struct Request {
 pub trait Solver: Send {
     /// Its entry in the list.
     fn info(&self) -> &'static SolverInfo;
+
+    /// Under which law its results are exact.
+    fn under(&self) -> Under {
+        Under::OwnLaw
+    }
 
     /// Solves `problem`. `lambda` is the start and becomes the result, one impulse per row; `u`
     /// becomes u_free + M⁻¹ Jᵀ Λ. When the status is [`Status::Failed`] both hold nothing to use.
@@ -168,6 +178,11 @@ pub trait Solver: Send {
         _u: &mut Vec<Twist>,
     ) -> bool {
         false
+    }
+
+    /// The matrices of the largest island of the last solve, for pictures; none where there are none.
+    fn matrix_view(&self) -> Option<MatrixView> {
+        None
     }
 
     /// What the solver carries from step to step, for snapshots; empty when nothing.
@@ -281,6 +296,7 @@ pub static SOLVERS: &[&SolverInfo] = &[
     &prox::block_sor::INFO,
     &prox::relaxed_sor::INFO,
     &prox::nncg::INFO,
+    &bpp::INFO,
 ];
 
 /// The entry of a solver by name.

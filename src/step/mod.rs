@@ -43,8 +43,11 @@ pub struct StepReport {
     /// The solver's report on the last substep; iterations are summed over the substeps, and a
     /// failure of any substep is kept.
     pub solve: SolveReport,
-    /// The residual, the worst over the substeps, under the contacts' own laws.
+    /// The residual, the worst over the substeps, under the law that the solver solves exactly: the
+    /// contacts' own, or a friction box in its place.
     pub residual: Residual,
+    /// The same under exact Coulomb friction, where that is another law.
+    pub residual_coulomb: Option<Residual>,
     /// Deepest overlap found at the midpoints (m).
     pub penetration: f64,
     /// Largest |φ + αΛ/h| of a held coordinate of a joint (m): φ as it was found at the midpoints, Λ from
@@ -414,6 +417,11 @@ impl Simulation {
             &mut self.velocity,
         );
         let failed = matches!(solve.status, Status::Failed(_));
+        let under = if failed {
+            self.fallback.under()
+        } else {
+            self.solver.under()
+        };
         if let Status::Failed(reason) = &solve.status {
             // Never applied to the world: the plain sequential solver takes the step instead, from
             // nothing and with shorter steps, in case it is the one that failed.
@@ -443,12 +451,16 @@ impl Simulation {
 
         // How well it was solved: measuring, not a part of the step.
         let mut measuring = Instant::now();
-        let residual = residual::evaluate(
-            &self.problem,
-            &self.lambda,
-            Under::OwnLaw,
-            &mut self.residual,
-        );
+        let residual = residual::evaluate(&self.problem, &self.lambda, under, &mut self.residual);
+        let residual_coulomb = (under != Under::OwnLaw || self.problem.contacts.have_polyhedra())
+            .then(|| {
+                residual::evaluate(
+                    &self.problem,
+                    &self.lambda,
+                    Under::Coulomb,
+                    &mut self.residual,
+                )
+            });
         // History recording and the residual are measuring; take both out of the step's own time.
         let overhead = (stage.elapsed().as_secs_f64()
             - measuring.elapsed().as_secs_f64()
@@ -480,12 +492,18 @@ impl Simulation {
         lap(timings, Stage::Integrate, &mut stage);
         timings.add(Stage::Step, whole.elapsed().as_secs_f64() - overhead);
 
-        self.note(substep, solve, residual);
+        self.note(substep, solve, residual, residual_coulomb);
         Ok(())
     }
 
     /// Adds one substep to the report.
-    fn note(&mut self, substep: u32, mut solve: SolveReport, residual: Residual) {
+    fn note(
+        &mut self,
+        substep: u32,
+        mut solve: SolveReport,
+        residual: Residual,
+        residual_coulomb: Option<Residual>,
+    ) {
         let problem = &self.problem;
         let report = &mut self.report;
         let contacts = &problem.contacts;
@@ -509,11 +527,18 @@ impl Simulation {
             solve.solve_time += report.solve.solve_time;
             solve.halvings += report.solve.halvings;
             solve.status = worse(&report.solve.status, &solve.status).clone();
+            if let (Some(sum), Some(before)) = (&mut solve.pivoting, &report.solve.pivoting) {
+                sum.add(before);
+            }
         }
         report.solve = solve;
         if substep == 0 || residual.residual >= report.residual.residual {
             report.residual = residual;
         }
+        report.residual_coulomb = [report.residual_coulomb, residual_coulomb]
+            .into_iter()
+            .flatten()
+            .max_by(|a, b| a.residual.total_cmp(&b.residual));
     }
 }
 

@@ -1,0 +1,463 @@
+//! One island as a mixed linear complementarity problem: rows ordered for a small envelope, scaled to a
+//! unit diagonal, and the lower triangle of A in panels.
+//!
+//! Scaled quantities: x_i = Λ_i/s_i and ŵ_i = s_i w_i with s_i = 1/√A_ii, so that masses from grams to
+//! ships give entries of A of the order of one.
+
+use super::factor::{Envelope, TILE};
+use super::order::{Blocks, Order};
+use crate::problem::delassus::{block_bodies, block_compliance, block_jacobian, block_rows};
+use crate::problem::{FrictionLaw, Problem};
+
+/// Marks a row whose bounds are its own.
+pub const NONE: u32 = u32::MAX;
+
+/// A_ε = A + ε in panels, scaled to a unit diagonal; A's own diagonal is 1.
+#[derive(Clone, Debug, Default)]
+pub struct IslandMatrix {
+    /// Number of rows.
+    pub n: usize,
+    /// Shape of the lower triangle.
+    pub envelope: Envelope,
+    /// The values; rows beyond `n` are those of the unit matrix.
+    pub value: Vec<f64>,
+}
+
+/// How an island's matrix is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Rows in the problem's order, the whole lower triangle.
+    Dense,
+    /// Rows by reverse Cuthill–McKee, the envelope only.
+    Skyline,
+}
+
+/// Why an island cannot be set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A number is not finite.
+    NotFinite,
+    /// The matrix would need so many bytes.
+    TooLarge(usize),
+}
+
+/// What A is made of.
+#[derive(Clone, Debug, Default)]
+struct Operator {
+    /// First entry of each row, and one past the last.
+    start: Vec<u32>,
+    /// Body of each entry.
+    body: Vec<u32>,
+    /// Scaled J of each entry.
+    jacobian: Vec<[f64; 6]>,
+    /// Scaled M⁻¹ Jᵀ of each entry.
+    response: Vec<[f64; 6]>,
+    /// Scaled compliance of each row.
+    compliance: Vec<f64>,
+    /// Velocity of each body.
+    velocity: Vec<[f64; 6]>,
+    /// The whole matrix by rows, where it was given and not assembled.
+    dense: Vec<f64>,
+}
+
+/// One island. Keeps its memory.
+#[derive(Clone, Debug, Default)]
+pub struct Island {
+    /// A with what was added to its diagonal.
+    pub matrix: IslandMatrix,
+    /// s_i.
+    pub scale: Vec<f64>,
+    /// Scaled b.
+    pub b: Vec<f64>,
+    /// Scaled own bounds; those of friction rows follow their normal row.
+    pub bounds: Vec<[f64; 2]>,
+    /// The normal row of each friction row, else [`NONE`].
+    pub normal: Vec<u32>,
+    /// Bound of each friction row by its normal impulse, both scaled.
+    pub kappa: Vec<f64>,
+    /// ε_i: what was added to the unit diagonal.
+    pub epsilon: Vec<f64>,
+    /// Row of the problem's Λ.
+    pub global: Vec<u32>,
+    operator: Operator,
+    order: Order,
+    block_start: Vec<u32>,
+    block_body: Vec<u32>,
+    block_rows: Vec<u32>,
+    block_order: Vec<u32>,
+    touch_start: Vec<u32>,
+    touch: Vec<[u32; 2]>,
+    last_touch: Vec<u32>,
+}
+
+impl Island {
+    /// Number of rows.
+    pub fn n(&self) -> usize {
+        self.matrix.n
+    }
+
+    /// Packs and assembles an island of a finished problem. `local` numbers the bodies within their
+    /// islands. `compliance` is added to contact rows, as a share of the diagonal. `most` bounds the
+    /// bytes of the matrix.
+    ///
+    /// # Errors
+    /// Numbers that are not finite, or a matrix that is too large.
+    pub fn assemble(
+        &mut self,
+        problem: &Problem,
+        island: usize,
+        local: &[u32],
+        layout: Layout,
+        compliance: f64,
+        most: usize,
+    ) -> Result<(), Refusal> {
+        self.find_order(problem, island, local, layout);
+        self.pack_rows(problem, island, local, compliance)?;
+        self.group_by_body(problem.islands.bodies.of(island).len());
+        self.shape(layout);
+        let bytes = self.matrix.envelope.len() * size_of::<f64>();
+        if bytes > most {
+            return Err(Refusal::TooLarge(bytes));
+        }
+        self.fill();
+        Ok(())
+    }
+
+    fn find_order(&mut self, problem: &Problem, island: usize, local: &[u32], layout: Layout) {
+        let contacts = problem.contacts.len() as u32;
+        let sources = problem.islands.contacts.of(island).iter().copied().chain(
+            problem
+                .islands
+                .rows
+                .of(island)
+                .iter()
+                .map(|r| contacts + *r),
+        );
+        self.block_start.clear();
+        self.block_start.push(0);
+        self.block_body.clear();
+        self.block_rows.clear();
+        for source in sources {
+            let bodies = block_bodies(problem, source as usize);
+            self.block_body
+                .extend(bodies.into_iter().map(|b| local[b as usize]));
+            self.block_start.push(self.block_body.len() as u32);
+            self.block_rows
+                .push(block_rows(problem, source as usize) as u32);
+        }
+        match layout {
+            Layout::Dense => {
+                self.block_order.clear();
+                self.block_order.extend(0..self.block_rows.len() as u32);
+            }
+            Layout::Skyline => {
+                let blocks = Blocks {
+                    bodies: problem.islands.bodies.of(island).len(),
+                    start: &self.block_start,
+                    body: &self.block_body,
+                    rows: &self.block_rows,
+                };
+                self.order.find(blocks, &mut self.block_order);
+            }
+        }
+    }
+
+    fn pack_rows(
+        &mut self,
+        problem: &Problem,
+        island: usize,
+        local: &[u32],
+        epsilon: f64,
+    ) -> Result<(), Refusal> {
+        let own_contacts = problem.islands.contacts.of(island);
+        let own_rows = problem.islands.rows.of(island);
+        let contacts = problem.contacts.len();
+        let free = &problem.bodies.free_velocity;
+        self.scale.clear();
+        self.b.clear();
+        self.bounds.clear();
+        self.normal.clear();
+        self.kappa.clear();
+        self.epsilon.clear();
+        self.global.clear();
+        let operator = &mut self.operator;
+        operator.dense.clear();
+        operator.start.clear();
+        operator.start.push(0);
+        operator.body.clear();
+        operator.jacobian.clear();
+        operator.response.clear();
+        operator.compliance.clear();
+        let mut jacobian = [[crate::math::Twist::ZERO; FrictionLaw::MAX_ROWS]; 4];
+        let zero = [0.0; FrictionLaw::MAX_ROWS];
+        for block in &self.block_order {
+            let block = *block as usize;
+            let source = match own_contacts.get(block) {
+                Some(c) => *c as usize,
+                None => contacts + own_rows[block - own_contacts.len()] as usize,
+            };
+            let rows = self.block_rows[block] as usize;
+            let bodies = block_bodies(problem, source);
+            for (jacobian, body) in jacobian.iter_mut().zip(bodies) {
+                block_jacobian(problem, source, body, jacobian);
+            }
+            let mut b = zero;
+            if source < contacts {
+                problem.contact_velocity(source, free, &zero[..rows], &mut b);
+            } else {
+                b[0] = problem.row_velocity(source - contacts, free, 0.0);
+            }
+            let first = self.scale.len() as u32;
+            for row in 0..rows {
+                let compliance = block_compliance(problem, source, row);
+                let begin = operator.body.len();
+                let mut diagonal = compliance;
+                for (jacobian, body) in jacobian.iter().zip(bodies) {
+                    let j = &jacobian[row];
+                    let linear = j.linear * problem.bodies.inverse_mass[body as usize];
+                    let angular = problem.bodies.inverse_inertia[body as usize].mul_vec(j.angular);
+                    diagonal += j.linear.dot(&linear) + j.angular.dot(&angular);
+                    let [l, a] = [j.linear, j.angular];
+                    operator.body.push(local[body as usize]);
+                    operator.jacobian.push([l.x, l.y, l.z, a.x, a.y, a.z]);
+                    let [l, a] = [linear, angular];
+                    operator.response.push([l.x, l.y, l.z, a.x, a.y, a.z]);
+                }
+                if !(diagonal.is_finite() && b[row].is_finite()) {
+                    return Err(Refusal::NotFinite);
+                }
+                // A row that moves nothing gets no impulse.
+                let scale = if diagonal > 0.0 {
+                    1.0 / diagonal.sqrt()
+                } else {
+                    0.0
+                };
+                for k in begin..operator.body.len() {
+                    for c in 0..6 {
+                        operator.jacobian[k][c] *= scale;
+                        operator.response[k][c] *= scale;
+                    }
+                }
+                operator.start.push(operator.body.len() as u32);
+                operator.compliance.push(if scale > 0.0 {
+                    compliance * scale * scale
+                } else {
+                    1.0
+                });
+                self.scale.push(scale);
+                self.b.push(b[row] * scale);
+                if source < contacts {
+                    let friction = &problem.contacts.friction[source];
+                    self.epsilon.push(epsilon);
+                    self.global
+                        .push(problem.contacts.row_start[source] + row as u32);
+                    if row == 0 {
+                        self.bounds.push([0.0, f64::INFINITY]);
+                        self.normal.push(NONE);
+                        self.kappa.push(0.0);
+                    } else {
+                        let share = friction.law.row_bound(row - 1, friction.mu);
+                        let normal = self.scale[first as usize];
+                        self.bounds.push([0.0; 2]);
+                        self.normal.push(first);
+                        self.kappa.push(if scale > 0.0 {
+                            share * normal / scale
+                        } else {
+                            0.0
+                        });
+                        if !share.is_finite() {
+                            return Err(Refusal::NotFinite);
+                        }
+                    }
+                } else {
+                    let r = source - contacts;
+                    let [lo, hi] = problem.rows.bounds[r];
+                    if lo.is_nan() || hi.is_nan() {
+                        return Err(Refusal::NotFinite);
+                    }
+                    self.epsilon.push(0.0);
+                    self.global.push((problem.contact_rows() + r) as u32);
+                    self.bounds.push(if scale > 0.0 {
+                        [lo / scale, hi / scale]
+                    } else {
+                        [f64::NEG_INFINITY, f64::INFINITY]
+                    });
+                    self.normal.push(NONE);
+                    self.kappa.push(0.0);
+                }
+            }
+        }
+        self.matrix.n = self.scale.len();
+        Ok(())
+    }
+
+    fn group_by_body(&mut self, bodies: usize) {
+        let operator = &mut self.operator;
+        operator.velocity.clear();
+        operator.velocity.resize(bodies, [0.0; 6]);
+        self.touch_start.clear();
+        self.touch_start.resize(bodies + 2, 0);
+        for body in &operator.body {
+            self.touch_start[*body as usize + 2] += 1;
+        }
+        for b in 2..self.touch_start.len() {
+            self.touch_start[b] += self.touch_start[b - 1];
+        }
+        self.touch.clear();
+        self.touch.resize(operator.body.len(), [0; 2]);
+        for row in 0..self.matrix.n {
+            for entry in operator.start[row]..operator.start[row + 1] {
+                let slot = &mut self.touch_start[operator.body[entry as usize] as usize + 1];
+                self.touch[*slot as usize] = [row as u32, entry];
+                *slot += 1;
+            }
+        }
+        self.touch_start.pop();
+    }
+
+    fn shape(&mut self, layout: Layout) {
+        let n = self.matrix.n;
+        let operator = &self.operator;
+        self.last_touch.clear();
+        self.last_touch.extend(self.touch_start.windows(2).map(|s| {
+            match &self.touch[s[0] as usize..s[1] as usize] {
+                [.., last] => last[0],
+                [] => 0,
+            }
+        }));
+        let last_touch = &self.last_touch;
+        self.matrix.envelope.set(n, |row| match layout {
+            Layout::Dense => n - 1,
+            Layout::Skyline => {
+                let entries = operator.start[row] as usize..operator.start[row + 1] as usize;
+                let reach = operator.body[entries].iter();
+                reach
+                    .map(|b| last_touch[*b as usize] as usize)
+                    .fold(row, usize::max)
+            }
+        });
+    }
+
+    fn fill(&mut self) {
+        let matrix = &mut self.matrix;
+        let operator = &self.operator;
+        matrix.value.clear();
+        matrix.value.resize(matrix.envelope.len(), 0.0);
+        for span in self.touch_start.windows(2) {
+            let touch = &self.touch[span[0] as usize..span[1] as usize];
+            for (k, [column, entry]) in touch.iter().enumerate() {
+                let response = &operator.response[*entry as usize];
+                let skip = *column as usize - *column as usize % TILE;
+                let values = &mut matrix.value[matrix.envelope.column(*column as usize)];
+                for [row, entry] in &touch[k..] {
+                    let j = &operator.jacobian[*entry as usize];
+                    values[*row as usize - skip] +=
+                        (response[0] * j[0] + response[1] * j[1] + response[2] * j[2])
+                            + (response[3] * j[3] + response[4] * j[4] + response[5] * j[5]);
+                }
+            }
+        }
+        for row in 0..matrix.n {
+            let at = matrix.envelope.at(row, row);
+            matrix.value[at] += operator.compliance[row] + self.epsilon[row];
+        }
+        for row in matrix.n..matrix.envelope.panels() * TILE {
+            let at = matrix.envelope.at(row, row);
+            matrix.value[at] = 1.0;
+        }
+    }
+
+    /// A given problem instead of an assembled one: `a` symmetric, by rows.
+    pub fn set_dense(&mut self, a: &[f64], b: &[f64], lo: &[f64], hi: &[f64], epsilon: f64) {
+        let n = b.len();
+        self.matrix.n = n;
+        self.scale.clear();
+        self.scale.extend((0..n).map(|i| {
+            let diagonal = a[i * n + i];
+            if diagonal > 0.0 {
+                1.0 / diagonal.sqrt()
+            } else {
+                1.0
+            }
+        }));
+        let scale = &self.scale;
+        let operator = &mut self.operator;
+        operator.dense.clear();
+        let entries = (0..n * n).map(|at| a[at] * scale[at / n] * scale[at % n]);
+        operator.dense.extend(entries);
+        self.b.clear();
+        self.b.extend(b.iter().zip(scale).map(|(b, s)| b * s));
+        self.bounds.clear();
+        let bounds = lo.iter().zip(hi).zip(scale);
+        self.bounds.extend(bounds.map(|((l, h), s)| [l / s, h / s]));
+        self.normal.clear();
+        self.normal.resize(n, NONE);
+        self.kappa.clear();
+        self.kappa.resize(n, 0.0);
+        self.epsilon.clear();
+        self.epsilon.resize(n, epsilon);
+        self.global.clear();
+        self.global.extend(0..n as u32);
+        let matrix = &mut self.matrix;
+        matrix.envelope.set(n, |_| n - 1);
+        matrix.value.clear();
+        matrix.value.resize(matrix.envelope.len(), 0.0);
+        for k in 0..n {
+            for i in k..n {
+                let at = matrix.envelope.at(i, k);
+                matrix.value[at] = operator.dense[i * n + k] + if i == k { epsilon } else { 0.0 };
+            }
+        }
+        for row in n..matrix.envelope.panels() * TILE {
+            let at = matrix.envelope.at(row, row);
+            matrix.value[at] = 1.0;
+        }
+    }
+
+    /// w = A x without ε, scaled.
+    pub fn product(&mut self, x: &[f64], w: &mut [f64]) {
+        let n = self.matrix.n;
+        let operator = &mut self.operator;
+        if !operator.dense.is_empty() {
+            for (w, row) in w.iter_mut().zip(operator.dense.chunks_exact(n)) {
+                *w = row.iter().zip(x).map(|(a, x)| a * x).sum();
+            }
+            return;
+        }
+        operator.velocity.fill([0.0; 6]);
+        for row in 0..n {
+            let x = x[row];
+            if x == 0.0 {
+                continue;
+            }
+            for entry in operator.start[row] as usize..operator.start[row + 1] as usize {
+                let u = &mut operator.velocity[operator.body[entry] as usize];
+                for (u, r) in u.iter_mut().zip(&operator.response[entry]) {
+                    *u += r * x;
+                }
+            }
+        }
+        for row in 0..n {
+            let mut sum = operator.compliance[row] * x[row];
+            for entry in operator.start[row] as usize..operator.start[row + 1] as usize {
+                let u = &operator.velocity[operator.body[entry] as usize];
+                let j = &operator.jacobian[entry];
+                sum += (u[0] * j[0] + u[1] * j[1] + u[2] * j[2])
+                    + (u[3] * j[3] + u[4] * j[4] + u[5] * j[5]);
+            }
+            w[row] = sum;
+        }
+    }
+
+    /// Whether rows `i` and `k` of A are coupled: they share a body.
+    pub fn couples(&self, i: usize, k: usize) -> bool {
+        let operator = &self.operator;
+        if !operator.dense.is_empty() {
+            return operator.dense[i * self.matrix.n + k] != 0.0;
+        }
+        let bodies = |row: usize| {
+            &operator.body[operator.start[row] as usize..operator.start[row + 1] as usize]
+        };
+        i == k || bodies(i).iter().any(|b| bodies(k).contains(b))
+    }
+}
