@@ -10,8 +10,10 @@ mod card_house;
 mod chain;
 mod disc_pyramid;
 mod domino_spiral;
+mod log_tower;
 mod scatter;
 mod sphere_box;
+mod vehicle;
 mod wall;
 
 use serde::{Deserialize, Serialize};
@@ -28,8 +30,10 @@ pub use card_house::CardHouse;
 pub use chain::{Chain, LinkJoint, LinkShape};
 pub use disc_pyramid::DiscPyramid;
 pub use domino_spiral::DominoSpiral;
+pub use log_tower::LogTower;
 pub use scatter::Scatter;
 pub use sphere_box::SphereBox;
+pub use vehicle::{Axle, Vehicle};
 pub use wall::Wall;
 
 /// A generator with its numbers.
@@ -57,6 +61,10 @@ pub enum Generator {
     Scatter(Scatter),
     /// A chain or cable of links.
     Chain(Chain),
+    /// Wheels, suspension, steering, brakes and power train of a vehicle.
+    Vehicle(Vehicle),
+    /// A tower of logs.
+    LogTower(LogTower),
 }
 
 /// What a generator can do.
@@ -86,6 +94,8 @@ impl Generator {
             Self::CardHouse(_) => "CardHouse",
             Self::Scatter(_) => "Scatter",
             Self::Chain(_) => "Chain",
+            Self::Vehicle(_) => "Vehicle",
+            Self::LogTower(_) => "LogTower",
         }
     }
 
@@ -107,6 +117,8 @@ impl Generator {
             Self::CardHouse(g) => g,
             Self::Scatter(g) => g,
             Self::Chain(g) => g,
+            Self::Vehicle(g) => g,
+            Self::LogTower(g) => g,
         }
     }
 }
