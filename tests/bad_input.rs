@@ -78,13 +78,143 @@ fn text_that_does_not_fit_the_schema() {
         "1:31",
         &["expected a whole number", "three as (x, y, z)"],
     );
-    refused(
-        "(joints: [Hinge()])",
-        "1:11",
-        &["joints are not available yet"],
-    );
+    refused("(joints: [Hinge()])", "1:11", &["expected"]);
     refused("(bodies: [", "1:10", &["expected opening `(`"]);
     refused("", "1:1", &["expected"]);
+}
+
+#[test]
+fn joints_that_make_no_sense_are_named_and_stand_at_their_place() {
+    let joint = |fields: &str| {
+        format!(
+            "(bodies: [(name: \"a\", shape: Ball(radius: 1), mass: 1), (name: \"b\", shape: Ball(radius: 1), mass: 1)], joints: [\n\
+             (name: \"pin\", bodies: (\"\", \"a\"), kind: Hinge()),\n(name: \"j\", {fields})])"
+        )
+    };
+    let between = |fields: &str| joint(&format!("bodies: (\"a\", \"b\"), {fields}"));
+    for (text, place, parts) in [
+        (
+            joint("bodies: (\"a\", \"c\")"),
+            "3:27",
+            &["joint \"j\": there is no body \"c\""][..],
+        ),
+        (
+            joint("bodies: (\"a\", \"a\")"),
+            "3:21",
+            &["two different bodies"],
+        ),
+        (joint("kind: Fixed"), "3:1", &["two different bodies"]),
+        (
+            between("name: \"x\""),
+            "3:33",
+            &["duplicate field named `name`"],
+        ),
+        (
+            between("kind: Hinge(limits: (5, -5))"),
+            "3:53",
+            &["limits must ascend"],
+        ),
+        (
+            between("kind: Hinge(limit: (5, 6))"),
+            "3:45",
+            &["unexpected field named `limit`"],
+        ),
+        (
+            between("axis: (0, 0, 0)"),
+            "3:39",
+            &["the length of axis must be positive"],
+        ),
+        (
+            between("across: (2, 0, 0)"),
+            "3:41",
+            &["across must not be along the axis"],
+        ),
+        (between("at: (NaN, 0, 0)"), "3:37", &["at must be finite"]),
+        (
+            between("compliance: -1"),
+            "3:45",
+            &["compliance must be 0 or more"],
+        ),
+        (
+            between("damping: 1"),
+            "3:42",
+            &["damping needs a compliance"],
+        ),
+        (
+            between("stabilisation: 2"),
+            "3:48",
+            &["stabilisation must be from 0 to 1"],
+        ),
+        (between("length: 0"), "3:41", &["length must be positive"]),
+        (
+            between("kind: Slider(motor: Position(stiffness: 0))"),
+            "3:73",
+            &["a motor needs a stiffness or a damping"],
+        ),
+        (
+            between("kind: Slider(motor: Velocity(max_force: -1))"),
+            "3:73",
+            &["max_force must be 0 or more"],
+        ),
+        (
+            between("kind: Distance(min: 2, max: 1)"),
+            "3:53",
+            &["min must be from 0 to max"],
+        ),
+        (
+            joint("kind: Gear(terms: [])"),
+            "3:19",
+            &["a gear needs terms"],
+        ),
+        (
+            joint("kind: Gear(terms: [(joint: \"nail\", coefficient: 1)])"),
+            "3:40",
+            &["there is no joint \"nail\" before this"],
+        ),
+        (
+            joint("kind: Gear(terms: [(joint: \"pin\", coefficient: 0)])"),
+            "3:1",
+            &["coefficients must be finite and not 0"],
+        ),
+        (
+            between("kind: Gear(terms: [(joint: \"pin\", coefficient: 1)])"),
+            "3:21",
+            &["no bodies of its own"],
+        ),
+        (
+            joint(
+                "bodies: (\"\", \"b\"), kind: Hinge())], drives: [(name: \"d\", motors: [(joint: \"j\")]",
+            ),
+            "3:87",
+            &["drive \"d\": this joint does not have just one motor"],
+        ),
+        (
+            joint(
+                "bodies: (\"\", \"b\"), kind: Hinge())], drives: [(name: \"d\", script: [(1, 0), (1, 1)]",
+            ),
+            "3:58",
+            &["the times of key frames must ascend"],
+        ),
+        (
+            joint("bodies: (\"\", \"b\"), kind: Hinge())], drives: [(name: \"d\", range: (1, 1)"),
+            "3:58",
+            &["range must ascend"],
+        ),
+        (
+            joint("bodies: (\"\", \"b\"), kind: Hinge())], drives: [(motors: []"),
+            "3:58",
+            &["a drive needs a name"],
+        ),
+    ] {
+        let message = message(&text);
+        assert!(
+            message.starts_with(&format!("x.ron:{place}: ")),
+            "{text}\n{message}"
+        );
+        for part in parts {
+            assert!(message.contains(part), "{message:?} lacks {part:?}");
+        }
+    }
 }
 
 #[test]

@@ -151,7 +151,8 @@ pub struct Rows {
     pub bias: Vec<f64>,
     /// Compliance C (1/kg).
     pub compliance: Vec<f64>,
-    /// Position error φ (m) (angles times the row's declared length), for reports.
+    /// Position error φ (m), angles times the row's declared length: of limits the distance left, of
+    /// rows that hold no position zero.
     pub position_error: Vec<f64>,
 }
 
@@ -422,15 +423,19 @@ impl Problem {
         }
     }
 
+    /// γ of general row `r`: J u (m/s).
+    #[inline]
+    pub fn row_jacobian_velocity(&self, r: usize, u: &[Twist]) -> f64 {
+        self.rows
+            .entries(r)
+            .map(|(body, j)| j.linear.dot(&u[body].linear) + j.angular.dot(&u[body].angular))
+            .sum()
+    }
+
     /// w of general row `r`: J u + C Λ + bias (m/s).
     #[inline]
     pub fn row_velocity(&self, r: usize, u: &[Twist], lambda: f64) -> f64 {
-        let velocity: f64 = self
-            .rows
-            .entries(r)
-            .map(|(body, j)| j.linear.dot(&u[body].linear) + j.angular.dot(&u[body].angular))
-            .sum();
-        velocity + self.rows.compliance[r] * lambda + self.rows.bias[r]
+        self.row_jacobian_velocity(r, u) + self.rows.compliance[r] * lambda + self.rows.bias[r]
     }
 
     /// The diagonal of A over the rows of contact `c` (1/kg), written to `diagonal`.

@@ -330,7 +330,66 @@ const fn unit(axis: usize) -> f64 {
     }
 }
 
+impl Motor {
+    fn check(&self) -> Check {
+        let max_force = match *self {
+            Self::Velocity { speed, max_force } => {
+                check::finite("speed", &[speed])?;
+                max_force
+            }
+            Self::Position {
+                position,
+                stiffness,
+                damping,
+                max_force,
+            } => {
+                check::finite("position", &[position])?;
+                for (name, value) in [("stiffness", stiffness), ("damping", damping)] {
+                    // Springs of machines are stiffer than anything else is large.
+                    if !(0.0..=STIFFEST).contains(&value) {
+                        let message = format!("{name} must be from 0 to {STIFFEST:e}, not {value}");
+                        return Err(FieldError::new(name, message));
+                    }
+                }
+                if stiffness + damping <= 0.0 {
+                    let message = "a motor needs a stiffness or a damping";
+                    return Err(FieldError::new("stiffness", message));
+                }
+                max_force
+            }
+        };
+        if max_force.is_nan() || max_force < 0.0 {
+            let message = format!("max_force must be 0 or more, not {max_force}");
+            return Err(FieldError::new("max_force", message));
+        }
+        Ok(())
+    }
+}
+
+/// Stiffest spring of a motor (N/m, N m/rad).
+const STIFFEST: f64 = 1e15;
+
+/// Checks two limits that may be infinite.
+fn check_limits(field: &str, limits: Option<[f64; 2]>) -> Check {
+    match limits {
+        Some([lo, hi]) if !(lo <= hi && lo < f64::INFINITY && hi > f64::NEG_INFINITY) => {
+            let message = format!("{field} must ascend, not be {lo} and {hi}");
+            Err(FieldError::new(field, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Coordinate {
+    fn check(&self) -> Check {
+        check_limits("limits", self.limits)?;
+        check::not_negative("friction", self.friction)?;
+        match &self.motor {
+            Some(motor) => motor.check().map_err(|e| e.inside("motor")),
+            None => Ok(()),
+        }
+    }
+
     fn axis(&self, unit: f64) -> joint::Axis {
         joint::Axis {
             motion: match self.limits {
@@ -339,6 +398,28 @@ impl Coordinate {
             },
             motor: self.motor.map(|m| motor(m, unit)),
             friction: self.friction,
+        }
+    }
+}
+
+impl JointKind {
+    /// The coordinates that may change, by the name of the field that holds them.
+    fn coordinates(&self) -> Vec<(&'static str, &Coordinate)> {
+        match self {
+            Self::Hinge(c) | Self::Slider(c) => vec![("", c)],
+            Self::Cylindrical { slide, turn } => vec![("slide", slide), ("turn", turn)],
+            Self::Universal { first, second } => vec![("first", first), ("second", second)],
+            Self::SixDof(s) => {
+                let all = [&s.x, &s.y, &s.z, &s.rx, &s.ry, &s.rz];
+                let names = ["x", "y", "z", "rx", "ry", "rz"];
+                let free = names.into_iter().zip(all);
+                free.filter_map(|(name, freedom)| match freedom {
+                    Freedom::Locked => None,
+                    Freedom::Free(c) => Some((name, c)),
+                })
+                .collect()
+            }
+            Self::Fixed | Self::Spherical(_) | Self::Distance(_) | Self::Gear { .. } => Vec::new(),
         }
     }
 }
@@ -375,10 +456,27 @@ impl Joint {
                 let (least, most) = (d.min.unwrap_or(0.0), d.max.unwrap_or(f64::INFINITY));
                 if least < 0.0 || least > most {
                     let message = format!("min must be from 0 to max, not {least}");
-                    return Err(FieldError::new("kind", message));
+                    return Err(FieldError::new("kind.min", message));
+                }
+                if let Some(motor) = &d.motor {
+                    motor
+                        .check()
+                        .map_err(|e| e.inside("motor").inside("kind"))?;
                 }
             }
+            JointKind::Spherical(ball) => {
+                check_limits("twist", ball.twist)
+                    .and_then(|()| check::not_negative("friction", ball.friction))
+                    .and_then(|()| check::in_range("swing", ball.swing.unwrap_or(0.0), 0.0, 180.0))
+                    .map_err(|e| e.inside("kind"))?;
+            }
             _ => {}
+        }
+        for (field, coordinate) in self.kind.coordinates() {
+            coordinate.check().map_err(|e| match field {
+                "" => e.inside("kind"),
+                field => e.inside(field).inside("kind"),
+            })?;
         }
         if !matches!(self.kind, JointKind::Gear { .. }) && self.bodies[0] == self.bodies[1] {
             let message = "a joint needs two different bodies, one of which may be \"\", the world";

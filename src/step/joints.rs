@@ -385,14 +385,7 @@ impl Rows<'_> {
                 let share = if left > 0.0 { 1.0 } else { give.beta };
                 let bounds = [0.0, f64::INFINITY];
                 let bias = share * left / h;
-                self.push(
-                    row(number),
-                    entries,
-                    bounds,
-                    bias,
-                    give.compliance,
-                    left.min(0.0),
-                );
+                self.push(row(number), entries, bounds, bias, give.compliance, left);
             }
         }
         if let Some(motor) = axis.motor.filter(|m| m.max_force > 0.0) {

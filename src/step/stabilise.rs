@@ -2,7 +2,8 @@
 //!
 //! Overlaps beyond the slop, and errors of rigid joints, are corrected by displacements δ = h u'
 //! that solve a problem of the same form with frictionless contacts, γ' + (g + slop)/h ≥ 0, from
-//! zero velocities. No velocity changes, so no energy enters.
+//! zero velocities; compliant joints, motors and joint friction hold against them. No velocity changes,
+//! so no energy enters.
 
 use rayon::prelude::*;
 
@@ -209,20 +210,39 @@ impl Workspace {
         for island in (0..from.islands.len()).filter(|i| self.active[*i]) {
             for &r in from.islands.rows.of(island) {
                 let r = r as usize;
-                if !(from.rows.is_bilateral(r) && from.rows.compliance[r] == 0.0) {
-                    continue;
-                }
-                // φ at E, from φ at M and the row's velocity over the second half step.
-                let speed = from.row_velocity(r, velocity, 0.0) - from.rows.bias[r];
-                let error = from.rows.position_error[r] + 0.5 * h * speed;
-                let bias = (fraction * error / h).clamp(-max_speed, max_speed);
+                // How far the row moves over the second half step, to where φ is at E.
+                let moved = 0.5 * h * from.row_jacobian_velocity(r, velocity);
+                let is_rigid = from.rows.compliance[r] == 0.0;
+                let bias = match from.rows.bounds[r] {
+                    [f64::NEG_INFINITY, f64::INFINITY] if is_rigid => {
+                        let error = from.rows.position_error[r] + moved;
+                        (fraction * error / h).clamp(-max_speed, max_speed)
+                    }
+                    // A limit may be approached as far as there is room.
+                    [0.0, f64::INFINITY] => {
+                        let left = from.rows.position_error[r] + moved;
+                        if left < 0.0 {
+                            (fraction * left / h).max(-max_speed)
+                        } else {
+                            left / h
+                        }
+                    }
+                    // Springs, motors and friction hold what they hold.
+                    _ => 0.0,
+                };
                 let span = from.rows.start[r] as usize..from.rows.start[r + 1] as usize;
                 let mut entries = [(0, Twist::ZERO); 4];
                 let count = span.len().min(4);
                 for (entry, at) in entries.iter_mut().zip(span) {
                     *entry = (from.rows.body[at], from.rows.jacobian[at]);
                 }
-                to.push_row(&entries[..count], from.rows.bounds[r], bias, 0.0, error);
+                to.push_row(
+                    &entries[..count],
+                    from.rows.bounds[r],
+                    bias,
+                    from.rows.compliance[r],
+                    from.rows.position_error[r],
+                );
             }
         }
         if all && from.rows.is_empty() {
