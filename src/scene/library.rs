@@ -42,6 +42,11 @@ static SCENES: &[(&str, &str)] = embedded!(
     "sphere_box_3000",
     "ball_pile_40",
     "ball_pile_80",
+    "simple_crane",
+    "vehicle_parkour",
+    "forklift",
+    "forwarder",
+    "log_tower",
 );
 
 /// Copies of `assets/`.
