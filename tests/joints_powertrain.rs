@@ -59,7 +59,12 @@ fn gear_error(simulation: &Simulation, gear: usize) -> f64 {
 fn a_gear_keeps_its_ratio() {
     let mut s = machine(
         &[
-            ("motor", 0.5, "0", "motor: Velocity(speed: 400, max_force: 20)"),
+            (
+                "motor",
+                0.5,
+                "0",
+                "motor: Velocity(speed: 400, max_force: 20)",
+            ),
             ("load", 6.0, "0", ""),
         ],
         "(name: \"gear\", kind: Gear(terms: [(joint: \"motor\", coefficient: 1), (joint: \"load\", coefficient: -3)]))",
@@ -79,7 +84,12 @@ fn a_gear_keeps_its_ratio() {
 #[test]
 fn a_differential_keeps_its_sum() {
     let gear = "(name: \"differential\", kind: Gear(terms: [(joint: \"input\", coefficient: 1), (joint: \"left\", coefficient: -0.5), (joint: \"right\", coefficient: -0.5)]))";
-    let input = ("input", 0.1, "0", "motor: Velocity(speed: 5, max_force: 50)");
+    let input = (
+        "input",
+        0.1,
+        "0",
+        "motor: Velocity(speed: 5, max_force: 50)",
+    );
     let mut s = machine(
         &[
             input,
@@ -112,7 +122,12 @@ fn a_differential_keeps_its_sum() {
 fn a_motor_at_its_limit_delivers_torque_times_speed() {
     let mut s = machine(
         &[
-            ("motor", 0.5, "0", "motor: Velocity(speed: 1000, max_force: 12)"),
+            (
+                "motor",
+                0.5,
+                "0",
+                "motor: Velocity(speed: 1000, max_force: 12)",
+            ),
             ("load", 3.0, "0", ""),
         ],
         "(name: \"gear\", kind: Gear(terms: [(joint: \"motor\", coefficient: 1), (joint: \"load\", coefficient: -2)]))",
@@ -125,7 +140,10 @@ fn a_motor_at_its_limit_delivers_torque_times_speed() {
         work += 12.0 * 0.5 * (before + now) * H;
         before = now;
         let energy = s.world().bodies.kinetic_energy();
-        assert!((energy - work).abs() < 1e-9 * (1.0 + work), "{energy} J of {work} J");
+        assert!(
+            (energy - work).abs() < 1e-9 * (1.0 + work),
+            "{energy} J of {work} J"
+        );
         assert!((12.0 * angle(s, 0) - work).abs() < 1e-9 * (1.0 + work));
     });
     assert!(work > 1000.0, "{work} J");
@@ -163,10 +181,7 @@ fn joint_friction_holds_up_to_its_bound() {
 /// A limit stops what runs into it at its angle and not behind it, and carries what pushes on.
 #[test]
 fn limits_hold() {
-    let mut s = machine(
-        &[("door", 0.5, "2", "limits: (-30, 30)")],
-        "",
-    );
+    let mut s = machine(&[("door", 0.5, "2", "limits: (-30, 30)")], "");
     let limit = 30.0_f64.to_radians();
     let mut most: f64 = 0.0;
     run(&mut s, 300, |s| {
@@ -184,12 +199,7 @@ fn limits_hold() {
 #[test]
 fn a_drive_can_be_a_brake() {
     let mut s = machine(
-        &[(
-            "wheel",
-            0.5,
-            "0",
-            "motor: Velocity(speed: 0, max_force: 7)",
-        )],
+        &[("wheel", 0.5, "0", "motor: Velocity(speed: 0, max_force: 7)")],
         "; , drives: [(name: \"Brake\", motors: [(joint: \"wheel\", moves: MaxForce)], script: [(0, 0), (1, 0), (1.0001, 2)], range: (0, 10))]",
     );
     s.world_mut().bodies.velocity[0].angular.x = 10.0;

@@ -40,7 +40,10 @@ impl Machine {
 
     fn step(&mut self) -> StepReport {
         let id = self.id;
-        let report = self.simulation.step().unwrap_or_else(|e| panic!("{id}: {e}"));
+        let report = self
+            .simulation
+            .step()
+            .unwrap_or_else(|e| panic!("{id}: {e}"));
         let report = report.clone();
         let residual = report.residual.residual;
         if residual > 1e-8 {
@@ -183,7 +186,8 @@ fn the_vehicle_passes_the_parkour() {
 #[test]
 fn the_forklift_carries_the_crate_round_the_cone() {
     let mut m = Machine::open("forklift");
-    let [chassis, crate_, cone, tine] = ["chassis", "crate", "cone", "tine left"].map(|n| m.slot(n));
+    let [chassis, crate_, cone, tine] =
+        ["chassis", "crate", "cone", "tine left"].map(|n| m.slot(n));
     let ground = m.at(crate_).y;
     m.run_to(7.0, |_| {});
     let lifted = m.at(crate_).y - ground;
@@ -219,7 +223,11 @@ fn the_forklift_carries_the_crate_round_the_cone() {
     });
     let turned = turned.to_degrees();
     assert!((turned - 360.0).abs() < 15.0, "{turned}°");
-    assert!(round.to_degrees() > 300.0, "{}° round the cone", round.to_degrees());
+    assert!(
+        round.to_degrees() > 300.0,
+        "{}° round the cone",
+        round.to_degrees()
+    );
     assert!((m.at(cone) - cone_at).norm() < 1e-3, "the cone was touched");
     assert!(nearest > 1.5, "{nearest}");
     assert!(skids > 200, "wheels skidded in {skids} of 300 steps");

@@ -100,8 +100,7 @@ impl Generate for LogTower {
         for layer in 0..self.layers {
             let crosswise = layer % 2 == 1;
             for log in 0..self.logs {
-                let radius =
-                    self.radius * (1.0 + random.range(-self.variation, self.variation));
+                let radius = self.radius * (1.0 + random.range(-self.variation, self.variation));
                 let angle = random.range(-self.turn, self.turn).to_radians();
                 let aside = if self.logs == 1 {
                     0.0
@@ -109,7 +108,11 @@ impl Generate for LogTower {
                     f64::from(log) * pitch - 0.5 * span
                 } + random.range(-self.shift, self.shift) * free;
                 let along = random.range(-self.shift, self.shift) * 0.05 * self.length;
-                let (x, z) = if crosswise { (along, aside) } else { (aside, along) };
+                let (x, z) = if crosswise {
+                    (along, aside)
+                } else {
+                    (aside, along)
+                };
                 // The log's axis y goes along z, or along x.
                 let lying = if crosswise {
                     Quat::from_axis_angle(&Vec3::z_axis(), FRAC_PI_2)

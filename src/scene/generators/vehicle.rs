@@ -212,14 +212,7 @@ impl Vehicle {
             ..self.part(build, 2, self.shaft_density * length)
         })?;
         let frame = Pose::new(middle, rotation(axis, crate::math::tangent(axis)));
-        self.hinge(
-            build,
-            name,
-            [chassis, body],
-            frame,
-            self.shaft_radius,
-            None,
-        )
+        self.hinge(build, name, [chassis, body], frame, self.shaft_radius, None)
     }
 
     /// Σ coefficient · angle stays what it is.
@@ -373,7 +366,11 @@ impl Vehicle {
                 self.gear(build, format!("{shaft} gear"), &terms)?;
             }
             let whole = (input.joint, input.coefficient / self.final_drive);
-            return self.gear(build, gear, &[whole, (outputs[0], -0.5), (outputs[1], -0.5)]);
+            return self.gear(
+                build,
+                gear,
+                &[whole, (outputs[0], -0.5), (outputs[1], -0.5)],
+            );
         }
         let middle = (first + last) / 2;
         let place = |[first, last]: [usize; 2]| {

@@ -136,7 +136,7 @@ pub static INFO: SolverInfo = SolverInfo {
             name: "rescue_sweeps",
             unit: "-",
             summary: "where the friction bounds do not settle: most Gauss–Seidel sweeps over the rows with \
-                      bounds, the others solved away, between two attempts to pivot; 0 gives up at once",
+                      bounds, the others solved away, with Newton steps between them; 0 gives up at once",
             source: "-",
             kind: ParameterKind::Integer {
                 default: 4000,
@@ -385,8 +385,7 @@ impl Own {
         }
     }
 
-    /// Goes on by Gauss–Seidel on the bounded rows, and pivots again from there, where the result is not
-    /// the solution.
+    /// Goes on with the bounded rows alone where the result is not the solution.
     fn rescue(&mut self, settings: &Settings, limits: &Limits) {
         let Self {
             island,
@@ -407,37 +406,31 @@ impl Own {
         let start = Instant::now();
         best.clone_from(&work.x);
         let factor = factor.as_mut();
-        let prepared = rescue.condense(island, factor, work);
-        let mut sweeps = settings.rescue_sweeps / 8;
-        while prepared.is_ok() && least > wanted && sweeps <= settings.rescue_sweeps {
-            let Ok(done) = rescue.sweep(island, factor, work, sweeps.max(1), 0.01 * wanted) else {
-                break;
-            };
-            report.rescue_sweeps += u64::from(done);
+        if let Ok(sweeps) = rescue.solve(island, factor, work, settings.rescue_sweeps, 0.5 * wanted)
+        {
+            report.rescue_sweeps = sweeps.into();
             project(island, &mut work.x);
-            let swept = rescue::error(island, &work.x, image);
-            let from = work.x.clone();
-            if swept < least {
-                (least, *best) = (swept, from.clone());
+            let rescued = rescue::error(island, &work.x, image);
+            if rescued < least {
+                (least, *best) = (rescued, work.x.clone());
             }
-            // The compliance pulls towards these impulses, not towards none.
-            work.center.copy_from_slice(&from);
+        }
+        if least > wanted {
+            // Another attempt from here. The compliance pulls towards these impulses, not towards none.
+            work.x.copy_from_slice(best);
+            work.center.copy_from_slice(best);
             friction::guess_sets(island, work, true);
             let mut tally = OuterTally::default();
-            let ending =
-                friction.solve(island, factor, work, limits, &settings.outer, &mut tally);
+            let ending = friction.solve(island, factor, work, limits, &settings.outer, &mut tally);
             report.outer_iterations += u64::from(tally.iterations);
             report.refinements += u64::from(tally.refinements);
-            if ending.is_err() {
-                break;
-            }
             project(island, &mut work.x);
-            let pivoted = rescue::error(island, &work.x, image);
-            if pivoted < least {
-                (least, *best) = (pivoted, work.x.clone());
+            if ending.is_ok() {
+                let pivoted = rescue::error(island, &work.x, image);
+                if pivoted < least {
+                    (least, *best) = (pivoted, work.x.clone());
+                }
             }
-            work.x.copy_from_slice(&from);
-            sweeps = sweeps.max(1) * 2;
         }
         work.x.copy_from_slice(best);
         report.pivots = work.tally.pivots.into();
