@@ -98,7 +98,7 @@ pub enum JointKind {
     },
     /// Each of three translations and three rotations as it says; the rotations are about x, then y,
     /// then z, and y must stay within ±80° unless it is the only one that is free.
-    SixDof(SixDof),
+    SixDof(Box<SixDof>),
     /// All but the distance between `at` and `at_second`.
     Distance(Distance),
     /// Σ coefficient · coordinate of other joints stays what it is at the start.

@@ -1,7 +1,7 @@
 //! From joints to general rows: coordinates at the midpoint, Jacobians, biases, bounds (section 2's
 //! table of laws), and the impulses to start from.
 
-use crate::math::{Pose, Twist, Vec3};
+use crate::math::{Pose, Twist, Vec3, rotate_by};
 use crate::problem::Problem;
 use crate::world::joint::{Axis, GearTerm, Joint, JointKind, Motion, RowMemory, Target, WORLD};
 use crate::world::{Bodies, Stabilisation, World};
@@ -43,6 +43,8 @@ struct Written {
     rows: Vec<(u32, u8)>,
     /// Impulse to start from, per row.
     start: Vec<f64>,
+    /// β of the rows that hold a coordinate, else 0.
+    beta: Vec<f64>,
 }
 
 /// Reusable memory, and what is known of the joints besides the problem's rows.
@@ -73,6 +75,7 @@ impl Workspace {
         clear_rows(problem);
         self.written.rows.clear();
         self.written.start.clear();
+        self.written.beta.clear();
         self.error.clear();
         self.geometry.clear();
         let World {
@@ -115,6 +118,63 @@ impl Workspace {
         }
     }
 
+    /// Corrects the biases of rows that hold a coordinate for what the linear φ + hγ misses of the
+    /// coordinate at the next midpoint, where the velocities `u` lead: a Newton step on φ itself, whose
+    /// matrix stays the same. False where there is nothing to correct.
+    pub fn refine(&mut self, world: &World, problem: &mut Problem, u: &[Twist]) -> bool {
+        let h = problem.h;
+        let bodies = &world.bodies;
+        let ahead = |slot: usize| {
+            Pose::new(
+                bodies.position[slot] + u[slot].linear * h,
+                rotate_by(&bodies.rotation[slot], u[slot].angular, h),
+            )
+        };
+        let mut any = false;
+        let mut found: Option<(u32, Geometry)> = None;
+        for (r, (index, row)) in self.written.rows.iter().enumerate() {
+            let beta = self.written.beta[r];
+            let joint = &world.joints[*index as usize];
+            let k = *row as usize;
+            let held = joint.axes.get(k).and_then(|axis| axis.motion.held());
+            let (Some(at), true) = (held, beta > 0.0) else {
+                continue;
+            };
+            let geometry = match found {
+                Some((i, geometry)) if i == *index => geometry,
+                _ => geometry_at(joint, ahead),
+            };
+            found = Some((*index, geometry));
+            let scale = row_scale(joint, k);
+            let error = problem.rows.position_error[r];
+            let linear = error + h * problem.row_jacobian_velocity(r, u);
+            let missed = scale * (geometry.value[k] - at) - linear;
+            problem.rows.bias[r] = beta * (error + missed) / h;
+            any = true;
+        }
+        any
+    }
+
+    /// The errors of the rows that hold a coordinate at the bodies' present poses (m), one per row; `None`
+    /// for all others.
+    pub fn errors_now(&self, world: &World, errors: &mut Vec<Option<f64>>) {
+        errors.clear();
+        let mut found: Option<(u32, Geometry)> = None;
+        for (index, row) in &self.written.rows {
+            let joint = &world.joints[*index as usize];
+            let k = *row as usize;
+            let held = joint.axes.get(k).and_then(|axis| axis.motion.held());
+            errors.push(held.map(|at| {
+                let geometry = match found {
+                    Some((i, geometry)) if i == *index => geometry,
+                    _ => geometry(joint, &world.bodies),
+                };
+                found = Some((*index, geometry));
+                row_scale(joint, k) * (geometry.value[k] - at)
+            }));
+        }
+    }
+
     /// The impulses to start from, in the order of the rows.
     pub fn start(&self) -> &[f64] {
         &self.written.start
@@ -152,6 +212,15 @@ impl Workspace {
     }
 }
 
+/// What coordinate `k` of a joint is multiplied with to become a length (m).
+fn row_scale(joint: &Joint, k: usize) -> f64 {
+    if Joint::is_length(k) {
+        1.0
+    } else {
+        joint.softness.length
+    }
+}
+
 /// Empties the general rows.
 fn clear_rows(problem: &mut Problem) {
     let r = &mut problem.rows;
@@ -166,7 +235,11 @@ fn clear_rows(problem: &mut Problem) {
 
 /// The coordinates of a joint and their Jacobians at the bodies' present poses.
 pub fn geometry(joint: &Joint, bodies: &Bodies) -> Geometry {
-    let frames = joint.world_frames(bodies);
+    geometry_at(joint, |slot| bodies.pose(slot))
+}
+
+fn geometry_at(joint: &Joint, pose: impl Fn(usize) -> Pose) -> Geometry {
+    let frames = joint.frames_at(&pose);
     let mut out = Geometry {
         frames,
         value: [0.0; 6],
@@ -178,7 +251,7 @@ pub fn geometry(joint: &Joint, bodies: &Bodies) -> Geometry {
     let [a, b] = frames;
     let center = joint.bodies.map(|slot| match slot {
         WORLD => Vec3::zeros(),
-        slot => bodies.position[slot as usize],
+        slot => pose(slot as usize).position,
     });
     let apart = b.position - a.position;
     let arm_b = b.position - center[1];
@@ -271,12 +344,17 @@ fn angles(joint: &Joint, a: &Pose, b: &Pose) -> ([f64; 3], [Vec3; 3]) {
             let error = (a.rotation.inverse() * b.rotation).scaled_axis();
             ([error.x, error.y, error.z], [ax, ay, az])
         }
-        _ if held(1) && held(2) => {
-            let first = by.dot(&az).atan2(by.dot(&ay));
-            (
-                [first, -bx.dot(&az), bx.dot(&ay)],
-                [ax, az.cross(&bx), bx.cross(&ay)],
-            )
+        _ if (0..3).filter(|k| held(*k)).count() == 2 => {
+            // A hinge about the one axis i that is free; j and k follow it.
+            let i = (0..3).find(|i| !held(*i)).unwrap_or(0);
+            let (j, k) = ((i + 1) % 3, (i + 2) % 3);
+            let (a, b) = ([ax, ay, az], [bx, by, bz]);
+            let mut angles = [0.0; 3];
+            let mut turns = [Vec3::zeros(); 3];
+            (angles[i], turns[i]) = (b[j].dot(&a[k]).atan2(b[j].dot(&a[j])), a[i]);
+            (angles[j], turns[j]) = (-b[i].dot(&a[k]), a[k].cross(&b[i]));
+            (angles[k], turns[k]) = (b[i].dot(&a[j]), b[i].cross(&a[j]));
+            (angles, turns)
         }
         _ => {
             // R = Rx(α) Ry(β) Rz(γ); the axes of the three rates are x_a, n and z_b.
@@ -362,7 +440,7 @@ impl Rows<'_> {
         let axis = &joint.axes[k];
         let length = Joint::is_length(k);
         // Angles become lengths, and torques forces.
-        let scale = if length { 1.0 } else { joint.softness.length };
+        let scale = row_scale(joint, k);
         let value = scale * self.geometry[self.index].value[k];
         let [first, second] = self.geometry[self.index].jacobian[k];
         let [a, b] = joint.bodies;
@@ -468,7 +546,10 @@ impl Rows<'_> {
         }
         let bounds = [f64::NEG_INFINITY, f64::INFINITY];
         let bias = give.beta * error / self.h;
-        self.push(row, entries, bounds, bias, give.compliance, error);
+        let pushed = self.push(row, entries, bounds, bias, give.compliance, error);
+        if let (true, Some(beta)) = (pushed, self.out.beta.last_mut()) {
+            *beta = give.beta;
+        }
     }
 
     /// α and damping of rows of lengths (m/N, N s/m), or of angles that have become lengths.
@@ -510,6 +591,7 @@ impl Rows<'_> {
             .sum()
     }
 
+    /// Adds a row, unless there is nothing for it to act on; whether it did.
     fn push(
         &mut self,
         row: u8,
@@ -518,7 +600,7 @@ impl Rows<'_> {
         bias: f64,
         compliance: f64,
         position_error: f64,
-    ) {
+    ) -> bool {
         let mut kept = [(0, Twist::ZERO); 4];
         let mut count = 0;
         for entry in entries.iter().filter(|(body, _)| *body != WORLD) {
@@ -528,13 +610,15 @@ impl Rows<'_> {
         // Nothing to act on: all of its bodies are fixed.
         let moves = |(body, _): &Entry| self.problem.bodies.is_dynamic(*body as usize);
         if !kept[..count].iter().any(moves) {
-            return;
+            return false;
         }
         self.problem
             .push_row(&kept[..count], bounds, bias, compliance, position_error);
         self.out.rows.push((self.index as u32, row));
         let start = self.remembered(row).clamp(bounds[0], bounds[1]);
         self.out.start.push(start);
+        self.out.beta.push(0.0);
+        true
     }
 }
 
@@ -548,7 +632,7 @@ fn scaled(j: &Twist, factor: f64) -> Twist {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::{Quat, rotate_by};
+    use crate::math::Quat;
     use crate::world::{BodySpec, JointSpec, Settings};
 
     fn body(world: &mut World, position: Vec3, turn: Vec3) -> crate::world::BodyId {

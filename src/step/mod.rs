@@ -416,6 +416,19 @@ impl Simulation {
             &mut self.lambda,
             &mut self.velocity,
         );
+        for _ in 1..world.settings.joint_iterations {
+            let usable = !matches!(solve.status, Status::Failed(_));
+            if !(usable && self.joints.refine(world, &mut self.problem, &self.velocity)) {
+                break;
+            }
+            let again = self.solver.solve(
+                &self.problem,
+                &request,
+                &mut self.lambda,
+                &mut self.velocity,
+            );
+            solve = after(solve, again);
+        }
         let failed = matches!(solve.status, Status::Failed(_));
         let under = if failed {
             self.fallback.under()
@@ -481,6 +494,7 @@ impl Simulation {
         integrate::half_step(world, h);
         self.stabilisation.project(
             world,
+            &self.joints,
             &self.problem,
             &self.velocity,
             (!failed).then_some(self.solver.as_mut()),
@@ -539,6 +553,18 @@ impl Simulation {
             .into_iter()
             .flatten()
             .max_by(|a, b| a.residual.total_cmp(&b.residual));
+    }
+}
+
+/// The report on a solve that followed another one: what was done is summed, the rest is the last's.
+fn after(first: SolveReport, last: SolveReport) -> SolveReport {
+    SolveReport {
+        status: worse(&first.status, &last.status).clone(),
+        iterations: first.iterations + last.iterations,
+        prepare_time: first.prepare_time + last.prepare_time,
+        solve_time: first.solve_time + last.solve_time,
+        halvings: first.halvings + last.halvings,
+        ..last
     }
 }
 

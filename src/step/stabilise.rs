@@ -7,6 +7,7 @@
 
 use rayon::prelude::*;
 
+use super::joints;
 use crate::math::{Twist, rotate_by};
 use crate::problem::{Friction, FrictionLaw, Problem};
 use crate::solve::{Budget, Request, Solver, Status};
@@ -15,6 +16,9 @@ use crate::world::{BodyKind, Stabilisation, World};
 /// Iterations of the pass. It runs again in every step as long as an error is left, so that it need
 /// not converge in one.
 const ITERATIONS: u32 = 10;
+
+/// Error of a rigid joint that is left alone (m).
+const JOINT_SLOP: f64 = 1e-9;
 
 /// Contacts, or bodies, per unit of parallel work.
 const CHUNK: usize = 1024;
@@ -31,6 +35,7 @@ pub struct Workspace {
     problem: Problem,
     gap: Vec<f64>,
     bias: Vec<f64>,
+    joint_errors: Vec<Option<f64>>,
     active: Vec<bool>,
     contacts: Vec<u32>,
     lambda: Vec<f64>,
@@ -43,6 +48,7 @@ impl Workspace {
     pub fn project(
         &mut self,
         world: &mut World,
+        joints: &joints::Workspace,
         problem: &Problem,
         velocity: &[Twist],
         packed: Option<&mut dyn Solver>,
@@ -57,6 +63,7 @@ impl Workspace {
             return;
         };
         let h = problem.h;
+        joints.errors_now(world, &mut self.joint_errors);
         if !self.find_errors(problem, velocity, slop) {
             return;
         }
@@ -153,8 +160,8 @@ impl Workspace {
         for island in 0..problem.islands.len() {
             for &r in problem.islands.rows.of(island) {
                 let r = r as usize;
-                let rigid = problem.rows.is_bilateral(r) && problem.rows.compliance[r] == 0.0;
-                if rigid && problem.rows.position_error[r].abs() > slop {
+                let error = self.joint_errors[r].unwrap_or(0.0);
+                if problem.rows.compliance[r] == 0.0 && error.abs() > JOINT_SLOP {
                     self.active[island] = true;
                     any = true;
                 }
@@ -214,9 +221,11 @@ impl Workspace {
                 let moved = 0.5 * h * from.row_jacobian_velocity(r, velocity);
                 let is_rigid = from.rows.compliance[r] == 0.0;
                 let bias = match from.rows.bounds[r] {
+                    // Nobody sees a joint being pushed together: all of it at once.
                     [f64::NEG_INFINITY, f64::INFINITY] if is_rigid => {
-                        let error = from.rows.position_error[r] + moved;
-                        (fraction * error / h).clamp(-max_speed, max_speed)
+                        let error = self.joint_errors[r];
+                        let error = error.unwrap_or(from.rows.position_error[r] + moved);
+                        (error / h).clamp(-max_speed, max_speed)
                     }
                     // A limit may be approached as far as there is room.
                     [0.0, f64::INFINITY] => {

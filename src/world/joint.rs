@@ -263,9 +263,14 @@ impl Joint {
 
     /// The two frames in the world.
     pub fn world_frames(&self, bodies: &Bodies) -> [Pose; 2] {
+        self.frames_at(|slot| bodies.pose(slot))
+    }
+
+    /// The two frames in the world where the bodies have the poses that `pose` says.
+    pub(crate) fn frames_at(&self, pose: impl Fn(usize) -> Pose) -> [Pose; 2] {
         [0, 1].map(|side| match self.bodies[side] {
             WORLD => self.frames[side],
-            slot => bodies.pose(slot as usize).compose(&self.frames[side]),
+            slot => pose(slot as usize).compose(&self.frames[side]),
         })
     }
 

@@ -100,6 +100,9 @@ pub struct Settings {
     pub restitution_threshold: f64,
     /// What keeps taut cables stable at long steps.
     pub geometric_stiffness: GeometricStiffness,
+    /// Solves per (sub)step: from the second one on, compliant joints are held at where the bodies turn to
+    /// and not only at where their velocities point (-).
+    pub joint_iterations: u32,
 }
 
 impl Default for Settings {
@@ -114,6 +117,7 @@ impl Default for Settings {
             warm_start: true,
             restitution_threshold: 0.0,
             geometric_stiffness: GeometricStiffness::default(),
+            joint_iterations: 1,
         }
     }
 }
@@ -150,6 +154,12 @@ impl Settings {
         if !(0.0..=1.0).contains(&factor) {
             return Some(format!(
                 "geometric_stiffness needs a factor from 0 to 1, not {factor}"
+            ));
+        }
+        if !(1..=100).contains(&self.joint_iterations) {
+            return Some(format!(
+                "joint_iterations must be 1 to 100, not {}",
+                self.joint_iterations
             ));
         }
         if !self.friction_law.is_valid() {

@@ -630,11 +630,11 @@ pub(crate) mod tests {
                         continue;
                     }
                     let mut sum = -rhs[i];
-                    for k in 0..n {
+                    for (k, x) in x[..n].iter().enumerate() {
                         let (row, column) = (i.max(k), i.min(k));
                         let inside = row / TILE <= matrix.envelope.last[column / TILE] as usize;
                         if inside {
-                            sum += matrix.value[matrix.envelope.at(row, column)] * x[k];
+                            sum += matrix.value[matrix.envelope.at(row, column)] * x;
                         }
                     }
                     assert!(sum.abs() < 1e-13, "n {n}, width {width}, row {i}: {sum:e}");

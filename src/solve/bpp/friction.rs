@@ -55,6 +55,8 @@ pub struct Friction {
 
 /// Bounds have settled when what they change is less than this times the noise of w.
 const SETTLED: f64 = 4.0;
+/// Before the last proximal step: less than this times what the compliance does to w.
+const LOOSE: f64 = 0.1;
 /// A step is worth taking if it leaves this share of the change.
 const PROGRESS: f64 = 0.9;
 /// Halvings of a Newton step before plain steps take over, and of those before the loop gives up.
@@ -92,7 +94,13 @@ impl Friction {
             read_bounds(island, work, &mut self.beta);
             let noise = work.noise(island);
             let change = bound_change(island, work);
-            let mut settled = change <= SETTLED * noise;
+            // While the compliance still shows, bounds need not be better than that.
+            let tolerance = if tally.refinements < outer.refinements {
+                (SETTLED * noise).max(LOOSE * compliance_error(island, work))
+            } else {
+                SETTLED * noise
+            };
+            let mut settled = change <= tolerance;
             if !settled {
                 if tally.iterations >= outer.iterations {
                     return Ok(Ending::Unsettled);
@@ -105,7 +113,7 @@ impl Friction {
                     self.best[0].clone_from(&self.beta);
                     normal_bounds(island, work, &mut self.best[2]);
                     if outer.newton {
-                        self.newton(island, factor, work, SETTLED * noise, tally)?;
+                        self.newton(island, factor, work, tolerance, tally)?;
                     }
                     normal_bounds(island, work, &mut self.beta);
                     self.best[1].clone_from(&self.beta);
@@ -254,7 +262,8 @@ pub fn guess_sets(island: &mut Island, work: &mut Work, warm: bool) {
     // The centre is zero, and the compliance's share of w is of no interest here.
     work.update_w(island);
     for i in 0..island.n() {
-        let near = 1e-9 * (work.hi[i] - work.lo[i]).min(f64::MAX);
+        let span = work.hi[i] - work.lo[i];
+        let near = if span.is_finite() { 1e-9 * span } else { 0.0 };
         let closed = work.lo[i] == work.hi[i];
         work.set[i] = if closed || work.x[i] <= work.lo[i] + near && work.w[i] >= 0.0 {
             Set::Low

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::factor::{Breakdown, Factorization, TILE};
-use super::island::Island;
+use super::island::{Island, NONE};
 
 /// Where a row is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -352,14 +352,13 @@ impl Work {
 
 /// The nearest impulses within the rows' own bounds and those that the normal impulses give.
 pub fn project(island: &Island, x: &mut [f64]) {
-    for i in 0..x.len() {
-        if island.normal[i] == super::island::NONE {
-            let [lo, hi] = island.bounds[i];
-            x[i] = x[i].max(lo).min(hi);
+    for ((x, [lo, hi]), normal) in x.iter_mut().zip(&island.bounds).zip(&island.normal) {
+        if *normal == NONE {
+            *x = x.max(*lo).min(*hi);
         }
     }
     for i in 0..x.len() {
-        if island.normal[i] != super::island::NONE {
+        if island.normal[i] != NONE {
             let bound = island.kappa[i] * x[island.normal[i] as usize];
             x[i] = x[i].clamp(-bound, bound);
         }
