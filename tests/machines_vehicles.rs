@@ -133,7 +133,7 @@ fn slips(simulation: &Simulation, name: &str) -> bool {
     let problem = simulation.problem();
     (0..problem.contacts.len()).any(|k| {
         let rows = &simulation.impulses()[problem.contacts.rows(k)];
-        let bound = problem.contacts.friction[k].mu * rows[0];
+        let bound = problem.contacts.friction[k].mu[0] * rows[0];
         let bodies = problem.contacts.bodies[k];
         bound > 0.1
             && rows[1..].iter().any(|t| t.abs() > bound * (1.0 - 1e-9))
@@ -161,7 +161,7 @@ fn the_vehicle_passes_the_parkour() {
         least_up = least_up.min((bodies.rotation[hull] * Vec3::y()).y);
         gears = gears.max(gear_error(s));
         // On top of the stairs, and of the last hill.
-        for (highest, from, to) in [(&mut highest[0], 7.0, 11.0), (&mut highest[1], 51.0, 55.0)] {
+        for (highest, (from, to)) in highest.iter_mut().zip([(7.0, 11.0), (51.0, 55.0)]) {
             if (from..to).contains(&x.x) {
                 *highest = highest.max(x.y - ride);
             }

@@ -406,31 +406,39 @@ impl Own {
         let start = Instant::now();
         best.clone_from(&work.x);
         let factor = factor.as_mut();
-        if let Ok(sweeps) = rescue.solve(island, factor, work, settings.rescue_sweeps, 0.5 * wanted)
-        {
-            report.rescue_sweeps = sweeps.into();
+        let mut sweeps = settings.rescue_sweeps / 8;
+        let condensed = rescue.condense(island, factor, work);
+        while condensed.is_ok() && least > wanted && sweeps <= settings.rescue_sweeps {
+            let Ok(done) = rescue.solve(island, factor, work, sweeps.max(1), 0.5 * wanted) else {
+                break;
+            };
+            report.rescue_sweeps += u64::from(done);
             project(island, &mut work.x);
             let rescued = rescue::error(island, &work.x, image);
+            let from = work.x.clone();
             if rescued < least {
-                (least, *best) = (rescued, work.x.clone());
+                (least, *best) = (rescued, from.clone());
             }
-        }
-        if least > wanted {
+            sweeps = sweeps.max(1) * 2;
+            if least <= wanted {
+                break;
+            }
             // Another attempt from here. The compliance pulls towards these impulses, not towards none.
-            work.x.copy_from_slice(best);
-            work.center.copy_from_slice(best);
+            work.center.copy_from_slice(&from);
             friction::guess_sets(island, work, true);
             let mut tally = OuterTally::default();
             let ending = friction.solve(island, factor, work, limits, &settings.outer, &mut tally);
             report.outer_iterations += u64::from(tally.iterations);
             report.refinements += u64::from(tally.refinements);
-            project(island, &mut work.x);
-            if ending.is_ok() {
-                let pivoted = rescue::error(island, &work.x, image);
-                if pivoted < least {
-                    (least, *best) = (pivoted, work.x.clone());
-                }
+            if ending.is_err() {
+                break;
             }
+            project(island, &mut work.x);
+            let pivoted = rescue::error(island, &work.x, image);
+            if pivoted < least {
+                (least, *best) = (pivoted, work.x.clone());
+            }
+            work.x.copy_from_slice(&from);
         }
         work.x.copy_from_slice(best);
         report.pivots = work.tally.pivots.into();

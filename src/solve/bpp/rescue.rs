@@ -33,10 +33,18 @@ const HELD: f64 = 1e-12;
 const FIRST_SWEEPS: u32 = 20;
 /// Most sweeps between Newton steps.
 const MOST_SWEEPS: u32 = 1000;
-/// Newton steps that may pass without a smaller error than ever before.
-const PATIENCE: u32 = 6;
-/// What holds on to the present impulses, as a share of A's diagonal.
-const PROXIMAL: f64 = 1e-10;
+/// How hard the first proximal step holds on to the present impulses, as a share of A's diagonal, …
+const FIRST_HOLD: f64 = 1e-3;
+/// … and the last one.
+const LEAST_HOLD: f64 = 1e-12;
+/// Newton steps per proximal step.
+const NEWTON_STEPS: u32 = 4;
+/// Proximal steps that may fail one after the other.
+const FAILURES: u32 = 3;
+/// A proximal step must leave at most this share of the error.
+const ENOUGH: f64 = 0.9;
+/// Newton's method is for no more rows than this.
+const MOST_UNKNOWNS: usize = 400;
 
 /// Largest |x − P(x − w)| over the rows, without the added compliance and with the bounds that the
 /// normal impulses give (m/s). `image` is overwritten.
@@ -60,7 +68,10 @@ pub fn error(island: &mut Island, x: &[f64], image: &mut Vec<f64>) -> f64 {
 
 impl Rescue {
     /// Finds S for an island. The factor is then that of A_EE.
-    fn condense(
+    ///
+    /// # Errors
+    /// Numbers that are not finite.
+    pub fn condense(
         &mut self,
         island: &mut Island,
         factor: &mut dyn Factorization,
@@ -126,8 +137,8 @@ impl Rescue {
     }
 
     /// Goes on from `work.x` by sweeps over the bounded rows and Newton's method on them, until the error
-    /// is below `wanted` (m/s) or so many sweeps were done. Returns the number of sweeps; the best
-    /// impulses are then in `work.x`.
+    /// is below `wanted` (m/s) or so many sweeps were done; [`Rescue::condense`] comes first. Returns the
+    /// number of sweeps; the best impulses are then in `work.x`.
     ///
     /// # Errors
     /// Numbers that are not finite.
@@ -139,7 +150,7 @@ impl Rescue {
         most: u32,
         wanted: f64,
     ) -> Result<u32, Breakdown> {
-        self.condense(island, factor, work)?;
+        factor.restrict(&island.matrix, &self.tight)?;
         self.fill(island, factor, work);
         self.x.clear();
         self.x
@@ -158,31 +169,13 @@ impl Rescue {
             }
             sweeps += chunk;
             chunk = (chunk + chunk / 2).min(MOST_SWEEPS);
-            let swept = self.error(island);
-            if !swept.is_finite() {
+            let error = self.newton(island, wanted);
+            if !error.is_finite() {
                 return Err(Breakdown::NotFinite);
             }
-            let from = (swept, self.x.clone());
-            if swept < best.0 {
-                best.clone_from(&from);
+            if error < best.0 {
+                best = (error, self.x.clone());
             }
-            let mut since = 0;
-            while since < PATIENCE && best.0 > wanted && self.newton(island) {
-                let error = self.error(island);
-                since += 1;
-                if error < best.0 {
-                    best = (error, self.x.clone());
-                    since = 0;
-                }
-            }
-            // Sweeps go on from what they found themselves, unless Newton's method came much nearer.
-            let goal = if best.0 < 0.1 * from.0 {
-                &best.1
-            } else {
-                &from.1
-            };
-            let goal = goal.clone();
-            self.move_to(&goal);
         }
         for (i, x) in self.bounded.iter().zip(&best.1) {
             work.x[*i as usize] = *x;
@@ -190,6 +183,38 @@ impl Rescue {
         self.fill(island, factor, work);
         work.x.copy_from_slice(&self.unit);
         Ok(sweeps)
+    }
+
+    /// Proximal steps, each by Newton's method, as long as they make the error smaller; the shorter the
+    /// steps, the surer. Returns the error.
+    fn newton(&mut self, island: &Island, wanted: f64) -> f64 {
+        let mut error = self.error(island);
+        let mut hold = FIRST_HOLD;
+        let mut failures = 0;
+        while failures < FAILURES && error > wanted {
+            let center = self.x.clone();
+            let mut found = false;
+            for _ in 0..NEWTON_STEPS {
+                if !self.newton_step(island, &center, hold) {
+                    break;
+                }
+                let now = self.error(island);
+                if now < ENOUGH * error {
+                    error = now;
+                    found = true;
+                    break;
+                }
+            }
+            if found {
+                failures = 0;
+                hold = (0.1 * hold).max(LEAST_HOLD);
+            } else {
+                self.move_to(&center);
+                failures += 1;
+                hold = (30.0 * hold).min(1.0);
+            }
+        }
+        error
     }
 
     /// What a row's own bounds or its normal impulse allow.
@@ -262,9 +287,9 @@ impl Rescue {
     }
 
     /// One step of the semismooth Newton method: rows that move freely have w = 0, slipping ones follow
-    /// their normal impulse, all at once. A share of the diagonal holds on to the present impulses
-    /// where contacts are redundant. Returns false where no step was found.
-    fn newton(&mut self, island: &Island) -> bool {
+    /// their normal impulse, all at once. `hold`, a share of A's diagonal, pulls towards `center`. Returns
+    /// false where no step was found.
+    fn newton_step(&mut self, island: &Island, center: &[f64], hold: f64) -> bool {
         let m = self.bounded.len();
         // What each row does: its unknown, or the one that it follows and how, or its value.
         let mut unknown: Vec<usize> = Vec::new();
@@ -296,7 +321,7 @@ impl Rescue {
             unknown.push(k);
         }
         let n = unknown.len();
-        if n == 0 {
+        if n == 0 || n > MOST_UNKNOWNS {
             return false;
         }
         let mut matrix = nalgebra::DMatrix::<f64>::zeros(n, n);
@@ -317,8 +342,8 @@ impl Rescue {
                     constant += row[j] * (value[j] - self.x[j]);
                 }
             }
-            matrix[(r, r)] += PROXIMAL;
-            rhs[r] = PROXIMAL * self.x[k] - constant;
+            matrix[(r, r)] += hold;
+            rhs[r] = hold * center[k] - constant;
         }
         let Some(found) = matrix.lu().solve(&rhs) else {
             return false;
