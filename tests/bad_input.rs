@@ -205,6 +205,13 @@ fn joints_that_make_no_sense_are_named_and_stand_at_their_place() {
             "3:58",
             &["a drive needs a name"],
         ),
+        (
+            joint(
+                "bodies: (\"\", \"b\"), kind: Hinge())], drives: [(name: \"d\", keys: (\"A\", \"PgUp\")",
+            ),
+            "3:74",
+            &["a key is a letter, a digit, Left", "not \"PgUp\""],
+        ),
     ] {
         let message = message(&text);
         assert!(

@@ -13,7 +13,8 @@ use moreau::viewer::camera::StartView;
 use moreau::viewer::draw::bodies::Options;
 use moreau::viewer::draw::contacts::Overlays;
 use moreau::viewer::{Offscreen, RenderError};
-use moreau::world::{BodyKind, BodySpec, Geometry, Settings, Shape, World};
+use moreau::world::joint::JointKind;
+use moreau::world::{BodyKind, BodySpec, Geometry, JointSpec, Settings, Shape, World};
 
 const SIZE: (u32, u32) = (320, 200);
 const RED: [f32; 3] = [0.7, 0.02, 0.02];
@@ -64,6 +65,24 @@ fn three_bodies() -> Simulation {
         world.add_body(spec).expect("a usable body");
     }
     Simulation::new(world, SolverConfig::default(), 1).expect("the default solver")
+}
+
+/// A blue ball on the right, held by a ball joint to a point on the left that it misses by `error` (m).
+fn held_ball(error: f64) -> Simulation {
+    let mut world = World::new(Settings {
+        gravity: Metres::zeros(),
+        ..Settings::default()
+    });
+    let ball = body(Geometry::Ball { radius: 0.3 }, BodyKind::Dynamic, 2.0, BLUE);
+    let ball = world.add_body(ball).expect("a usable body");
+    let point = Pose::translation(-2.0, 0.5, 0.0);
+    let mut joint = JointSpec::new(JointKind::Spherical, [None, Some(ball)], point);
+    joint.frames[1].position.x += error;
+    world.add_joint(joint).expect("a usable joint");
+    let mut simulation =
+        Simulation::new(world, SolverConfig::default(), 1).expect("the default solver");
+    simulation.step().expect("a step");
+    simulation
 }
 
 /// The off-screen renderer, or nothing where there is no adapter and none is required.
@@ -149,5 +168,24 @@ fn pictures_show_the_bodies_and_follow_them() {
     assert!(
         arrows > plain,
         "red arrows on the green box: {arrows:.4} against {plain:.4}"
+    );
+
+    // Joints are drawn from the centre of mass to the anchor, in the colour of their error.
+    let left = |screen: &mut Offscreen, error: f64| {
+        let picture = screen.draw(&held_ball(error)).expect("a picture");
+        [0, 1].map(|channel| share(&picture, 0, channel))
+    };
+    screen.show(Overlays::default(), Options::default());
+    assert_eq!(left(&mut screen, 0.0), [0.0; 2], "there is nothing there");
+    let overlays = Overlays {
+        joints: true,
+        ..Overlays::default()
+    };
+    screen.show(overlays, Options::default());
+    let ([red, green], [bad_red, bad_green]) = (left(&mut screen, 0.0), left(&mut screen, 0.05));
+    assert!(red == 0.0 && green > 1e-3, "{red} red, {green} green");
+    assert!(
+        bad_red > 1e-3 && bad_green == 0.0,
+        "{bad_red} red, {bad_green} green"
     );
 }

@@ -28,6 +28,7 @@ pub fn run(args: &RenderArgs) -> Result<(), Failure> {
             normals: view.normals,
             normal_forces: view.forces,
             friction_forces: view.forces,
+            joints: view.joints,
             ..Overlays::default()
         },
         Options {

@@ -274,6 +274,26 @@ impl Default for Drive {
     }
 }
 
+impl Drive {
+    /// Checks what the engine would not.
+    pub(super) fn check(&self) -> Check {
+        if self.name.is_empty() {
+            return Err(FieldError::new("name", "a drive needs a name"));
+        }
+        for (side, key) in self.keys.iter().enumerate() {
+            let named = ["", "Left", "Right", "Up", "Down", "PageUp", "PageDown"];
+            let single = matches!(key.as_bytes(), [c] if c.is_ascii_alphanumeric());
+            if !single && !named.contains(&key.as_str()) {
+                let message = format!(
+                    "a key is a letter, a digit, Left, Right, Up, Down, PageUp or PageDown, not \"{key}\""
+                );
+                return Err(FieldError::new(format!("keys.{side}"), message));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A motor that a drive moves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

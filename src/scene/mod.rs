@@ -236,10 +236,9 @@ impl Scene {
                 .map_err(|e| self.invalid(self.joint_label(k), e))?;
         }
         for (k, drive) in self.drives.iter().enumerate() {
-            if drive.name.is_empty() {
-                let e = FieldError::new("name", "a drive needs a name");
-                return Err(self.invalid(self.drive_label(k), e));
-            }
+            drive
+                .check()
+                .map_err(|e| self.invalid(self.drive_label(k), e))?;
         }
         self.camera
             .check()

@@ -541,6 +541,8 @@ pub struct View {
     pub normals: bool,
     /// Contact forces.
     pub forces: bool,
+    /// Joints: anchors, axes and errors.
+    pub joints: bool,
     /// Bodies coloured by island.
     pub islands: bool,
     /// The ground grid.
@@ -555,6 +557,7 @@ impl Default for View {
             contacts: false,
             normals: false,
             forces: false,
+            joints: false,
             islands: false,
             grid: true,
             playing: true,

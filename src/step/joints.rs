@@ -184,16 +184,23 @@ impl Workspace {
     pub fn remember(&self, world: &mut World, problem: &Problem, lambda: &[f64]) {
         let first = problem.contact_rows();
         world.joint_memory.clear();
+        for (r, (joint, row)) in self.written.rows.iter().enumerate() {
+            world.joint_memory.push(RowMemory {
+                joint: *joint,
+                row: *row,
+                impulse: lambda[first + r],
+            });
+        }
+        self.remember_forces(world, problem, lambda);
+    }
+
+    /// Stores the joints' forces alone.
+    pub fn remember_forces(&self, world: &mut World, problem: &Problem, lambda: &[f64]) {
+        let first = problem.contact_rows();
         for joint in &mut world.joints {
             joint.force = Vec3::zeros();
         }
-        for (r, (index, row)) in self.written.rows.iter().enumerate() {
-            let impulse = lambda[first + r];
-            world.joint_memory.push(RowMemory {
-                joint: *index,
-                row: *row,
-                impulse,
-            });
+        for (r, (index, _)) in self.written.rows.iter().enumerate() {
             let joint = &mut world.joints[*index as usize];
             if matches!(joint.kind, JointKind::Gear(_)) {
                 continue;
@@ -205,7 +212,7 @@ impl Workspace {
             };
             for (other, jacobian) in problem.rows.entries(r) {
                 if other == body as usize {
-                    joint.force += jacobian.linear * (sign * impulse / problem.h);
+                    joint.force += jacobian.linear * (sign * lambda[first + r] / problem.h);
                 }
             }
         }

@@ -16,6 +16,7 @@ use crate::math::{Twist, Vec3};
 use crate::measure::{Stage, Timings};
 use crate::problem::residual::{self, Residual, ResidualWorkspace, Under};
 use crate::problem::{FrictionLaw, Problem};
+use crate::solve::bpp::MatrixView;
 use crate::solve::prox::colored_gs::ColoredGs;
 use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig, Status, Value, find};
 use crate::world::snapshot::{SnapshotError, from_file, to_file};
@@ -297,6 +298,12 @@ impl Simulation {
         self.joints.geometry().iter().zip(errors)
     }
 
+    /// The matrices of the largest island of the last solve, for pictures; none where the solver has
+    /// none to show.
+    pub fn matrix_view(&self) -> Option<MatrixView> {
+        self.solver.matrix_view()
+    }
+
     /// Takes a snapshot.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
@@ -416,6 +423,22 @@ impl Simulation {
             &mut self.lambda,
             &mut self.velocity,
         );
+        if !matches!(solve.status, Status::Failed(_)) {
+            // Once more with the stiffness of this step's own forces, where the last step's are too small.
+            self.joints
+                .remember_forces(world, &self.problem, &self.lambda);
+            if self.stiffness.is_outdated(world, h) {
+                integrate::free_velocities(world, h, &mut self.problem);
+                self.stiffness.apply(world, &mut self.problem, h);
+                let again = self.solver.solve(
+                    &self.problem,
+                    &request,
+                    &mut self.lambda,
+                    &mut self.velocity,
+                );
+                solve = after(solve, again);
+            }
+        }
         for _ in 1..world.settings.joint_iterations {
             let usable = !matches!(solve.status, Status::Failed(_));
             if !(usable && self.joints.refine(world, &mut self.problem, &self.velocity)) {

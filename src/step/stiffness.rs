@@ -10,11 +10,16 @@ use crate::problem::Problem;
 use crate::world::joint::{JointKind, WORLD};
 use crate::world::{GeometricStiffness, World};
 
-/// Reusable memory: ΣK per body (N m/rad), and which bodies have one.
+/// Forces are out of date where what they lack of the stiffness is this share of a body's inertia.
+const OUTDATED: f64 = 0.1;
+
+/// Reusable memory: ΣK per body (N m/rad), which bodies have one, and the joints' forces that it was taken
+/// from (N).
 #[derive(Default)]
 pub struct Workspace {
     stiffness: Vec<SymMat3>,
     touched: Vec<u32>,
+    forces: Vec<Vec3>,
 }
 
 impl Workspace {
@@ -26,6 +31,8 @@ impl Workspace {
             return;
         }
         self.gather(world);
+        self.forces.clear();
+        self.forces.extend(world.joints.iter().map(|j| j.force));
         let b = &world.bodies;
         let out = &mut problem.bodies;
         for &slot in &self.touched {
@@ -45,6 +52,32 @@ impl Workspace {
             out.free_velocity[slot].angular = before + inverse.mul_vec(inertia.mul_vec(change));
         }
         self.touched.clear();
+    }
+
+    /// Whether the joints' forces have grown so much since [`Workspace::apply`] that a body turns too easily:
+    /// in the first step, and when a slack cable becomes taut.
+    pub fn is_outdated(&self, world: &World, h: f64) -> bool {
+        let factor = world.settings.geometric_stiffness.factor;
+        let b = &world.bodies;
+        factor > 0.0
+            && world
+                .joints
+                .iter()
+                .zip(&self.forces)
+                .any(|(joint, before)| {
+                    let grown = joint.force.norm() - before.norm();
+                    if grown <= 0.0 || matches!(joint.kind, JointKind::Gear(_)) {
+                        return false;
+                    }
+                    joint.bodies.iter().zip(&joint.frames).any(|(slot, frame)| {
+                        *slot != WORLD && b.is_dynamic(*slot as usize) && {
+                            // The frame's place is seen from the centre of mass.
+                            let lacking = factor * h * h * grown * frame.position.norm();
+                            let i = &b.inertia[*slot as usize];
+                            lacking > OUTDATED * i.xx.max(i.yy).max(i.zz)
+                        }
+                    })
+                })
     }
 
     fn gather(&mut self, world: &World) {

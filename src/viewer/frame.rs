@@ -4,8 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::math::{Pose, Twist, Vec3};
 use crate::measure::Timings;
+use crate::solve::bpp::{MatrixView, PivotReport};
 use crate::solve::{HistoryPoint, Status};
 use crate::step::ContactView;
+use crate::world::drive::Drive;
+use crate::world::joint::{Joint, JointKind};
 use crate::world::{Bodies, BodyId, BodyKind, Shape};
 
 /// The pose of a body's centre of mass, in single precision.
@@ -78,6 +81,10 @@ pub struct StepSample {
     pub penetration: f64,
     /// Contacts.
     pub contacts: usize,
+    /// The residual under exact Coulomb friction, where the solver's law is another \[m/s\].
+    pub residual_coulomb: Option<f64>,
+    /// What a pivoting solver did.
+    pub pivoting: Option<PivotReport>,
 }
 
 /// The state of the last step in numbers.
@@ -91,8 +98,8 @@ pub struct Counters {
     pub contacts: usize,
     /// Contacts between two dynamic bodies.
     pub dynamic_contacts: usize,
-    /// General rows.
-    pub rows: usize,
+    /// General rows: joints, limits, motors.
+    pub joint_rows: usize,
     /// Islands.
     pub islands: usize,
     /// Deepest overlap \[m\].
@@ -113,6 +120,107 @@ pub struct Counters {
     pub residual_parts: [(&'static str, f64, &'static str); 6],
     /// Times the solver halved its step length.
     pub halvings: u32,
+    /// The residual under exact Coulomb friction, where the solver's law is another \[m/s\].
+    pub residual_coulomb: Option<f64>,
+    /// What a pivoting solver did.
+    pub pivoting: Option<PivotReport>,
+}
+
+/// A joint as it is drawn. Places and directions are seen from the centres of mass of its two bodies,
+/// so that they follow the bodies between two steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JointMark {
+    /// Slots of its bodies, or [`WORLD`](crate::world::joint::WORLD).
+    pub bodies: [u32; 2],
+    /// Origins of its frames.
+    pub anchors: [[f32; 3]; 2],
+    /// Unit vectors along its axes, by body.
+    pub axes: [Option<[f32; 3]>; 2],
+    /// |φ + αΛ/h| \[m\]; none before the first step.
+    pub error: Option<f64>,
+    /// Force on its second body, world frame \[N\].
+    pub force: [f32; 3],
+}
+
+impl JointMark {
+    /// How a joint is drawn; nothing for a gear.
+    pub fn of(joint: &Joint, error: Option<f64>) -> Option<Self> {
+        let single = |v: Vec3| [v.x as f32, v.y as f32, v.z as f32];
+        let [a, b] = &joint.frames;
+        let x = Some(single(a.rotation * Vec3::x()));
+        let axes = match joint.kind {
+            JointKind::Gear(_) => return None,
+            JointKind::Hinge | JointKind::Slider | JointKind::Cylindrical => [x, None],
+            JointKind::Universal => [x, Some(single(b.rotation * Vec3::y()))],
+            JointKind::Fixed | JointKind::Spherical | JointKind::SixDof | JointKind::Distance => {
+                [None, None]
+            }
+        };
+        Some(Self {
+            bodies: joint.bodies,
+            anchors: [single(a.position), single(b.position)],
+            axes,
+            error,
+            force: single(joint.force()),
+        })
+    }
+}
+
+/// Everything about one joint of the selected body.
+#[derive(Clone, Debug)]
+pub struct JointNumbers {
+    /// How it is called.
+    pub label: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// The body at its other end.
+    pub other: String,
+    /// The coordinates that it leaves free: name, value, unit.
+    pub coordinates: Vec<(&'static str, f64, &'static str)>,
+    /// |φ + αΛ/h| \[m\]; none before the first step.
+    pub error: Option<f64>,
+    /// Force between its bodies \[N\].
+    pub force: f64,
+}
+
+/// A drive as the controls show it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DriveView {
+    /// What the panel calls it.
+    pub name: String,
+    /// Unit of its value.
+    pub unit: String,
+    /// Smallest and largest value.
+    pub range: [f64; 2],
+    /// How fast hands change the value \[1/s\]; 0: at once.
+    pub rate: f64,
+    /// Names of the keys that lower and raise the value; empty for none.
+    pub keys: [String; 2],
+    /// Whether it has a script.
+    pub scripted: bool,
+    /// The value over the last step.
+    pub value: f64,
+    /// Where hands want it; none while the script leads.
+    pub live: Option<f64>,
+}
+
+impl DriveView {
+    /// A drive at a time \[s\].
+    pub fn of(drive: &Drive, time: f64) -> Self {
+        Self {
+            name: drive.name.clone(),
+            unit: drive.unit.clone(),
+            range: drive.range,
+            rate: drive.rate,
+            keys: drive.hands.clone(),
+            scripted: !drive.keys.is_empty(),
+            value: match drive.live {
+                Some(_) => drive.value(),
+                None => drive.scripted(time)[0],
+            },
+            live: drive.live,
+        }
+    }
 }
 
 /// Everything about one body.
@@ -142,6 +250,8 @@ pub struct BodyNumbers {
     pub largest_normal_force: f64,
     /// Its island, if it is in one.
     pub island: Option<u32>,
+    /// Its joints.
+    pub joints: Vec<JointNumbers>,
 }
 
 /// How a message is shown.
@@ -181,6 +291,12 @@ pub struct Frame {
     pub contacts: Vec<ContactView>,
     /// How many contacts one of `contacts` stands for: 1 unless there are too many to draw.
     pub contact_stride: usize,
+    /// The joints, where asked for; else empty.
+    pub joints: Vec<JointMark>,
+    /// The drives.
+    pub drives: Vec<DriveView>,
+    /// The solver's matrices, where asked for and where it has any; a few times per second.
+    pub matrix: Option<Arc<MatrixView>>,
     /// Length of one (sub)step, which turns impulses into forces \[s\].
     pub substep: f64,
     /// Simulated time \[s\].

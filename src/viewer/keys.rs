@@ -3,6 +3,9 @@
 use bevy::prelude::*;
 use bevy_egui::input::EguiWantsInput;
 
+use super::machines;
+use super::physics::Playback;
+
 /// What a key does.
 #[derive(Message, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -36,6 +39,8 @@ pub enum Action {
     NormalForces,
     /// Friction forces on or off.
     FrictionForces,
+    /// Joints on or off.
+    Joints,
     /// Colours by island on or off.
     Islands,
     /// Panels on or off.
@@ -59,7 +64,7 @@ pub enum Action {
 pub struct Binding {
     /// The keys; any of them will do.
     pub keys: &'static [KeyCode],
-    /// How they are called.
+    /// How they are called, one after the other, with " or " between them.
     pub label: &'static str,
     /// What they do.
     pub action: Action,
@@ -179,6 +184,12 @@ pub static BINDINGS: &[(&str, &[Binding])] = &[
                 Action::Islands,
                 "islands by colour",
             ),
+            binding(
+                &[KeyCode::KeyJ],
+                "J",
+                Action::Joints,
+                "joints and their errors",
+            ),
         ],
     ),
     (
@@ -213,6 +224,16 @@ pub static BINDINGS: &[(&str, &[Binding])] = &[
     ),
 ];
 
+/// Keys that fly while flying, and leave everything else alone then.
+pub const FLYING: [KeyCode; 6] = [
+    KeyCode::KeyW,
+    KeyCode::KeyA,
+    KeyCode::KeyS,
+    KeyCode::KeyD,
+    KeyCode::KeyQ,
+    KeyCode::KeyE,
+];
+
 /// What the mouse does.
 pub static MOUSE: &[(&str, &str)] = &[
     ("Left on a body", "drag it; its numbers are shown"),
@@ -221,7 +242,8 @@ pub static MOUSE: &[(&str, &str)] = &[
     ("Wheel", "zoom"),
 ];
 
-/// Turns keys into [`Action`]s while no text is being typed.
+/// Turns keys into [`Action`]s while no text is being typed. Keys that a drive of the scene names need
+/// Shift: without it they are the machine's.
 pub struct KeysPlugin;
 
 impl Plugin for KeysPlugin {
@@ -234,13 +256,17 @@ impl Plugin for KeysPlugin {
 fn press(
     keys: Res<ButtonInput<KeyCode>>,
     egui: Res<EguiWantsInput>,
+    playback: Res<Playback>,
     mut actions: MessageWriter<Action>,
 ) {
     if egui.wants_keyboard_input() {
         return;
     }
+    let shift = keys.any_pressed([KeyCode::ShiftLeft, KeyCode::ShiftRight]);
+    let drives = playback.frame.as_ref().map_or(&[][..], |f| &f.drives);
     for binding in BINDINGS.iter().flat_map(|(_, bindings)| *bindings) {
-        if keys.any_just_pressed(binding.keys.iter().copied()) {
+        let mut own = binding.keys.iter().copied();
+        if own.any(|key| keys.just_pressed(key) && (shift || !machines::is_taken(drives, key))) {
             actions.write(binding.action);
         }
     }
@@ -256,17 +282,10 @@ mod tests {
         for binding in BINDINGS.iter().flat_map(|(_, bindings)| *bindings) {
             for key in binding.keys {
                 assert!(seen.insert(*key), "{key:?}");
-                // Flying takes these.
-                let flying = [
-                    KeyCode::KeyW,
-                    KeyCode::KeyA,
-                    KeyCode::KeyS,
-                    KeyCode::KeyD,
-                    KeyCode::KeyQ,
-                    KeyCode::KeyE,
-                ];
-                assert!(!flying.contains(key), "{key:?}");
+                assert!(!FLYING.contains(key), "{key:?}");
             }
+            let labels = binding.label.split(" or ").count();
+            assert_eq!(labels, binding.keys.len(), "{}", binding.label);
         }
     }
 }

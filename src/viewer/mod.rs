@@ -12,6 +12,7 @@ pub mod graphics;
 pub mod hands;
 pub mod history;
 pub mod keys;
+pub mod machines;
 pub mod offscreen;
 pub mod panels;
 pub mod physics;
@@ -137,6 +138,7 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
             physics::PhysicsPlugin,
             history::HistoryPlugin,
             keys::KeysPlugin,
+            machines::MachinesPlugin,
             setup::SetupPlugin,
             scenes::ScenesPlugin,
             camera::CameraPlugin,

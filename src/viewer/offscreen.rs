@@ -13,6 +13,7 @@ use image::RgbImage;
 
 use super::camera::{Eye, Pointer, StartView};
 use super::draw::bodies::Options;
+use super::draw::contacts::Overlays;
 use super::draw::{DrawPlugin, Quality};
 use super::frame::{BodyTable, Frame};
 use super::graphics::{self, NoAdapter};
@@ -92,7 +93,7 @@ impl Offscreen {
     }
 
     /// What is drawn besides the bodies.
-    pub fn show(&mut self, overlays: super::draw::contacts::Overlays, options: Options) {
+    pub fn show(&mut self, overlays: Overlays, options: Options) {
         *self.app.world_mut().resource_mut() = overlays;
         self.app
             .world_mut()
@@ -106,8 +107,10 @@ impl Offscreen {
     /// The adapter delivers no picture.
     pub fn draw(&mut self, simulation: &Simulation) -> Result<RgbImage, RenderError> {
         let world = self.app.world_mut();
+        let overlays = world.resource::<Overlays>();
         let observe = Observe {
-            contacts: world.resource::<super::draw::contacts::Overlays>().any(),
+            contacts: overlays.any_contacts(),
+            joints: overlays.joints,
             islands: world
                 .resource::<super::draw::bodies::Dressing>()
                 .options

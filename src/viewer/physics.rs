@@ -9,13 +9,16 @@ use std::time::{Duration, Instant};
 use bevy::prelude::*;
 
 use super::frame::{
-    BodyNumbers, BodyPose, BodyTable, Counters, Exchange, Frame, Notice, Severity, StepSample,
+    BodyNumbers, BodyPose, BodyTable, Counters, DriveView, Exchange, Frame, JointMark,
+    JointNumbers, Notice, Severity, StepSample,
 };
 use crate::math::{Pose, Quat, Twist, Vec3};
 use crate::problem::islands::NO_ISLAND;
+use crate::solve::bpp::MatrixView;
 use crate::solve::{SolverConfig, Status};
-use crate::step::{Simulation, Snapshot};
-use crate::world::{BodyId, BodyKind, BodySpec, Geometry, Settings, Shape};
+use crate::step::{Simulation, Snapshot, joint_geometry};
+use crate::world::joint::{Axis, Joint, JointKind, Motion, WORLD};
+use crate::world::{Bodies, BodyId, BodyKind, BodySpec, Geometry, Settings, Shape};
 
 /// Makes a simulation on the physics thread, so that a large scene does not hold up the window.
 pub type Build = Box<dyn FnOnce() -> Result<Simulation, String> + Send>;
@@ -43,6 +46,13 @@ pub enum Command {
     Settings(Settings),
     /// Change the number of threads; 0 means all.
     Threads(usize),
+    /// Take a drive over, or give it back to its script.
+    Drive {
+        /// Which one.
+        index: usize,
+        /// Where it should go; none for the script.
+        value: Option<f64>,
+    },
     /// Pull at a body, or let go.
     Drag(Option<Drag>),
     /// Add a ball.
@@ -74,6 +84,10 @@ pub struct Drag {
 pub struct Observe {
     /// The contacts.
     pub contacts: bool,
+    /// The joints.
+    pub joints: bool,
+    /// The solver's matrices.
+    pub matrix: bool,
     /// The islands.
     pub islands: bool,
     /// The solver's convergence history.
@@ -86,6 +100,8 @@ pub struct Observe {
 const MOST_CONTACTS: usize = 20_000;
 /// Frames closer than this to each other are not worth their copying.
 const FRAME_INTERVAL: Duration = Duration::from_millis(5);
+/// Matrices are copied at most this often, and for at most a tenth of the time.
+const MATRIX_INTERVAL: Duration = Duration::from_millis(100);
 /// The real-time factor is measured over this time.
 const FACTOR_INTERVAL: Duration = Duration::from_millis(400);
 
@@ -112,6 +128,7 @@ impl Physics {
             start: None,
             table: Arc::default(),
             table_revision: None,
+            matrices: Matrices::default(),
             state: State::default(),
         };
         let thread = std::thread::Builder::new()
@@ -180,7 +197,39 @@ struct Worker {
     start: Option<Snapshot>,
     table: Arc<BodyTable>,
     table_revision: Option<u64>,
+    matrices: Matrices,
     state: State,
+}
+
+/// The solver's matrices as they were a moment ago: copying them takes longer than many a step.
+#[derive(Default)]
+struct Matrices {
+    view: Option<Arc<MatrixView>>,
+    /// Epoch and step that they are of.
+    of: Option<(u64, u64)>,
+    due: Option<Instant>,
+}
+
+impl Matrices {
+    /// The matrices of a simulation; those of now if it stands still, else the last ones for a while.
+    fn follow(&mut self, simulation: &Simulation, state: &State) -> Option<Arc<MatrixView>> {
+        let step = simulation.world().step_index;
+        if !state.observe.matrix || !is_solved(simulation) {
+            *self = Self::default();
+            return None;
+        }
+        let still = !state.playing && state.pending_steps == 0;
+        let now = Instant::now();
+        let same_run = self.of.is_some_and(|of| of.0 == state.epoch);
+        if self.of != Some((state.epoch, step))
+            && (still || !same_run || self.due.is_none_or(|due| now >= due))
+        {
+            self.view = simulation.matrix_view().map(Arc::new);
+            self.of = Some((state.epoch, step));
+            self.due = Some(Instant::now() + MATRIX_INTERVAL.max(9 * now.elapsed()));
+        }
+        self.view.clone()
+    }
 }
 
 impl Worker {
@@ -273,6 +322,11 @@ impl Worker {
             Command::Threads(threads) => {
                 if let Some(simulation) = &mut self.simulation {
                     simulation.set_threads(threads);
+                }
+            }
+            Command::Drive { index, value } => {
+                if let Some(simulation) = &mut self.simulation {
+                    simulation.world_mut().set_drive(index, value);
                 }
             }
             Command::Drag(drag) => {
@@ -424,6 +478,8 @@ impl Worker {
             residual: report.residual.residual,
             penetration: report.penetration,
             contacts: report.contacts,
+            residual_coulomb: report.residual_coulomb.map(|r| r.residual),
+            pivoting: report.solve.pivoting,
         });
         if let Status::Failed(reason) = &report.solve.status
             && !self.state.failure_shown
@@ -470,6 +526,7 @@ impl Worker {
             }
             frame.table = self.table.clone();
             fill(&mut frame, simulation, &state.observe);
+            frame.matrix = self.matrices.follow(simulation, state);
         }
         self.exchange.publish(frame);
     }
@@ -555,8 +612,7 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
             }),
     );
 
-    // Before the first step, and after a restart, the last problem is not of this state.
-    let solved = simulation.report().step == world.step_index && world.step_index > 0;
+    let solved = is_solved(simulation);
     frame.islands.clear();
     frame.contacts.clear();
     frame.contact_stride = 1;
@@ -583,8 +639,38 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
             frame.history.extend_from_slice(&report.solve.history);
         }
     }
+    frame.joints.clear();
+    if observe.joints {
+        let errors = joint_errors(simulation, solved);
+        let marks = world.joints().iter().enumerate();
+        frame
+            .joints
+            .extend(marks.filter_map(|(k, joint)| JointMark::of(joint, errors.get(k).copied())));
+    }
+    frame.drives.clear();
+    let drives = world.drives().iter();
+    frame
+        .drives
+        .extend(drives.map(|drive| DriveView::of(drive, world.time)));
+    frame.matrix = None;
     frame.counters = counters(simulation, solved);
     frame.selected = observe.body.and_then(|id| numbers(simulation, id, solved));
+}
+
+/// Whether the last problem is of the present state; not so before the first step and after a restart.
+fn is_solved(simulation: &Simulation) -> bool {
+    let step = simulation.world().step_index;
+    simulation.report().step == step && step > 0
+}
+
+/// The errors of all joints \[m\]; empty where they are not of the present state.
+fn joint_errors(simulation: &Simulation, solved: bool) -> Vec<f64> {
+    let errors: Vec<f64> = simulation.joints().map(|(_, error)| error).collect();
+    if solved && errors.len() == simulation.world().joints().len() {
+        errors
+    } else {
+        Vec::new()
+    }
 }
 
 fn counters(simulation: &Simulation, solved: bool) -> Counters {
@@ -606,13 +692,15 @@ fn counters(simulation: &Simulation, solved: bool) -> Counters {
         let r = &report.residual;
         counters.contacts = report.contacts;
         counters.dynamic_contacts = report.dynamic_contacts;
-        counters.rows = report.rows;
+        counters.joint_rows = report.rows;
         counters.islands = report.islands;
         counters.penetration = report.penetration;
         counters.joint_error = report.joint_error;
         counters.status = report.solve.status.clone();
         counters.halvings = report.solve.halvings;
         counters.residual = r.residual;
+        counters.residual_coulomb = report.residual_coulomb.map(|r| r.residual);
+        counters.pivoting = report.solve.pivoting;
         counters.residual_parts = [
             ("root mean square", r.residual_rms, "m/s"),
             ("penetration velocity", r.penetration_velocity, "m/s"),
@@ -651,6 +739,7 @@ fn numbers(simulation: &Simulation, id: BodyId, solved: bool) -> Option<BodyNumb
         contact_force: Vec3::zeros(),
         largest_normal_force: 0.0,
         island: None,
+        joints: joints_of(simulation, slot, solved),
     };
     if solved {
         let h = world.settings.substep();
@@ -670,6 +759,60 @@ fn numbers(simulation: &Simulation, id: BodyId, solved: bool) -> Option<BodyNumb
         numbers.island = island.filter(|i| *i != NO_ISLAND);
     }
     Some(numbers)
+}
+
+/// Everything about the joints of a body.
+fn joints_of(simulation: &Simulation, slot: usize, solved: bool) -> Vec<JointNumbers> {
+    let world = simulation.world();
+    let errors = joint_errors(simulation, solved);
+    let at_body = |joint: &Joint| joint.bodies.iter().position(|b| *b as usize == slot);
+    world
+        .joints()
+        .iter()
+        .enumerate()
+        .filter_map(|(k, joint)| {
+            let other = joint.bodies[1 - at_body(joint)?];
+            Some(JointNumbers {
+                label: joint.label(k),
+                kind: joint.kind.name(),
+                other: match other {
+                    WORLD => "the world".into(),
+                    slot => world.bodies.label(slot as usize),
+                },
+                coordinates: coordinates(joint, &world.bodies),
+                error: errors.get(k).copied(),
+                force: joint.force().norm(),
+            })
+        })
+        .collect()
+}
+
+/// The coordinates that a joint leaves free, with their units.
+fn coordinates(joint: &Joint, bodies: &Bodies) -> Vec<(&'static str, f64, &'static str)> {
+    let names = match joint.kind {
+        JointKind::Spherical => ["x", "y", "z", "twist", "swing", ""],
+        JointKind::Distance => ["distance", "", "", "", "", ""],
+        JointKind::Universal => ["x", "y", "z", "first", "second", ""],
+        _ => ["x", "y", "z", "rx", "ry", "rz"],
+    };
+    let value = joint_geometry(joint, bodies).value;
+    // A distance is of interest though it is held.
+    let shown = |k: usize| match joint.kind {
+        JointKind::Distance => k == 0,
+        // A plain ball joint's angles are of no use to anybody, and not worked out.
+        JointKind::Spherical if joint.axes[3..] == [Axis::default(); 3] => false,
+        _ => joint.axes[k].motion != Motion::Locked && !names[k].is_empty(),
+    };
+    (0..6)
+        .filter(|k| shown(*k))
+        .map(|k| {
+            if Joint::is_length(k) {
+                (names[k], value[k], "m")
+            } else {
+                (names[k], value[k].to_degrees(), "°")
+            }
+        })
+        .collect()
 }
 
 /// The last two frames, and where between them the picture is.
@@ -781,4 +924,71 @@ fn receive(physics: Res<Physics>, mut playback: ResMut<Playback>, mut begun: Mes
     } else {
         1.0
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::Scene;
+
+    const MACHINE: &str = r#"(
+        solver: (name: "bpp"),
+        bodies: [
+            (name: "post", kind: Fixed, shape: Ball(radius: 0.1)),
+            (name: "arm", shape: Ball(radius: 0.1), position: (1, 0, 0)),
+        ],
+        joints: [
+            (name: "pin", kind: Hinge((motor: Some(Velocity(max_force: 50)))), bodies: ("post", "arm"), axis: (0, 1, 0)),
+            (name: "gear", kind: Gear(terms: [(joint: "pin", coefficient: 2)])),
+        ],
+        drives: [(name: "turn", unit: "rad/s", motors: [(joint: "pin")], keys: ("A", "D"), script: [(0, 0), (1, 1)])],
+    )"#;
+
+    #[test]
+    fn frames_hold_joints_drives_and_matrices_where_asked_for() {
+        let scene = Scene::parse(MACHINE, "test").expect("a scene");
+        let mut simulation = scene.simulation(1).expect("a simulation");
+        let arm = simulation.world().bodies.id(1);
+        let mut frame = Frame::default();
+        fill(&mut frame, &simulation, &Observe::default());
+        assert!(frame.joints.is_empty() && frame.drives.len() == 1);
+
+        let observe = Observe {
+            joints: true,
+            body: arm,
+            ..Observe::default()
+        };
+        fill(&mut frame, &simulation, &observe);
+        assert_eq!(frame.joints.len(), 1, "nothing is drawn of a gear");
+        assert_eq!(frame.joints[0].error, None, "no step, no error");
+        let y = frame.joints[0].axes[0].expect("a hinge has an axis");
+        assert!((y[1] - 1.0).abs() < 1e-6);
+
+        simulation.world_mut().set_drive(0, Some(0.5));
+        simulation.step().expect("a step");
+        fill(&mut frame, &simulation, &observe);
+        assert!(frame.joints[0].error.is_some());
+        let drive = &frame.drives[0];
+        assert_eq!((drive.live, drive.value), (Some(0.5), 0.5));
+        assert!(drive.scripted && drive.keys == ["A", "D"]);
+        let joints = &frame.selected.as_ref().expect("the arm").joints;
+        let [pin] = joints.as_slice() else {
+            panic!("the arm has one joint, not {joints:?}");
+        };
+        let [(name, angle, unit)] = pin.coordinates[..] else {
+            panic!("a hinge has one coordinate, not {:?}", pin.coordinates);
+        };
+        assert_eq!((name, unit), ("rx", "°"));
+        assert!(angle > 0.0, "{angle} after a step of 0.5 rad/s");
+
+        let mut matrices = Matrices::default();
+        let mut state = State::default();
+        assert!(matrices.follow(&simulation, &state).is_none());
+        state.observe.matrix = true;
+        let view = matrices.follow(&simulation, &state).expect("matrices");
+        let rows = frame.counters.pivoting.map_or(0, |p| p.largest_island);
+        assert_eq!(view.n as u64, rows);
+        let again = matrices.follow(&simulation, &state).expect("matrices");
+        assert!(Arc::ptr_eq(&view, &again), "nothing has changed");
+    }
 }

@@ -230,6 +230,7 @@ fn open(
                 overlays.normals = scene.view.normals;
                 overlays.normal_forces = scene.view.forces;
                 overlays.friction_forces = scene.view.forces;
+                overlays.joints = scene.view.joints;
                 dressing.options.islands = scene.view.islands;
                 dressing.options.grid = scene.view.grid;
                 play = scene.view.playing;

@@ -27,6 +27,9 @@ pub enum LinkJoint {
     Spherical,
     /// Universal joints: as ball joints, without twist.
     Universal,
+    /// Joints that hold all six coordinates, the angles through springs: a rope that resists bending and
+    /// twist. The ends of the chain hang on ball joints.
+    Elastic,
 }
 
 /// A chain or cable of rigid links along a path, from body to body.
@@ -53,8 +56,11 @@ pub struct Chain {
     pub joint: LinkJoint,
     /// Compliance of the joints (m/N); 0 is rigid.
     pub compliance: f64,
-    /// Compliance against twist of universal joints (rad/(N m)); 0 is rigid.
+    /// Compliance against twist of universal joints, and against bending and twist of elastic ones
+    /// (rad/(N m)); 0 is rigid.
     pub angular_compliance: f64,
+    /// Damping of the same (N m s/rad); needs a compliance.
+    pub angular_damping: f64,
     /// Torque of dry friction in every ball joint (N m).
     pub friction: f64,
     /// Whether the links collide with anything.
@@ -77,6 +83,7 @@ impl Default for Chain {
             joint: LinkJoint::default(),
             compliance: 0.0,
             angular_compliance: 0.0,
+            angular_damping: 0.0,
             friction: 0.0,
             collide: true,
             style: Style::default(),
@@ -133,6 +140,7 @@ impl Generate for Chain {
         check::positive("radius", self.radius)?;
         check::not_negative("compliance", self.compliance)?;
         check::not_negative("angular_compliance", self.angular_compliance)?;
+        check::not_negative("angular_damping", self.angular_damping)?;
         check::not_negative("friction", self.friction)?;
         check::finite("path", self.path.as_flattened())?;
         if self.path.len() < 2 {
@@ -225,8 +233,9 @@ impl Chain {
         k: usize,
     ) -> Result<(), FieldError> {
         let kind = match self.joint {
-            LinkJoint::Spherical => JointKind::Spherical,
             LinkJoint::Universal => JointKind::Universal,
+            LinkJoint::Elastic if k > 0 && k < self.links as usize => JointKind::Fixed,
+            LinkJoint::Spherical | LinkJoint::Elastic => JointKind::Spherical,
         };
         let mut spec = JointSpec::new(kind, bodies, frame);
         spec.name = format!("{} {k}", self.name);
@@ -234,6 +243,7 @@ impl Chain {
         spec.softness = Softness {
             compliance: self.compliance,
             angular_compliance: self.angular_compliance,
+            angular_damping: self.angular_damping,
             ..Softness::default()
         };
         build.add_joint(spec)

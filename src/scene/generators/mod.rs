@@ -11,6 +11,7 @@ mod chain;
 mod disc_pyramid;
 mod domino_spiral;
 mod log_tower;
+mod plank_bridge;
 mod scatter;
 mod sphere_box;
 mod vehicle;
@@ -31,6 +32,7 @@ pub use chain::{Chain, LinkJoint, LinkShape};
 pub use disc_pyramid::DiscPyramid;
 pub use domino_spiral::DominoSpiral;
 pub use log_tower::LogTower;
+pub use plank_bridge::PlankBridge;
 pub use scatter::Scatter;
 pub use sphere_box::SphereBox;
 pub use vehicle::{Axle, Vehicle};
@@ -65,6 +67,8 @@ pub enum Generator {
     Vehicle(Vehicle),
     /// A tower of logs.
     LogTower(LogTower),
+    /// A bridge of planks, hung on two chains.
+    PlankBridge(PlankBridge),
 }
 
 /// What a generator can do.
@@ -96,6 +100,7 @@ impl Generator {
             Self::Chain(_) => "Chain",
             Self::Vehicle(_) => "Vehicle",
             Self::LogTower(_) => "LogTower",
+            Self::PlankBridge(_) => "PlankBridge",
         }
     }
 
@@ -119,6 +124,7 @@ impl Generator {
             Self::Chain(g) => g,
             Self::Vehicle(g) => g,
             Self::LogTower(g) => g,
+            Self::PlankBridge(g) => g,
         }
     }
 }

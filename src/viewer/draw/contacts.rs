@@ -1,10 +1,12 @@
-//! What is drawn over the bodies: contact points, normals and forces, and the mouse's spring.
+//! What is drawn over the bodies: contact points, normals, the forces of contacts and joints, and the
+//! mouse's spring.
 
 use bevy::prelude::*;
 
 use super::mesh::{MeshLibrary, vec3};
-use super::{Canvas, Instance, Layer, flags, palette};
+use super::{Canvas, Instance, Layer, flags, joints, palette};
 use crate::step::ContactView;
+use crate::viewer::frame::JointMark;
 use crate::viewer::hands::Hands;
 use crate::viewer::physics::Playback;
 
@@ -19,6 +21,8 @@ pub struct Overlays {
     pub normal_forces: bool,
     /// Friction forces.
     pub friction_forces: bool,
+    /// Joints; their forces too where normal forces are shown.
+    pub joints: bool,
     /// Length of the arrows, as a multiple of the usual one.
     pub scale: f32,
 }
@@ -30,6 +34,7 @@ impl Default for Overlays {
             normals: false,
             normal_forces: false,
             friction_forces: false,
+            joints: false,
             scale: 1.0,
         }
     }
@@ -37,7 +42,7 @@ impl Default for Overlays {
 
 impl Overlays {
     /// Whether any of them needs the contacts.
-    pub fn any(&self) -> bool {
+    pub fn any_contacts(&self) -> bool {
         self.points || self.normals || self.normal_forces || self.friction_forces
     }
 }
@@ -64,13 +69,31 @@ pub(super) fn paint(
     };
     let size = canvas.body_size;
     arrows.clear();
-    if overlays.any() && !frame.contacts.is_empty() {
-        follow_forces(&mut usual_force, &frame.contacts, frame.substep);
+    let per_second = 1.0 / frame.substep.max(1e-12);
+    let marks: &[JointMark] = if overlays.joints && overlays.normal_forces {
+        &frame.joints
+    } else {
+        &[]
+    };
+    let contact_forces = frame.contacts.iter().map(|c| c.normal_impulse * per_second);
+    let joint_forces = marks
+        .iter()
+        .map(|mark| f64::from(Vec3::from(mark.force).length()));
+    follow_forces(&mut usual_force, contact_forces.chain(joint_forces));
+    // Metres per newton: each arrow is as long as its force's share of the usual one.
+    let force_scale = 2.0 * size * overlays.scale / usual_force.max(1e-12);
+    for mark in marks {
+        arrows.push(Arrow {
+            from: joints::anchor(&playback, mark, 1),
+            by: Vec3::from(mark.force) * force_scale,
+            color: palette::JOINT_FORCE,
+        });
+    }
+    if overlays.any_contacts() && !frame.contacts.is_empty() {
         if overlays.points {
             paint_points(&mut canvas, &frame.contacts, 0.06 * size);
         }
-        let force_scale =
-            2.0 * size * overlays.scale / (*usual_force * frame.substep as f32).max(1e-12);
+        let force_scale = force_scale * per_second as f32;
         for contact in &frame.contacts {
             let from = vec3(contact.point);
             let normal = vec3(contact.normal);
@@ -81,7 +104,7 @@ pub(super) fn paint(
                     color: palette::NORMAL,
                 });
             }
-            // Forces on the second body, each as long as its share of the usual force.
+            // Forces on the second body.
             if overlays.normal_forces && contact.normal_impulse > 0.0 {
                 let by = normal * (contact.normal_impulse as f32 * force_scale);
                 arrows.push(Arrow {
@@ -115,13 +138,12 @@ pub(super) fn paint(
 }
 
 /// Keeps the force near the mean of the scene's, slowly, so that arrows do not pump.
-fn follow_forces(usual: &mut f32, contacts: &[ContactView], substep: f64) {
-    let (sum, count) = contacts
-        .iter()
-        .filter(|c| c.normal_impulse > 0.0)
-        .fold((0.0, 0), |(sum, n), c| (sum + c.normal_impulse, n + 1));
-    if count > 0 && substep > 0.0 {
-        let mean = (sum / f64::from(count) / substep) as f32;
+fn follow_forces(usual: &mut f32, forces: impl Iterator<Item = f64>) {
+    let (sum, count) = forces
+        .filter(|force| *force > 0.0)
+        .fold((0.0, 0), |(sum, n), force| (sum + force, n + 1));
+    if count > 0 {
+        let mean = (sum / f64::from(count)) as f32;
         if (0.05 * mean..20.0 * mean).contains(usual) {
             *usual += 0.02 * (mean - *usual);
         } else {

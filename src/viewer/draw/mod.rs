@@ -7,6 +7,7 @@
 pub mod bodies;
 pub mod contacts;
 mod gpu;
+mod joints;
 pub mod mesh;
 pub mod palette;
 
@@ -166,7 +167,9 @@ impl Plugin for DrawPlugin {
                 PostUpdate,
                 (
                     bodies::paint.in_set(Paint::Bodies),
-                    contacts::paint.in_set(Paint::Overlays),
+                    (joints::paint, contacts::paint)
+                        .chain()
+                        .in_set(Paint::Overlays),
                     set_view.in_set(Paint::View),
                 ),
             )

@@ -26,6 +26,8 @@ pub const NORMAL: [f32; 3] = [0.15, 0.55, 1.0];
 pub const NORMAL_FORCE: [f32; 3] = [1.0, 0.20, 0.10];
 /// Colour of friction forces.
 pub const FRICTION_FORCE: [f32; 3] = [0.10, 0.85, 0.25];
+/// Colour of the forces of joints.
+pub const JOINT_FORCE: [f32; 3] = [0.95, 0.35, 0.90];
 
 /// The colour of a body that names none.
 pub fn body(slot: usize) -> [f32; 3] {
@@ -38,6 +40,19 @@ pub fn island(island: u32) -> [f32; 3] {
     let hue = (island as f32 * 0.618_034).fract();
     let shade = 0.75 + 0.25 * ((scramble(island) >> 8) % 4) as f32 / 3.0;
     hsv(hue, 0.70, shade)
+}
+
+/// Errors of joints that are drawn green and red \[m\].
+pub const ERRORS: [f64; 2] = [1e-6, 1e-3];
+
+/// The colour of a joint's error \[m\]: from green to red by its logarithm; grey where it is not known.
+pub fn error(error: Option<f64>) -> [f32; 3] {
+    let Some(error) = error else {
+        return OPEN_CONTACT;
+    };
+    let [low, high] = ERRORS.map(f64::log10);
+    let share = (error.max(1e-30).log10() - low) / (high - low);
+    hsv((1.0 - share.clamp(0.0, 1.0) as f32) / 3.0, 0.85, 0.95)
 }
 
 /// Packs linear RGB into bytes, square-rooted so that dark colours keep their steps.

@@ -4,6 +4,7 @@ use bevy_egui::egui;
 
 use super::{Context, number, theme};
 use crate::solve::Status;
+use crate::solve::bpp::PivotReport;
 
 /// Shows the counters.
 pub fn show(ui: &mut egui::Ui, context: &mut Context) {
@@ -37,10 +38,10 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
                 c.islands.to_string(),
                 "connected components, solved by themselves",
             );
-            if c.rows > 0 {
+            if c.joint_rows > 0 {
                 line(
                     "joint rows",
-                    c.rows.to_string(),
+                    c.joint_rows.to_string(),
                     "bilateral, limit and motor rows",
                 );
                 line(
@@ -79,7 +80,13 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
                 format!("{} kg m²/s", number(c.momentum.angular.norm())),
                 "about the origin, its length",
             );
+            if let Some(p) = &c.pivoting {
+                pivoting(p, &mut line);
+            }
         });
+    if let Some(p) = &c.pivoting {
+        warnings(ui, p);
+    }
     ui.horizontal(|ui| {
         ui.label("solver");
         match &c.status {
@@ -103,5 +110,64 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
                     ui.monospace(format!("{name:>20}  {value:9.2e} {unit}"));
                 }
             });
+        if let Some(coulomb) = c.residual_coulomb {
+            ui.label(theme::quiet("own law"))
+                .on_hover_text("under the friction law that the solver solves exactly");
+            ui.separator();
+            ui.monospace(format!("{coulomb:.2e} m/s"));
+            ui.label(theme::quiet("Coulomb"))
+                .on_hover_text("the same impulses under exact Coulomb friction");
+        }
     });
+}
+
+/// What a pivoting solver did in the last step.
+fn pivoting(p: &PivotReport, line: &mut impl FnMut(&str, String, &str)) {
+    line(
+        "rows",
+        format!("{} (largest {})", p.rows, p.largest_island),
+        "rows of all islands, and of the largest one",
+    );
+    line(
+        "free, tight",
+        format!("{}, {}", p.free, p.tight),
+        "rows at the end: inside of their bounds, and at one of them",
+    );
+    line(
+        "pivots",
+        format!("{} (most {})", p.pivots, p.most_pivots),
+        "index sets that were solved for: of all islands, and of the busiest one",
+    );
+    line(
+        "outer iterations",
+        format!("{} (most {})", p.outer_iterations, p.most_outer_iterations),
+        "problems with fixed friction bounds: of all islands, and of the busiest one",
+    );
+    line(
+        "downdates",
+        format!("{} ({} factored)", p.downdates, p.refactorizations),
+        "rows removed from a factor by a rank-one modification, and factorisations, whole or in part",
+    );
+    line(
+        "condition",
+        format!("≥ {}", number(p.condition)),
+        "of the free rows' matrix, scaled to a unit diagonal: a lower bound, (max L_ii/min L_ii)²",
+    );
+}
+
+/// What of it the user should know.
+fn warnings(ui: &mut egui::Ui, p: &PivotReport) {
+    if p.ill_conditioned {
+        ui.colored_label(theme::WARNING, "⚠ ill-conditioned").on_hover_text(
+            "the condition estimate is above the solver's condition_bound: a little compliance of the \
+             joints or contacts helps",
+        );
+    }
+    if p.raised > 0.0 {
+        let text = format!("⚠ pivots raised by {}", number(p.raised));
+        ui.colored_label(theme::WARNING, text).on_hover_text(
+            "broken pivots of the factor were raised, by at most this share of their diagonal: rows \
+             depend on each other",
+        );
+    }
 }

@@ -3,6 +3,7 @@
 use bevy_egui::egui;
 
 use super::{Context, theme};
+use crate::viewer::draw::palette;
 
 /// Shows the switches.
 pub fn show(ui: &mut egui::Ui, context: &mut Context) {
@@ -21,8 +22,15 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
         right
             .checkbox(&mut overlays.friction_forces, "friction forces")
             .on_hover_text("key 4");
+        left.checkbox(&mut overlays.joints, "joints").on_hover_text(
+            "key J: anchors, axes and the way to the centres of mass, in the colour of the error; \
+             with normal forces on, their forces too",
+        );
         right.checkbox(&mut context.dressing.options.grid, "ground grid");
     });
+    if overlays.joints {
+        error_scale(ui);
+    }
     ui.horizontal(|ui| {
         ui.label("arrows");
         ui.add(egui::Slider::new(&mut overlays.scale, 0.1..=10.0).logarithmic(true));
@@ -30,7 +38,7 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     ui.checkbox(&mut context.playback.smooth, "glide between steps")
         .on_hover_text("moves bodies evenly between two steps, one step late");
     if let Some(frame) = &context.playback.frame
-        && overlays.any()
+        && overlays.any_contacts()
         && frame.contact_stride > 1
     {
         let text = format!(
@@ -39,4 +47,23 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
         );
         ui.label(theme::quiet(text));
     }
+}
+
+/// What the colours of joints mean.
+fn error_scale(ui: &mut egui::Ui) {
+    let [low, high] = palette::ERRORS;
+    ui.horizontal(|ui| {
+        ui.label(theme::quiet(format!("joint error {low:.0e} m")));
+        let (rect, _) = ui.allocate_exact_size(egui::vec2(72.0, 8.0), egui::Sense::hover());
+        const STEPS: u8 = 24;
+        let share = |k: u8| f32::from(k) / f32::from(STEPS);
+        let x = |k: u8| egui::lerp(rect.left()..=rect.right(), share(k));
+        for k in 0..STEPS {
+            let error = low * (high / low).powf(f64::from(share(k)));
+            let part = egui::Rect::from_x_y_ranges(x(k)..=x(k + 1), rect.y_range());
+            ui.painter()
+                .rect_filled(part, 0.0, theme::joint_error(error));
+        }
+        ui.label(theme::quiet(format!("{high:.0e} m")));
+    });
 }

@@ -3,10 +3,13 @@
 use bevy_egui::egui;
 
 use super::theme;
-use crate::viewer::keys::{BINDINGS, MOUSE};
+use crate::viewer::frame::DriveView;
+use crate::viewer::keys::{BINDINGS, Binding, FLYING, MOUSE};
+use crate::viewer::machines::{is_taken, key, key_label};
 
-/// Shows the overlay.
-pub fn show(ctx: &egui::Context, open: &mut bool) {
+/// Shows the overlay. Keys that the scene's drives name are listed with the machine; what they do
+/// otherwise is listed with Shift.
+pub fn show(ctx: &egui::Context, open: &mut bool, drives: &[DriveView]) {
     egui::Window::new("Keys and mouse")
         .open(open)
         .collapsible(false)
@@ -18,30 +21,87 @@ pub fn show(ctx: &egui::Context, open: &mut bool) {
                 for half in [left, right] {
                     ui.vertical(|ui| {
                         for (topic, bindings) in half {
-                            let lines = bindings.iter().map(|b| (b.label, b.text));
-                            list(ui, topic, lines);
+                            list(ui, topic, |ui| {
+                                for binding in *bindings {
+                                    line(ui, |ui| keys(ui, binding, drives), binding.text);
+                                }
+                            });
                         }
                         if half.as_ptr() == right.as_ptr() {
-                            list(ui, "Mouse", MOUSE.iter().copied());
+                            list(ui, "Mouse", |ui| {
+                                for (button, text) in MOUSE {
+                                    line(ui, |ui| _ = ui.monospace(*button), text);
+                                }
+                            });
                         }
                     });
                     ui.add_space(14.0);
+                }
+                if drives
+                    .iter()
+                    .flat_map(|d| &d.keys)
+                    .any(|k| key(k).is_some())
+                {
+                    ui.vertical(|ui| machine(ui, drives));
                 }
             });
         });
 }
 
-fn list<'a>(ui: &mut egui::Ui, topic: &str, lines: impl Iterator<Item = (&'a str, &'a str)>) {
+/// The drives' keys, and what becomes of the viewer's own.
+fn machine(ui: &mut egui::Ui, drives: &[DriveView]) {
+    list(ui, "Machine", |ui| {
+        for drive in drives {
+            let labels = drive.keys.each_ref().map(|name| key_label(name));
+            let both = labels.join(" ");
+            if !both.trim().is_empty() {
+                line(ui, |ui| _ = ui.monospace(both.trim()), &drive.name);
+            }
+        }
+    });
+    ui.set_max_width(190.0);
+    let taken = |code| is_taken(drives, code);
+    let mut bindings = BINDINGS.iter().flat_map(|(_, bindings)| *bindings);
+    if bindings.any(|b| b.keys.iter().any(|k| taken(*k))) {
+        ui.label(theme::quiet(
+            "Its keys do what else they are for with Shift.",
+        ));
+    }
+    if FLYING.into_iter().any(taken) {
+        ui.label(theme::quiet(
+            "While flying, W A S D Q E fly and leave the machine alone.",
+        ));
+    }
+}
+
+/// The keys of a binding.
+fn keys(ui: &mut egui::Ui, binding: &Binding, drives: &[DriveView]) {
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 0.0;
+        for (k, (label, code)) in binding.label.split(" or ").zip(binding.keys).enumerate() {
+            if k > 0 {
+                ui.monospace(" or ");
+            }
+            if is_taken(drives, *code) {
+                let shift = egui::RichText::new("Shift ").monospace();
+                ui.label(shift.color(theme::WARNING));
+            }
+            ui.monospace(label);
+        }
+    });
+}
+
+fn list(ui: &mut egui::Ui, topic: &str, lines: impl FnOnce(&mut egui::Ui)) {
     ui.label(egui::RichText::new(topic).strong().color(theme::ACCENT));
     egui::Grid::new(topic)
         .num_columns(2)
         .spacing([12.0, 2.0])
-        .show(ui, |ui| {
-            for (key, text) in lines {
-                ui.label(egui::RichText::new(key).monospace());
-                ui.label(text);
-                ui.end_row();
-            }
-        });
+        .show(ui, lines);
     ui.add_space(6.0);
+}
+
+fn line(ui: &mut egui::Ui, key: impl FnOnce(&mut egui::Ui), text: &str) {
+    key(ui);
+    ui.label(text);
+    ui.end_row();
 }

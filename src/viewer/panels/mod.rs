@@ -1,8 +1,10 @@
 //! The panels: one file each, laid out here.
 
+mod controls;
 mod counters;
 mod display;
 mod help;
+mod matrix;
 mod parameters;
 mod plots;
 mod scenes;
@@ -41,6 +43,8 @@ pub struct Open {
     pub help: bool,
     /// Which plots.
     plot: plots::Choice,
+    /// The picture of the matrices.
+    matrix: matrix::Picture,
     /// Time between two frames, smoothed \[s\].
     frame_time: f64,
     dismissed: Option<super::frame::Notice>,
@@ -53,6 +57,7 @@ impl Default for Open {
             plots: true,
             help: false,
             plot: plots::Choice::default(),
+            matrix: matrix::Picture::default(),
             frame_time: 1.0 / 60.0,
             dismissed: None,
         }
@@ -116,6 +121,7 @@ fn press_keys(
             Action::Normals => flip(&mut overlays.normals),
             Action::NormalForces => flip(&mut overlays.normal_forces),
             Action::FrictionForces => flip(&mut overlays.friction_forces),
+            Action::Joints => flip(&mut overlays.joints),
             Action::Islands => flip(&mut dressing.options.islands),
             _ => {}
         }
@@ -132,7 +138,9 @@ fn observe(
     mut asked: Local<Option<Observe>>,
 ) {
     let wanted = Observe {
-        contacts: overlays.any(),
+        contacts: overlays.any_contacts(),
+        joints: overlays.joints,
+        matrix: open.panels && open.matrix.open,
         islands: dressing.options.islands,
         history: open.panels && open.plots && open.plot.convergence,
         body: hands.selected,
@@ -185,6 +193,7 @@ fn lay_out(
             .size_range(160.0..=all.width() * 0.3)
             .show(&mut ui, |ui| {
                 parameters::show(ui, &mut context);
+                controls::show(ui, &mut context);
                 scenes::show(ui, &mut context);
             });
         egui::Panel::right("inspector")
@@ -200,7 +209,12 @@ fn lay_out(
     }
     let free = ui.available_rect_before_wrap();
     notice(&ctx, &mut context, free);
-    help::show(&ctx, &mut context.open.help);
+    let drives = context
+        .playback
+        .frame
+        .as_ref()
+        .map_or(&[][..], |f| &f.drives);
+    help::show(&ctx, &mut context.open.help, drives);
 
     // What the panels leave is the picture's.
     let scale = ctx.pixels_per_point();
@@ -246,6 +260,16 @@ fn inspector(ui: &mut egui::Ui, context: &mut Context) {
     });
     section(ui, "Timings", true, &mut |ui| timings::show(ui, context));
     section(ui, "Counters", true, &mut |ui| counters::show(ui, context));
+    // Set again by the panel itself, if it is laid out.
+    context.open.matrix.open = false;
+    let pivoting = context
+        .playback
+        .frame
+        .as_ref()
+        .and_then(|f| f.counters.pivoting);
+    if pivoting.is_some() {
+        section(ui, "Matrix", false, &mut |ui| matrix::show(ui, context));
+    }
     section(ui, "Drawing", false, &mut |ui| display::show(ui, context));
 }
 

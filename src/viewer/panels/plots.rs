@@ -1,11 +1,12 @@
-//! The plots at the bottom: residual and iterations over time, convergence of the last step, and
-//! what the steps spent their time on.
+//! The plots at the bottom: residual and iterations over time, convergence of the last step, what the
+//! steps spent their time on, and what pivoting solvers did.
 
-use bevy_egui::egui;
+use bevy_egui::egui::{self, Color32};
 use egui_plot::{FilledArea, GridMark, HoverPosition, Line, Plot, PlotPoints};
 
 use super::{Context, theme};
 use crate::measure::Stage;
+use crate::solve::bpp::PivotReport;
 use crate::viewer::history::History;
 
 /// Which plots are shown.
@@ -16,6 +17,9 @@ pub struct Choice {
     /// Recording it costs one evaluation of the residual per iteration.
     pub convergence: bool,
     timings: bool,
+    pivots: bool,
+    tight: bool,
+    factor: bool,
 }
 
 impl Default for Choice {
@@ -25,6 +29,9 @@ impl Default for Choice {
             iterations: true,
             convergence: false,
             timings: true,
+            pivots: false,
+            tight: false,
+            factor: false,
         }
     }
 }
@@ -36,6 +43,9 @@ const FLOOR: f64 = 1e-18;
 pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     // A resizable panel is as large as what it holds.
     ui.set_min_height(ui.available_height());
+    let last = context.history.samples.back();
+    let pivoting = last.is_some_and(|s| s.pivoting.is_some());
+    let coulomb = last.is_some_and(|s| s.residual_coulomb.is_some());
     let choice = &mut context.open.plot;
     ui.horizontal(|ui| {
         ui.toggle_value(&mut choice.residual, "residual");
@@ -45,13 +55,24 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
                 "evaluates the residual after every iteration; not counted in the timings",
             );
         ui.toggle_value(&mut choice.timings, "time per step");
+        if pivoting {
+            ui.toggle_value(&mut choice.pivots, "pivots");
+            ui.toggle_value(&mut choice.tight, "tight rows");
+            ui.toggle_value(&mut choice.factor, "factor and solve");
+        }
     });
-    let choice = *choice;
+    let mut choice = *choice;
+    if !pivoting {
+        (choice.pivots, choice.tight, choice.factor) = (false, false, false);
+    }
     let shown = [
         choice.residual,
         choice.iterations,
         choice.convergence,
         choice.timings,
+        choice.pivots,
+        choice.tight,
+        choice.factor,
     ];
     let count = shown.iter().filter(|s| **s).count();
     if count == 0 {
@@ -64,34 +85,57 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
         (ui.available_height() - 8.0).max(60.0),
     );
     ui.horizontal_top(|ui| {
-        let mut cell = |title: &str, add: &mut dyn FnMut(&mut egui::Ui)| {
-            ui.allocate_ui(size, |ui| {
-                ui.vertical(|ui| {
-                    ui.label(theme::quiet(title));
-                    add(ui);
+        let mut cell =
+            |title: &str, lines: &[(&str, Color32)], add: &mut dyn FnMut(&mut egui::Ui)| {
+                ui.allocate_ui(size, |ui| {
+                    ui.vertical(|ui| {
+                        ui.horizontal(|ui| {
+                            for (name, color) in lines {
+                                ui.label(egui::RichText::new(*name).color(*color));
+                            }
+                            ui.add(egui::Label::new(theme::quiet(title)).truncate());
+                        });
+                        add(ui);
+                    });
                 });
-            });
-        };
+            };
         if choice.residual {
-            cell("residual [m/s] over time [s]", &mut |ui| {
+            let both = [
+                ("own law", theme::ACCENT),
+                ("exact Coulomb", theme::WARNING),
+            ];
+            let lines = if coulomb { &both[..] } else { &[] };
+            cell("residual [m/s] over time [s]", lines, &mut |ui| {
                 residual(ui, &context.history)
             });
         }
         if choice.iterations {
-            cell("iterations over time [s]", &mut |ui| {
+            cell("iterations over time [s]", &[], &mut |ui| {
                 iterations(ui, &context.history)
             });
         }
         if choice.convergence {
-            cell("residual [m/s] against iteration", &mut |ui| {
+            cell("residual [m/s] against iteration", &[], &mut |ui| {
                 convergence(ui, context)
             });
         }
         if choice.timings {
             // The colours are those of the timing tree.
-            cell("time per step [ms] over time [s]", &mut |ui| {
+            cell("time per step [ms] over time [s]", &[], &mut |ui| {
                 timings(ui, &context.history)
             });
+        }
+        for (shown, title, lines) in [
+            (choice.pivots, "per step", &PIVOTS[..]),
+            (choice.tight, "rows at a bound [%]", &TIGHT[..]),
+            (choice.factor, "[ms]", &FACTOR[..]),
+        ] {
+            if shown {
+                let names: Vec<_> = lines.iter().map(|l| (l.name, l.color)).collect();
+                cell(title, &names, &mut |ui| {
+                    pivoting_lines(ui, &context.history, lines)
+                });
+            }
         }
     });
 }
@@ -139,12 +183,21 @@ fn over_time(history: &History, value: impl Fn(usize) -> f64) -> Vec<[f64; 2]> {
 
 fn residual(ui: &mut egui::Ui, history: &History) {
     let points = over_time(history, |k| history.samples[k].residual.max(FLOOR).log10());
+    let coulomb: Vec<[f64; 2]> = history
+        .samples
+        .iter()
+        .filter_map(|s| Some([s.time, s.residual_coulomb?.max(FLOOR).log10()]))
+        .collect();
     logarithmic("residual").show(ui, |plot| {
         plot.line(
             Line::new("residual", points)
                 .color(theme::ACCENT)
                 .width(1.4),
         );
+        if !coulomb.is_empty() {
+            let line = Line::new("exact Coulomb", coulomb);
+            plot.line(line.color(theme::WARNING).width(1.4));
+        }
     });
 }
 
@@ -156,6 +209,58 @@ fn iterations(ui: &mut egui::Ui, history: &History) {
                 .color(theme::WARNING)
                 .width(1.4),
         );
+    });
+}
+
+/// A number of a pivoting solver that is plotted over time.
+struct Quantity {
+    name: &'static str,
+    color: Color32,
+    value: fn(&PivotReport) -> f64,
+}
+
+static PIVOTS: [Quantity; 2] = [
+    Quantity {
+        name: "pivots",
+        color: theme::ACCENT,
+        value: |p| p.pivots as f64,
+    },
+    Quantity {
+        name: "outer iterations",
+        color: theme::WARNING,
+        value: |p| p.outer_iterations as f64,
+    },
+];
+static TIGHT: [Quantity; 1] = [Quantity {
+    name: "tight",
+    color: theme::ERROR,
+    value: |p| 100.0 * p.tight as f64 / p.rows.max(1) as f64,
+}];
+static FACTOR: [Quantity; 2] = [
+    Quantity {
+        name: "factor",
+        color: theme::ACCENT,
+        value: |p| 1e3 * p.factor_time,
+    },
+    Quantity {
+        name: "solve",
+        color: theme::GOOD,
+        value: |p| 1e3 * p.solve_time,
+    },
+];
+
+fn pivoting_lines(ui: &mut egui::Ui, history: &History, quantities: &[Quantity]) {
+    let id = quantities[0].name;
+    plot(id).include_y(0.0).show(ui, |plot| {
+        for quantity in quantities {
+            let points: Vec<[f64; 2]> = history
+                .samples
+                .iter()
+                .filter_map(|s| Some([s.time, (quantity.value)(s.pivoting.as_ref()?)]))
+                .collect();
+            let line = Line::new(quantity.name, points);
+            plot.line(line.color(quantity.color).width(1.4));
+        }
     });
 }
 

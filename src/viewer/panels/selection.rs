@@ -4,6 +4,7 @@ use bevy_egui::egui;
 
 use super::{Context, number, theme};
 use crate::math::Vec3;
+use crate::viewer::frame::JointNumbers;
 
 /// Shows them.
 pub fn show(ui: &mut egui::Ui, context: &mut Context) {
@@ -45,7 +46,44 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
                 body.island.map_or("none".into(), |i| i.to_string()),
             );
         });
+    joints(ui, &body.joints);
     if ui.small_button("deselect").clicked() {
         context.hands.selected = None;
+    }
+}
+
+/// The body's joints: coordinates, error and force.
+fn joints(ui: &mut egui::Ui, joints: &[JointNumbers]) {
+    if joints.is_empty() {
+        return;
+    }
+    ui.add_space(4.0);
+    for (k, joint) in joints.iter().enumerate() {
+        ui.label(egui::RichText::new(&joint.label).color(theme::ACCENT));
+        ui.label(theme::quiet(format!("{} to {}", joint.kind, joint.other)));
+        egui::Grid::new(("joint", k))
+            .num_columns(2)
+            .spacing([8.0, 2.0])
+            .striped(true)
+            .show(ui, |ui| {
+                for (name, value, unit) in &joint.coordinates {
+                    ui.label(format!("{name} [{unit}]"));
+                    ui.monospace(number(*value));
+                    ui.end_row();
+                }
+                ui.label("error [m]")
+                    .on_hover_text("|φ + αΛ/h| of its worst held coordinate");
+                match joint.error {
+                    Some(error) => {
+                        let color = theme::joint_error(error);
+                        ui.label(egui::RichText::new(number(error)).monospace().color(color));
+                    }
+                    None => _ = ui.monospace("–"),
+                }
+                ui.end_row();
+                ui.label("force [N]");
+                ui.monospace(number(joint.force));
+                ui.end_row();
+            });
     }
 }

@@ -4,6 +4,8 @@ use bevy_egui::egui::{
     self, Color32, CornerRadius, FontId, Frame, Margin, Shadow, Stroke, TextStyle,
 };
 
+use crate::viewer::draw::palette;
+
 /// What can be pressed, and what is on.
 pub const ACCENT: Color32 = Color32::from_rgb(88, 166, 255);
 /// Something to look at.
@@ -97,6 +99,12 @@ pub fn message(color: Color32) -> Frame {
             spread: 0,
             color: Color32::from_black_alpha(110),
         })
+}
+
+/// The colour that joints of this error are drawn in \[m\].
+pub fn joint_error(error: f64) -> Color32 {
+    let [r, g, b, _] = palette::pack(palette::error(Some(error))).to_le_bytes();
+    Color32::from_rgb(r, g, b)
 }
 
 /// A word that explains.

@@ -1,0 +1,96 @@
+//! The machine's controls: a slider per drive, and who moves it.
+
+use bevy_egui::egui;
+
+use super::{Context, number, theme};
+use crate::viewer::frame::DriveView;
+use crate::viewer::machines::key_label;
+use crate::viewer::physics::Command;
+
+/// Shows them, where the scene has any.
+pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+    let Some(frame) = &context.playback.frame else {
+        return;
+    };
+    if frame.drives.is_empty() {
+        return;
+    }
+    ui.strong("Controls");
+    // The list of scenes keeps a part of the panel.
+    egui::ScrollArea::vertical()
+        .id_salt("controls")
+        .max_height(0.6 * ui.available_height())
+        .auto_shrink([false, true])
+        .show(ui, |ui| {
+            for (index, drive) in frame.drives.iter().enumerate() {
+                if let Some(value) = ui.push_id(index, |ui| control(ui, drive)).inner {
+                    context.physics.send(Command::Drive { index, value });
+                }
+            }
+        });
+    ui.add_space(2.0);
+    ui.separator();
+}
+
+/// One drive; what to do with it, if anything has been asked for.
+fn control(ui: &mut egui::Ui, drive: &DriveView) -> Option<Option<f64>> {
+    let mut asked = None;
+    let rest = if drive.scripted { "script" } else { "at rest" };
+    ui.horizontal(|ui| {
+        let unit = &drive.unit;
+        ui.label(&drive.name);
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            if drive.live.is_none() {
+                ui.label(theme::quiet(rest))
+                    .on_hover_text("what moves it; its slider and its keys take it over");
+            } else {
+                let hint = if drive.scripted {
+                    "you have taken it over; press to give it back to its script"
+                } else {
+                    "you have taken it over; press to let go: it returns to 0"
+                };
+                let text = egui::RichText::new("hands ⟲").color(theme::WARNING);
+                if ui.small_button(text).on_hover_text(hint).clicked() {
+                    asked = Some(None);
+                }
+            }
+            ui.monospace(format!("{} {unit}", number(drive.value)))
+                .on_hover_text("the value now");
+        });
+    });
+    ui.horizontal(|ui| {
+        let [lower, raise] = drive.keys.each_ref().map(|name| key_label(name));
+        ui.spacing_mut().item_spacing.x = 4.0;
+        key_cap(ui, &lower, "held, it lowers the value");
+        let caps = if raise.is_empty() { 0.0 } else { 34.0 };
+        ui.spacing_mut().slider_width = (ui.available_width() - 58.0 - caps).max(40.0);
+        let mut value = drive.live.unwrap_or(drive.value);
+        let [least, most] = drive.range;
+        let slider = egui::Slider::new(&mut value, least..=most)
+            .clamping(egui::SliderClamping::Edits)
+            .custom_formatter(|v, _| number(v));
+        let hint = match drive.rate {
+            rate if rate > 0.0 => format!("where it should go, at {} per second", number(rate)),
+            _ => "where it goes, at once; a key acts as long as it is held".into(),
+        };
+        if ui.add(slider).on_hover_text(hint).changed() {
+            asked = Some(Some(value));
+        }
+        key_cap(ui, &raise, "held, it raises the value");
+    });
+    asked
+}
+
+fn key_cap(ui: &mut egui::Ui, label: &str, hint: &str) {
+    if label.is_empty() {
+        return;
+    }
+    egui::Frame::new()
+        .stroke(egui::Stroke::new(1.0, theme::QUIET))
+        .corner_radius(3)
+        .inner_margin(egui::Margin::symmetric(4, 0))
+        .show(ui, |ui| {
+            ui.label(egui::RichText::new(label).monospace().size(10.5))
+                .on_hover_text(hint);
+        });
+}

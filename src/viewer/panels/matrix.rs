@@ -1,0 +1,302 @@
+//! The matrices of a pivoting solver: where A and its factor L have entries, and which rows are tight
+//! (Lefebvre 2020, figures 2.5 and 2.6).
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use bevy_egui::egui::{self, Color32, ColorImage};
+
+use super::{Context, theme};
+use crate::solve::bpp::MatrixView;
+
+/// Which matrix is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Which {
+    /// A, rows as the problem has them.
+    #[default]
+    Natural,
+    /// A, rows as the factor has them.
+    Ordered,
+    /// L, tight rows left out.
+    Factor,
+}
+
+/// Pixels of the picture: larger matrices have several entries per pixel.
+const PIXELS: usize = 512;
+/// Width of the strips beside the matrix that mark its rows, as a share of the picture.
+const STRIP: f32 = 0.025;
+
+const BACKGROUND: Color32 = Color32::from_rgb(14, 16, 20);
+const ENVELOPE: Color32 = Color32::from_rgb(38, 46, 60);
+const ENTRY: Color32 = Color32::from_rgb(120, 180, 255);
+/// An entry of a tight row or column: no part of the matrix that is factored.
+const UNUSED: Color32 = Color32::from_rgb(74, 80, 92);
+const FREE: Color32 = theme::GOOD;
+const TIGHT: Color32 = theme::ERROR;
+
+/// What the panel remembers.
+#[derive(Clone, Default)]
+pub struct Picture {
+    /// Whether the panel was open when it was last laid out.
+    pub open: bool,
+    which: Which,
+    shown: Option<(Arc<MatrixView>, Which, egui::TextureHandle)>,
+}
+
+impl std::fmt::Debug for Picture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Picture")
+            .field("open", &self.open)
+            .field("which", &self.which)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Shows the picture and its numbers.
+pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+    let picture = &mut context.open.matrix;
+    picture.open = true;
+    ui.horizontal(|ui| {
+        for (which, name, hint) in [
+            (Which::Natural, "A", "rows in the order of the problem"),
+            (
+                Which::Ordered,
+                "A reordered",
+                "rows in the order of the factor",
+            ),
+            (
+                Which::Factor,
+                "L",
+                "the factor of the free rows; its envelope in grey",
+            ),
+        ] {
+            ui.selectable_value(&mut picture.which, which, name)
+                .on_hover_text(hint);
+        }
+    });
+    let frame = context.playback.frame.as_ref();
+    let Some(view) = frame.and_then(|f| f.matrix.clone()) else {
+        ui.label(theme::quiet("no step taken yet"));
+        picture.shown = None;
+        return;
+    };
+    let which = picture.which;
+    let current = matches!(&picture.shown, Some((v, w, _)) if Arc::ptr_eq(v, &view) && *w == which);
+    if !current {
+        let image = draw(&view, which);
+        match &mut picture.shown {
+            Some((v, w, texture)) => {
+                texture.set(image, egui::TextureOptions::LINEAR);
+                (*v, *w) = (view.clone(), which);
+            }
+            shown => {
+                let texture = ui
+                    .ctx()
+                    .load_texture("matrix", image, egui::TextureOptions::LINEAR);
+                *shown = Some((view.clone(), which, texture));
+            }
+        }
+    }
+    if let Some((_, _, texture)) = &picture.shown {
+        let side = ui.available_width().min(640.0);
+        ui.add(egui::Image::new(texture).fit_to_exact_size(egui::Vec2::splat(side)));
+    }
+    legend(ui, which);
+    numbers(ui, &view);
+}
+
+fn legend(ui: &mut egui::Ui, which: Which) {
+    ui.horizontal_wrapped(|ui| {
+        let mut sample = |color: Color32, text: &str| {
+            let (rect, _) = ui.allocate_exact_size(egui::vec2(8.0, 8.0), egui::Sense::hover());
+            ui.painter().rect_filled(rect, 2.0, color);
+            ui.label(theme::quiet(text).small());
+        };
+        sample(FREE, "free");
+        sample(TIGHT, "tight");
+        sample(ENTRY, "non-zero");
+        match which {
+            Which::Factor => sample(ENVELOPE, "envelope"),
+            _ => sample(UNUSED, "in a tight row"),
+        }
+    });
+}
+
+fn numbers(ui: &mut egui::Ui, view: &MatrixView) {
+    let tight = view.tight.iter().filter(|t| **t).count();
+    let lower = view.n * (view.n + 1) / 2;
+    let share = |count: usize| {
+        let percent = 100.0 * count as f64 / lower.max(1) as f64;
+        format!("{count} ({percent:.1} %)")
+    };
+    let envelope = (0..).zip(&view.envelope);
+    let envelope: usize = envelope.map(|(k, last)| (*last as usize + 1) - k).sum();
+    egui::Grid::new("matrix")
+        .num_columns(2)
+        .spacing([8.0, 2.0])
+        .min_col_width(104.0)
+        .striped(true)
+        .show(ui, |ui| {
+            for (name, value, hint) in [
+                (
+                    "rows",
+                    format!("{} ({} free, {tight} tight)", view.n, view.n - tight),
+                    "of the largest island",
+                ),
+                (
+                    "non-zeros of A",
+                    share(view.a.len()),
+                    "in the lower triangle, and their share of it",
+                ),
+                ("non-zeros of L", share(view.l.len()), "tight rows left out"),
+                (
+                    "envelope",
+                    share(envelope),
+                    "what is stored of L: each column down to its last row that is coupled",
+                ),
+            ] {
+                ui.label(name).on_hover_text(hint);
+                ui.monospace(value).on_hover_text(hint);
+                ui.end_row();
+            }
+        });
+}
+
+/// The picture: entries, the diagonal in the colours of its rows, and the same colours in strips on
+/// the left and the upper edge.
+pub fn draw(view: &MatrixView, which: Which) -> ColorImage {
+    let n = view.n;
+    // Entries of small matrices all get the same number of pixels.
+    let side = PIXELS - if n <= PIXELS { PIXELS % n.max(1) } else { 0 };
+    let strip = (STRIP * side as f32).ceil() as usize;
+    let mut image = ColorImage::filled([side + strip; 2], BACKGROUND);
+    if n == 0 {
+        return image;
+    }
+    let place = |i: u32| match which {
+        Which::Natural => view.natural[i as usize] as usize,
+        Which::Ordered | Which::Factor => i as usize,
+    };
+    // The pixels of an entry; at least one, so that single entries of large matrices stay.
+    let span = |k: usize| {
+        let low = k * side / n;
+        low..((k + 1) * side / n).max(low + 1)
+    };
+    let mut fill = |rows: RangeInclusive<usize>, column: usize, color: Color32| {
+        for y in span(*rows.start()).start..span(*rows.end()).end {
+            for x in span(column) {
+                image[(x + strip, y + strip)] = color;
+            }
+        }
+    };
+    let is_tight = |i: u32| view.tight[i as usize];
+    if which == Which::Factor {
+        for (k, last) in view.envelope.iter().enumerate() {
+            fill(k..=*last as usize, k, ENVELOPE);
+        }
+        for [i, k] in &view.l {
+            let i = *i as usize;
+            fill(i..=i, *k as usize, ENTRY);
+        }
+    } else {
+        // What is used goes over what is not, where several entries share a pixel.
+        for used in [false, true] {
+            for [i, k] in view
+                .a
+                .iter()
+                .filter(|[i, k]| used != (is_tight(*i) || is_tight(*k)))
+            {
+                let color = if used { ENTRY } else { UNUSED };
+                let (i, k) = (place(*i), place(*k));
+                fill(i..=i, k, color);
+                fill(k..=k, i, color);
+            }
+        }
+    }
+    for tight in [false, true] {
+        for i in (0..n as u32).filter(|i| is_tight(*i) == tight) {
+            let (color, k) = (if tight { TIGHT } else { FREE }, place(i));
+            fill(k..=k, k, color);
+        }
+    }
+    for tight in [false, true] {
+        for i in (0..n as u32).filter(|i| is_tight(*i) == tight) {
+            for at in span(place(i)) {
+                for across in 0..strip.saturating_sub(2) {
+                    let color = if tight { TIGHT } else { FREE };
+                    image[(across, at + strip)] = color;
+                    image[(at + strip, across)] = color;
+                }
+            }
+        }
+    }
+    image
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three rows: 0 and 2 are coupled, 1 is tight; the factor has them in the order 1, 0, 2.
+    fn view() -> MatrixView {
+        MatrixView {
+            n: 3,
+            a: vec![[0, 0], [1, 1], [2, 1], [2, 2]],
+            l: vec![[1, 1], [2, 1], [2, 2]],
+            envelope: vec![0, 2, 2],
+            natural: vec![1, 0, 2],
+            row: vec![11, 10, 12],
+            tight: vec![true, false, false],
+        }
+    }
+
+    fn at(image: &ColorImage, row: usize, column: usize) -> Color32 {
+        let strip = (STRIP * (image.width() as f32 / (1.0 + STRIP))).ceil() as usize;
+        let cell = (image.width() - strip) / 3;
+        let middle = |k: usize| strip + k * cell + cell / 2;
+        image[(middle(column), middle(row))]
+    }
+
+    #[test]
+    fn entries_are_where_the_matrix_has_them() {
+        let natural = draw(&view(), Which::Natural);
+        assert_eq!(at(&natural, 2, 0), ENTRY);
+        assert_eq!(at(&natural, 0, 2), ENTRY, "A is symmetric");
+        assert_eq!(at(&natural, 1, 0), BACKGROUND);
+        let ordered = draw(&view(), Which::Ordered);
+        assert_eq!(at(&ordered, 2, 1), ENTRY);
+        assert_eq!(at(&ordered, 1, 2), ENTRY);
+        let factor = draw(&view(), Which::Factor);
+        assert_eq!(at(&factor, 2, 1), ENTRY);
+        assert_eq!(at(&factor, 1, 2), BACKGROUND, "L is lower triangular");
+    }
+
+    #[test]
+    fn tight_rows_are_marked_in_either_order() {
+        for (which, row) in [(Which::Natural, 1), (Which::Ordered, 0), (Which::Factor, 0)] {
+            let image = draw(&view(), which);
+            for k in 0..3 {
+                let color = if k == row { TIGHT } else { FREE };
+                assert_eq!(at(&image, k, k), color);
+            }
+        }
+    }
+
+    #[test]
+    fn large_matrices_keep_their_entries() {
+        let n = 5000;
+        let view = MatrixView {
+            n,
+            a: vec![[4321, 77]],
+            natural: (0..n as u32).collect(),
+            tight: vec![false; n],
+            ..MatrixView::default()
+        };
+        let image = draw(&view, Which::Ordered);
+        assert!(image.width() < 600);
+        let lit = image.pixels.iter().filter(|p| **p == ENTRY).count();
+        assert_eq!(lit, 2, "the entry and its mirror");
+        let empty = draw(&MatrixView::default(), Which::Factor);
+        assert!(empty.pixels.iter().all(|p| *p == BACKGROUND));
+    }
+}
