@@ -10,9 +10,11 @@ mod card_house;
 mod chain;
 mod disc_pyramid;
 mod domino_spiral;
+mod log_tower;
 mod plank_bridge;
 mod scatter;
 mod sphere_box;
+mod vehicle;
 mod wall;
 
 use serde::{Deserialize, Serialize};
@@ -29,9 +31,11 @@ pub use card_house::CardHouse;
 pub use chain::{Chain, LinkJoint, LinkShape};
 pub use disc_pyramid::DiscPyramid;
 pub use domino_spiral::DominoSpiral;
+pub use log_tower::LogTower;
 pub use plank_bridge::PlankBridge;
 pub use scatter::Scatter;
 pub use sphere_box::SphereBox;
+pub use vehicle::{Axle, Vehicle};
 pub use wall::Wall;
 
 /// A generator with its numbers.
@@ -59,6 +63,10 @@ pub enum Generator {
     Scatter(Scatter),
     /// A chain or cable of links.
     Chain(Chain),
+    /// Wheels, suspension, steering, brakes and power train of a vehicle.
+    Vehicle(Vehicle),
+    /// A tower of logs.
+    LogTower(LogTower),
     /// A bridge of planks, hung on two chains.
     PlankBridge(PlankBridge),
 }
@@ -90,6 +98,8 @@ impl Generator {
             Self::CardHouse(_) => "CardHouse",
             Self::Scatter(_) => "Scatter",
             Self::Chain(_) => "Chain",
+            Self::Vehicle(_) => "Vehicle",
+            Self::LogTower(_) => "LogTower",
             Self::PlankBridge(_) => "PlankBridge",
         }
     }
@@ -112,6 +122,8 @@ impl Generator {
             Self::CardHouse(g) => g,
             Self::Scatter(g) => g,
             Self::Chain(g) => g,
+            Self::Vehicle(g) => g,
+            Self::LogTower(g) => g,
             Self::PlankBridge(g) => g,
         }
     }
