@@ -397,7 +397,7 @@ impl Own {
         }
         project(&self.island, &mut self.work.x);
         self.fill_report(&tally, settings);
-        if self.outcome.is_ok() && settings.rescue_sweeps > 0 {
+        if self.outcome.is_ok() && settings.rescue_sweeps > 0 && !self.work.is_over(limits) {
             self.rescue(settings, limits);
         }
     }
@@ -425,7 +425,11 @@ impl Own {
         let factor = factor.as_mut();
         let mut sweeps = settings.rescue_sweeps / 8;
         let condensed = rescue.condense(island, factor, work);
-        while condensed.is_ok() && least > wanted && sweeps <= settings.rescue_sweeps {
+        while condensed.is_ok()
+            && least > wanted
+            && sweeps <= settings.rescue_sweeps
+            && !work.is_over(limits)
+        {
             let Ok(done) = rescue.solve(island, factor, work, sweeps.max(1), 0.5 * wanted) else {
                 break;
             };
