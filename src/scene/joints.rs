@@ -6,7 +6,7 @@ use super::build::Builder;
 use super::check::{self, Check};
 use super::error::FieldError;
 use crate::math::{Mat3, Pose, Quat, Vec3};
-use crate::world::drive::{DrivenMotor, Interpolation};
+use crate::world::drive::{DrivenMotor, Interpolation, Moves};
 use crate::world::joint::{self, GearTerm, JointSpec, Motion, Softness, Target};
 use crate::world::{self, BodyId};
 
@@ -286,6 +286,10 @@ pub struct Driven {
     /// What the drive's value is multiplied with.
     #[serde(default = "one")]
     pub factor: f64,
+    /// What of the motor it moves: `Target` (the default), or `MaxForce` (N or N m), as a brake pedal
+    /// does.
+    #[serde(default)]
+    pub moves: Moves,
 }
 
 fn one() -> f64 {
@@ -670,13 +674,14 @@ impl Builder<'_> {
                 return Err(inside(FieldError::new("joint", NOT_ONE_MOTOR)));
             };
             let unit = match motor.target {
-                Target::Velocity(_) => 1.0,
-                Target::Position { .. } => unit(axis),
+                Target::Position { .. } if driven.moves == Moves::Target => unit(axis),
+                _ => 1.0,
             };
             motors.push(DrivenMotor {
                 joint: index,
                 axis: axis as u8,
                 factor: driven.factor * unit,
+                moves: driven.moves,
             });
         }
         let made = world::Drive {

@@ -54,6 +54,10 @@ static SCENES: &[(&str, &str)] = embedded!(
     "crane",
     "winch",
     "offshore",
+    "vehicle_parkour",
+    "forklift",
+    "forwarder",
+    "log_tower",
 );
 
 /// Copies of `assets/`.

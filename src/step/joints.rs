@@ -473,7 +473,7 @@ impl Rows<'_> {
                 self.push(row(number), entries, bounds, bias, give.compliance, left);
             }
         }
-        if let Some(motor) = axis.motor {
+        if let Some(motor) = axis.motor.filter(|m| m.max_force > 0.0) {
             let most = motor.max_force / scale * h;
             let (bias, compliance) = match motor.target {
                 Target::Velocity(speed) => (-scale * speed, 0.0),

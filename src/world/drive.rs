@@ -14,6 +14,16 @@ pub enum Interpolation {
     Smooth,
 }
 
+/// What of a motor a drive moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Moves {
+    /// What the motor aims at: a speed or a position.
+    #[default]
+    Target,
+    /// Its largest force or torque (N or N m), as a brake pedal does; the sign does not count.
+    MaxForce,
+}
+
 /// A motor that a drive moves.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DrivenMotor {
@@ -23,6 +33,8 @@ pub struct DrivenMotor {
     pub axis: u8,
     /// What the drive's value is multiplied with.
     pub factor: f64,
+    /// What of the motor it moves.
+    pub moves: Moves,
 }
 
 /// A drive.

@@ -456,6 +456,10 @@ impl World {
                 let Some(motor) = axis.and_then(|a| a.motor.as_mut()) else {
                     continue;
                 };
+                if driven.moves == drive::Moves::MaxForce {
+                    motor.max_force = (driven.factor * value).abs();
+                    continue;
+                }
                 match &mut motor.target {
                     joint::Target::Velocity(speed) => *speed = driven.factor * value,
                     joint::Target::Position {

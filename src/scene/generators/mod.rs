@@ -11,8 +11,10 @@ mod chain;
 mod disc_pyramid;
 mod domino_spiral;
 mod plank_bridge;
+mod log_tower;
 mod scatter;
 mod sphere_box;
+mod vehicle;
 mod wall;
 
 use serde::{Deserialize, Serialize};
@@ -30,8 +32,10 @@ pub use chain::{Chain, LinkJoint, LinkShape};
 pub use disc_pyramid::DiscPyramid;
 pub use domino_spiral::DominoSpiral;
 pub use plank_bridge::PlankBridge;
+pub use log_tower::LogTower;
 pub use scatter::Scatter;
 pub use sphere_box::SphereBox;
+pub use vehicle::{Axle, Vehicle};
 pub use wall::Wall;
 
 /// A generator with its numbers.
@@ -61,6 +65,10 @@ pub enum Generator {
     Chain(Chain),
     /// A bridge of planks, hung on two chains.
     PlankBridge(PlankBridge),
+    /// Wheels, suspension, steering, brakes and power train of a vehicle.
+    Vehicle(Vehicle),
+    /// A tower of logs.
+    LogTower(LogTower),
 }
 
 /// What a generator can do.
@@ -91,6 +99,8 @@ impl Generator {
             Self::Scatter(_) => "Scatter",
             Self::Chain(_) => "Chain",
             Self::PlankBridge(_) => "PlankBridge",
+            Self::Vehicle(_) => "Vehicle",
+            Self::LogTower(_) => "LogTower",
         }
     }
 
@@ -113,6 +123,8 @@ impl Generator {
             Self::Scatter(g) => g,
             Self::Chain(g) => g,
             Self::PlankBridge(g) => g,
+            Self::Vehicle(g) => g,
+            Self::LogTower(g) => g,
         }
     }
 }

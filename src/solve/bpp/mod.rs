@@ -16,6 +16,7 @@ mod mlcp;
 mod order;
 mod pivot;
 mod report;
+mod rescue;
 mod skyline;
 
 use std::time::Instant;
@@ -28,6 +29,7 @@ use self::island::{Island, Layout, Refusal};
 pub use self::mlcp::{FACTORIZATIONS, MlcpOptions, MlcpStats, solve_mlcp};
 use self::pivot::{Limits, Work, project};
 pub use self::report::{MatrixView, PivotReport};
+use self::rescue::Rescue;
 use self::skyline::Skyline;
 use crate::math::Twist;
 use crate::problem::Problem;
@@ -131,6 +133,17 @@ pub static INFO: SolverInfo = SolverInfo {
             },
         },
         Parameter {
+            name: "rescue_sweeps",
+            unit: "-",
+            summary: "where the friction bounds do not settle: most Gauss–Seidel sweeps over the rows with \
+                      bounds, the others solved away, with Newton steps between them; 0 gives up at once",
+            source: "-",
+            kind: ParameterKind::Integer {
+                default: 4000,
+                range: [0, 1_000_000],
+            },
+        },
+        Parameter {
             name: "refactor_share",
             unit: "-",
             summary: "share of tight rows above which A_FF is factored instead of downdated",
@@ -171,6 +184,9 @@ pub static INFO: SolverInfo = SolverInfo {
     make: |parameters| Box::new(Bpp::new(parameters)),
 };
 
+/// A result whose error is below this needs no rescue (m/s).
+const RESCUED: f64 = 1e-9;
+
 /// Bytes of a megabyte.
 const MEGABYTE: f64 = 1e6;
 
@@ -188,6 +204,7 @@ struct Settings {
     factorization: String,
     limits: Limits,
     outer: Outer,
+    rescue_sweeps: u32,
     warm_start: bool,
     contact_compliance: f64,
     refactor_share: f64,
@@ -220,6 +237,9 @@ struct Own {
     factor: Box<dyn Factorization>,
     work: Work,
     friction: Friction,
+    rescue: Rescue,
+    best: Vec<f64>,
+    image: Vec<f64>,
     report: PivotReport,
     outcome: Result<Ending, Failure>,
 }
@@ -250,6 +270,7 @@ impl Bpp {
                     refinements: count("refinements"),
                     newton: parameters.flag("newton"),
                 },
+                rescue_sweeps: count("rescue_sweeps"),
                 warm_start: parameters.flag("warm_start"),
                 contact_compliance: parameters.number("contact_compliance"),
                 refactor_share: parameters.number("refactor_share"),
@@ -283,6 +304,9 @@ impl Bpp {
                 ),
                 work: Work::default(),
                 friction: Friction::default(),
+                rescue: Rescue::default(),
+                best: Vec::new(),
+                image: Vec::new(),
                 report: PivotReport::default(),
                 outcome: Ok(Ending::Settled),
             });
@@ -356,6 +380,68 @@ impl Own {
         }
         project(&self.island, &mut self.work.x);
         self.fill_report(&tally, settings);
+        if self.outcome.is_ok() && settings.rescue_sweeps > 0 {
+            self.rescue(settings, limits);
+        }
+    }
+
+    /// Goes on with the bounded rows alone where the result is not the solution.
+    fn rescue(&mut self, settings: &Settings, limits: &Limits) {
+        let Self {
+            island,
+            factor,
+            work,
+            friction,
+            rescue,
+            best,
+            image,
+            report,
+            outcome,
+        } = self;
+        let wanted = RESCUED.max(100.0 * work.noise(island));
+        let mut least = rescue::error(island, &work.x, image);
+        if least <= wanted {
+            return;
+        }
+        let start = Instant::now();
+        best.clone_from(&work.x);
+        let factor = factor.as_mut();
+        if let Ok(sweeps) = rescue.solve(island, factor, work, settings.rescue_sweeps, 0.5 * wanted)
+        {
+            report.rescue_sweeps = sweeps.into();
+            project(island, &mut work.x);
+            let rescued = rescue::error(island, &work.x, image);
+            if rescued < least {
+                (least, *best) = (rescued, work.x.clone());
+            }
+        }
+        if least > wanted {
+            // Another attempt from here. The compliance pulls towards these impulses, not towards none.
+            work.x.copy_from_slice(best);
+            work.center.copy_from_slice(best);
+            friction::guess_sets(island, work, true);
+            let mut tally = OuterTally::default();
+            let ending = friction.solve(island, factor, work, limits, &settings.outer, &mut tally);
+            report.outer_iterations += u64::from(tally.iterations);
+            report.refinements += u64::from(tally.refinements);
+            project(island, &mut work.x);
+            if ending.is_ok() {
+                let pivoted = rescue::error(island, &work.x, image);
+                if pivoted < least {
+                    (least, *best) = (pivoted, work.x.clone());
+                }
+            }
+        }
+        work.x.copy_from_slice(best);
+        report.pivots = work.tally.pivots.into();
+        report.most_pivots = work.tally.pivots.into();
+        report.single_pivots = work.tally.single.into();
+        report.solve_time += start.elapsed().as_secs_f64();
+        if least <= wanted {
+            *outcome = Ok(Ending::Settled);
+        } else if *outcome == Ok(Ending::Settled) {
+            *outcome = Ok(Ending::Unsettled);
+        }
     }
 
     fn fill_report(&mut self, tally: &OuterTally, settings: &Settings) {
@@ -387,6 +473,7 @@ impl Own {
             most_outer_iterations: tally.iterations.into(),
             krylov_iterations: tally.krylov.into(),
             refinements: tally.refinements.into(),
+            rescue_sweeps: 0,
             downdates: counters.downdates,
             refactorizations: counters.refactorizations,
             stored: self.island.matrix.envelope.len() as u64,

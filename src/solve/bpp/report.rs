@@ -31,6 +31,8 @@ pub struct PivotReport {
     pub krylov_iterations: u64,
     /// Proximal steps that take the added compliance out.
     pub refinements: u64,
+    /// Sweeps of Gauss–Seidel over the rows with bounds, where the friction bounds did not settle.
+    pub rescue_sweeps: u64,
     /// Rows removed from a factor by a rank-one modification.
     pub downdates: u64,
     /// Factorisations, whole or from some column on.
@@ -83,6 +85,7 @@ impl PivotReport {
         self.most_outer_iterations = self.most_outer_iterations.max(other.most_outer_iterations);
         self.krylov_iterations += other.krylov_iterations;
         self.refinements += other.refinements;
+        self.rescue_sweeps += other.rescue_sweeps;
         self.downdates += other.downdates;
         self.refactorizations += other.refactorizations;
         self.stored += other.stored;
