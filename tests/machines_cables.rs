@@ -51,7 +51,11 @@ impl Machine {
 
     fn step(&mut self) -> StepReport {
         let id = &self.id;
-        let report = self.sim.step().unwrap_or_else(|e| panic!("{id}: {e}")).clone();
+        let report = self
+            .sim
+            .step()
+            .unwrap_or_else(|e| panic!("{id}: {e}"))
+            .clone();
         let status = report.solve.status.clone();
         assert!(!matches!(status, Status::Failed(_)), "{id}: {status:?}");
         self.steps += 1;
@@ -60,7 +64,8 @@ impl Machine {
         self.residual = self.residual.max(report.residual.residual);
         self.rows = self.rows.max(self.sim.problem().row_count());
         if report.residual.residual > 1e-8 {
-            self.rough.push((report.step, report.residual.residual, status));
+            self.rough
+                .push((report.step, report.residual.residual, status));
         }
         report
     }
@@ -91,7 +96,9 @@ impl Machine {
     }
 
     fn speed(&self, name: &str) -> f64 {
-        self.sim.world().bodies.velocity[self.slot(name)].linear.norm()
+        self.sim.world().bodies.velocity[self.slot(name)]
+            .linear
+            .norm()
     }
 
     /// Sum of the normal forces between two bodies (N).
@@ -115,7 +122,9 @@ impl Machine {
         };
         let mut sum = 0.0;
         for k in 0..=links {
-            let Some([first, second]) = of(k) else { continue };
+            let Some([first, second]) = of(k) else {
+                continue;
+            };
             sum += (second.position - first.position).norm();
             if let Some([next, _]) = of(k + 1) {
                 sum += (next.position - second.position).norm();
@@ -137,8 +146,20 @@ impl Machine {
             self.rows
         );
         let few = &rough[..rough.len().min(10)];
-        assert!(self.joint_error < joint_error, "{id}: {} m", self.joint_error);
-        assert!(self.residual <= 1e-4, "{id}: {} m/s, {few:?}", self.residual);
-        assert!(rough.len() * 100 <= self.steps, "{id}: {} rough steps, {few:?}", rough.len());
+        assert!(
+            self.joint_error < joint_error,
+            "{id}: {} m",
+            self.joint_error
+        );
+        assert!(
+            self.residual <= 1e-4,
+            "{id}: {} m/s, {few:?}",
+            self.residual
+        );
+        assert!(
+            rough.len() * 100 <= self.steps,
+            "{id}: {} rough steps, {few:?}",
+            rough.len()
+        );
     }
 }

@@ -60,20 +60,24 @@ impl Workspace {
         let factor = world.settings.geometric_stiffness.factor;
         let b = &world.bodies;
         factor > 0.0
-            && world.joints.iter().zip(&self.forces).any(|(joint, before)| {
-                let grown = joint.force.norm() - before.norm();
-                if grown <= 0.0 || matches!(joint.kind, JointKind::Gear(_)) {
-                    return false;
-                }
-                joint.bodies.iter().zip(&joint.frames).any(|(slot, frame)| {
-                    *slot != WORLD && b.is_dynamic(*slot as usize) && {
-                        // The frame's place is seen from the centre of mass.
-                        let lacking = factor * h * h * grown * frame.position.norm();
-                        let i = &b.inertia[*slot as usize];
-                        lacking > OUTDATED * i.xx.max(i.yy).max(i.zz)
+            && world
+                .joints
+                .iter()
+                .zip(&self.forces)
+                .any(|(joint, before)| {
+                    let grown = joint.force.norm() - before.norm();
+                    if grown <= 0.0 || matches!(joint.kind, JointKind::Gear(_)) {
+                        return false;
                     }
+                    joint.bodies.iter().zip(&joint.frames).any(|(slot, frame)| {
+                        *slot != WORLD && b.is_dynamic(*slot as usize) && {
+                            // The frame's place is seen from the centre of mass.
+                            let lacking = factor * h * h * grown * frame.position.norm();
+                            let i = &b.inertia[*slot as usize];
+                            lacking > OUTDATED * i.xx.max(i.yy).max(i.zz)
+                        }
+                    })
                 })
-            })
     }
 
     fn gather(&mut self, world: &World) {

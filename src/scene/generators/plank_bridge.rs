@@ -131,8 +131,11 @@ impl Generate for PlankBridge {
                 let from = self.corner(k, top, self.chain_sag);
                 let to = self.corner(k, across * sign, self.sag);
                 let bodies = [Some(links[k]), Some(planks[k])];
-                let mut rope =
-                    JointSpec::new(JointKind::Distance, bodies, Pose::new(from, Quat::identity()));
+                let mut rope = JointSpec::new(
+                    JointKind::Distance,
+                    bodies,
+                    Pose::new(from, Quat::identity()),
+                );
                 rope.frames[1].position = to;
                 rope.axes[0].motion = Motion::Limited([0.0, (to - from).norm()]);
                 rope.name = format!("{} {name} rope {k}", self.name);
