@@ -1,6 +1,7 @@
 //! Moreau and Rapier on the same scenes, in one run, with one ruler.
 //!
-//! `cargo run --release --manifest-path benches/peers/Cargo.toml -- [SCENE]... [--quick]`
+//! `cargo run --release --manifest-path benches/peers/Cargo.toml -- [SCENE]... [--quick]`, or
+//! `-- --machines [crane|winch|stack|pyramid]...` for joints and heavy loads ([`machines`]).
 //!
 //! Both engines are built from the same list of bodies ([`scene`]) and step in turn, a few steps
 //! each, so that whatever else the machine does falls on both. A step's time is the wall time of the
@@ -8,6 +9,7 @@
 //! Overlaps and speeds come from the poses, in `f64`, by code of neither engine ([`ruler`]).
 
 mod engine;
+mod machines;
 mod ours;
 mod peer;
 mod ruler;
@@ -27,6 +29,9 @@ use moreau::solve::SolverConfig;
 struct Args {
     /// Scenes, by name or by the beginning of it; all of them if none is given.
     scenes: Vec<String>,
+    /// Compares machines and heavy stacks instead: joints apart, stretch, overlap, loss of height.
+    #[arg(long)]
+    machines: bool,
     /// One round and a quarter of the steps; without names, only the small scenes.
     #[arg(long)]
     quick: bool,
@@ -59,6 +64,10 @@ fn main() -> ExitCode {
 }
 
 fn compare(args: &Args) -> Result<(), String> {
+    if args.machines {
+        println!("{}", machines::compare(&args.scenes)?);
+        return Ok(());
+    }
     let scenes = scene::select(&args.scenes, args.quick)?;
     let mut results = Vec::new();
     for scene in &scenes {

@@ -66,7 +66,13 @@ pub trait Factorization: Send {
     /// Smallest and largest diagonal entry of L over the free rows.
     fn extremes(&self, tight: &[bool]) -> [f64; 2];
 
-    /// The entries of L, for whoever wants to see them; calls `visit(row, column, value)`.
+    /// The island's row at each place of the factor's own order; `None` where it is the island's.
+    fn order(&self) -> Option<&[u32]> {
+        None
+    }
+
+    /// The entries of L, for whoever wants to see them; calls `visit(row, column, value)` with rows and
+    /// columns in the island's order.
     fn each_entry(&self, visit: &mut dyn FnMut(usize, usize, f64));
 }
 

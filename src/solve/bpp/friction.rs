@@ -1,6 +1,7 @@
 //! The outer loop: friction bounds ±μ Λ_N that follow the normal impulses, and proximal steps that take
 //! the added compliance back out.
 
+use super::descend::Descent;
 use super::factor::{Breakdown, Factorization};
 use super::island::{Island, NONE};
 use super::pivot::{Limits, Outcome, Set, Work, project};
@@ -48,6 +49,9 @@ pub struct Friction {
     /// β at the best iterate so far, what Newton's method made of it, and what the normals said.
     best: [Vec<f64>; 3],
     beta: Vec<f64>,
+    /// x at the best iterate so far.
+    best_x: Vec<f64>,
+    descent: Descent,
     gmres: Gmres,
     direction: Vec<f64>,
     image: Vec<f64>,
@@ -84,9 +88,12 @@ impl Friction {
         for v in &mut self.best {
             v.clone_from(&self.beta);
         }
+        self.best_x.clone_from(&work.x);
         loop {
             tally.iterations += 1;
-            match work.pivot(island, factor, limits, solved)? {
+            // Candidates for other bounds are of no use.
+            work.best_error = f64::INFINITY;
+            match work.pivot(island, factor, &mut self.descent, limits, solved)? {
                 Outcome::Solved => {}
                 Outcome::OutOfBudget => return Ok(Ending::OutOfBudget),
             }
@@ -102,7 +109,11 @@ impl Friction {
             };
             let mut settled = change <= tolerance;
             if !settled {
+                if change <= least {
+                    self.best_x.clone_from(&work.x);
+                }
                 if tally.iterations >= outer.iterations {
+                    work.x.copy_from_slice(&self.best_x);
                     return Ok(Ending::Unsettled);
                 }
                 if change <= PROGRESS * least {
@@ -126,6 +137,7 @@ impl Friction {
                 } else {
                     halvings += 1;
                     if halvings > HALVINGS[1] {
+                        work.x.copy_from_slice(&self.best_x);
                         return Ok(Ending::Unsettled);
                     }
                     let newton = halvings <= HALVINGS[0];

@@ -21,6 +21,17 @@ pub struct IslandMatrix {
     pub envelope: Envelope,
     /// The values; rows beyond `n` are those of the unit matrix.
     pub value: Vec<f64>,
+    /// Which entries may be other than zero; only where the layout asks for it.
+    pub pattern: Pattern,
+}
+
+/// The entries of a lower triangle, diagonal included, in compressed columns with ascending rows.
+#[derive(Clone, Debug, Default)]
+pub struct Pattern {
+    /// First entry of each column, and one past the last.
+    pub start: Vec<u32>,
+    /// Row of each entry.
+    pub row: Vec<u32>,
 }
 
 /// How an island's matrix is laid out.
@@ -30,6 +41,8 @@ pub enum Layout {
     Dense,
     /// Rows by reverse Cuthill–McKee, the envelope only.
     Skyline,
+    /// The same, and which of its entries there are.
+    Sparse,
 }
 
 /// Why an island cannot be set up.
@@ -88,6 +101,7 @@ pub struct Island {
     touch_start: Vec<u32>,
     touch: Vec<[u32; 2]>,
     last_touch: Vec<u32>,
+    marked: Vec<u32>,
 }
 
 impl Island {
@@ -120,7 +134,44 @@ impl Island {
             return Err(Refusal::TooLarge(bytes));
         }
         self.fill();
+        if layout == Layout::Sparse {
+            self.find_pattern();
+        }
         Ok(())
+    }
+
+    /// Rows couple where they touch the same body.
+    fn find_pattern(&mut self) {
+        let n = self.matrix.n;
+        let pattern = &mut self.matrix.pattern;
+        pattern.start.clear();
+        pattern.start.push(0);
+        pattern.row.clear();
+        // The column that a row was last found in.
+        self.marked.clear();
+        self.marked.resize(n, NONE);
+        for column in 0..n {
+            let begin = pattern.row.len();
+            self.marked[column] = column as u32;
+            pattern.row.push(column as u32);
+            for entry in self.operator.start[column]..self.operator.start[column + 1] {
+                let body = self.operator.body[entry as usize] as usize;
+                let touch = self.touch_start[body] as usize..self.touch_start[body + 1] as usize;
+                // Ascending: those behind the column stand at the end.
+                for [row, _] in self.touch[touch].iter().rev() {
+                    let row = *row as usize;
+                    if row <= column {
+                        break;
+                    }
+                    if self.marked[row] != column as u32 {
+                        self.marked[row] = column as u32;
+                        pattern.row.push(row as u32);
+                    }
+                }
+            }
+            pattern.row[begin..].sort_unstable();
+            pattern.start.push(pattern.row.len() as u32);
+        }
     }
 
     fn find_order(&mut self, problem: &Problem, island: usize, local: &[u32], layout: Layout) {
@@ -150,7 +201,7 @@ impl Island {
                 self.block_order.clear();
                 self.block_order.extend(0..self.block_rows.len() as u32);
             }
-            Layout::Skyline => {
+            Layout::Skyline | Layout::Sparse => {
                 let blocks = Blocks {
                     bodies: problem.islands.bodies.of(island).len(),
                     start: &self.block_start,
@@ -328,7 +379,7 @@ impl Island {
         let last_touch = &self.last_touch;
         self.matrix.envelope.set(n, |row| match layout {
             Layout::Dense => n - 1,
-            Layout::Skyline => {
+            Layout::Skyline | Layout::Sparse => {
                 let entries = operator.start[row] as usize..operator.start[row + 1] as usize;
                 let reach = operator.body[entries].iter();
                 reach
@@ -411,6 +462,16 @@ impl Island {
         for row in n..matrix.envelope.panels() * TILE {
             let at = matrix.envelope.at(row, row);
             matrix.value[at] = 1.0;
+        }
+        let pattern = &mut matrix.pattern;
+        pattern.start.clear();
+        pattern.start.push(0);
+        pattern.row.clear();
+        for k in 0..n {
+            let below = (k + 1..n).filter(|i| operator.dense[i * n + k] != 0.0);
+            pattern.row.push(k as u32);
+            pattern.row.extend(below.map(|i| i as u32));
+            pattern.start.push(pattern.row.len() as u32);
         }
     }
 

@@ -6,7 +6,7 @@ use super::island::{Island, IslandMatrix};
 use super::pivot::{Limits, Work, project};
 
 /// The names of the factorisations.
-pub const FACTORIZATIONS: &[&str] = &["skyline", "full", "downdate", "cached"];
+pub const FACTORIZATIONS: &[&str] = &["skyline", "full", "downdate", "cached", "sparse"];
 
 /// How [`solve_mlcp`] solves.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,8 @@ pub struct MlcpOptions {
     pub pivots: u32,
     /// Most single pivots.
     pub single_pivots: u32,
+    /// Most projected Newton steps after those.
+    pub descent_steps: u32,
     /// Block pivots without fewer violations than before, until single pivots take over.
     pub patience: u32,
     /// Compliance added to every row, as a share of the diagonal.
@@ -30,7 +32,8 @@ impl Default for MlcpOptions {
         Self {
             factorization: "skyline",
             pivots: 35,
-            single_pivots: 1000,
+            single_pivots: 30,
+            descent_steps: 1000,
             patience: 3,
             compliance: 0.0,
             refinements: 6,
@@ -47,6 +50,8 @@ pub struct MlcpStats {
     pub pivots: u32,
     /// Of these, single ones.
     pub single_pivots: u32,
+    /// Of these, projected Newton steps.
+    pub descents: u32,
     /// ‖L Lᵀ − A_FF‖/‖A_FF‖ of the last factor (Frobenius).
     pub factor_error: f64,
     /// ‖L − L_fresh‖/‖L_fresh‖ of the last factor.
@@ -83,6 +88,7 @@ pub fn solve_mlcp(
     let limits = Limits {
         pivots: options.pivots,
         single_pivots: options.single_pivots,
+        descent_steps: options.descent_steps,
         patience: options.patience,
         budget: u32::MAX,
         deadline: None,
@@ -114,6 +120,7 @@ pub fn solve_mlcp(
         solved: ending == Ending::Settled,
         pivots: work.tally.pivots,
         single_pivots: work.tally.single,
+        descents: work.tally.descents,
         factor_error,
         downdate_error,
     };
@@ -148,9 +155,10 @@ pub fn compare(matrix: &IslandMatrix, factor: &dyn Factorization, tight: &[bool]
     let [mut error, mut size, mut apart, mut length] = [0.0; 4];
     for (row, i) in free.iter().enumerate() {
         for k in &free[..=row] {
-            let product: f64 = l[i * n..i * n + k + 1]
+            // The columns are the pivots, in whatever order they were.
+            let product: f64 = l[i * n..(i + 1) * n]
                 .iter()
-                .zip(&l[k * n..])
+                .zip(&l[k * n..(k + 1) * n])
                 .map(|(a, b)| a * b)
                 .sum();
             let entry = a[dense.at(*i, *k)];

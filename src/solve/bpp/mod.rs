@@ -2,12 +2,14 @@
 //!
 //! Per island the mixed linear complementarity problem lo ≤ Λ ≤ hi ⟂ w = A Λ + b is solved exactly by
 //! guessing which rows are free, solving for them, and moving every row that the result contradicts
-//! ([`pivot`]). Friction bounds ±μ Λ_N follow the normal impulses in an outer loop ([`friction`]).
+//! (`pivot`). Friction bounds ±μ Λ_N follow the normal impulses in an outer loop (`friction`).
 //!
 //! Contacts with redundant points make A singular, so contact rows get a declared compliance, and
 //! proximal steps, one substitution each, take what it does to w back out.
 
+mod branched;
 mod cache;
+mod descend;
 mod downdate;
 pub mod factor;
 mod friction;
@@ -18,6 +20,7 @@ mod pivot;
 mod report;
 mod rescue;
 mod skyline;
+pub mod sparse;
 
 use std::time::Instant;
 
@@ -51,7 +54,8 @@ pub static INFO: SolverInfo = SolverInfo {
             unit: "-",
             summary: "full: dense Cholesky of A_FF at every pivot. downdate: one dense factor of A, tight rows \
                       removed. skyline: the same within the envelope after reverse Cuthill–McKee. cached: \
-                      skyline, with the intermediate factors of a step kept",
+                      skyline, with the intermediate factors of a step kept. sparse: LDLᵀ by approximate \
+                      minimum degree, for islands that branch",
             source: "Lefebvre 2020, 2.2 and 3.2",
             kind: ParameterKind::Choice {
                 default: "skyline",
@@ -73,6 +77,16 @@ pub static INFO: SolverInfo = SolverInfo {
             unit: "-",
             summary: "most pivots of one row alone in such a problem",
             source: "Murty 1974",
+            kind: ParameterKind::Integer {
+                default: 30,
+                range: [0, 1_000_000],
+            },
+        },
+        Parameter {
+            name: "descent_steps",
+            unit: "-",
+            summary: "most projected Newton steps after those, down the energy of such a problem",
+            source: "Bertsekas 1982",
             kind: ParameterKind::Integer {
                 default: 1000,
                 range: [0, 1_000_000],
@@ -218,6 +232,7 @@ impl Settings {
     fn layout(&self) -> Layout {
         match self.factorization.as_str() {
             "full" | "downdate" => Layout::Dense,
+            "sparse" => Layout::Sparse,
             _ => Layout::Skyline,
         }
     }
@@ -228,6 +243,7 @@ fn make_factorization(name: &str, share: f64, memory: usize) -> Box<dyn Factoriz
     match name {
         "full" => Box::new(Full::default()),
         "cached" => Box::new(cache::Cached::new(memory, share)),
+        "sparse" => Box::new(branched::Branched::default()),
         _ => Box::new(Skyline::new(share)),
     }
 }
@@ -262,6 +278,7 @@ impl Bpp {
                 limits: Limits {
                     pivots: count("pivots"),
                     single_pivots: count("single_pivots"),
+                    descent_steps: count("descent_steps"),
                     patience: count("patience"),
                     budget: u32::MAX,
                     deadline: None,
@@ -376,7 +393,7 @@ impl Own {
             &mut tally,
         );
         self.outcome = ending.map_err(|_| Failure::NotFinite);
-        if self.outcome != Ok(Ending::Settled) && self.work.best_error.is_finite() {
+        if self.outcome == Ok(Ending::OutOfBudget) && self.work.best_error.is_finite() {
             self.work.x.copy_from_slice(&self.work.best);
         }
         project(&self.island, &mut self.work.x);
@@ -470,6 +487,7 @@ impl Own {
             pivots: work.tally.pivots.into(),
             most_pivots: work.tally.pivots.into(),
             single_pivots: work.tally.single.into(),
+            descents: work.tally.descents.into(),
             outer_iterations: tally.iterations.into(),
             most_outer_iterations: tally.iterations.into(),
             krylov_iterations: tally.krylov.into(),
@@ -606,6 +624,9 @@ impl Solver for Bpp {
                 view.l.push([i as u32, k as u32]);
             }
         });
+        if let Some(order) = own.factor.order() {
+            view.reorder(order);
+        }
         Some(view)
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use super::descend::Descent;
 use super::factor::{Breakdown, Factorization, TILE};
 use super::island::{Island, NONE};
 
@@ -25,6 +26,8 @@ pub struct Limits {
     pub pivots: u32,
     /// Most single pivots of one such problem.
     pub single_pivots: u32,
+    /// Most projected Newton steps after those.
+    pub descent_steps: u32,
     /// Block pivots that may pass without fewer violations than ever before.
     pub patience: u32,
     /// Most pivots in all.
@@ -49,6 +52,8 @@ pub struct Tally {
     pub pivots: u32,
     /// Of these, those that came from Murty's rule: one row moved.
     pub single: u32,
+    /// Of these, projected Newton steps.
+    pub descents: u32,
     /// Largest number of tight rows.
     pub most_tight: u32,
     /// Time of the factorisations (s).
@@ -297,7 +302,8 @@ impl Work {
     ///
     /// All violating rows move at once. When their number has not fallen below the least so far for
     /// `patience` pivots, Murty's rule takes over, the largest violating row alone, which ends for every
-    /// P-matrix; once the number has fallen, blocks move again, so that no cycle is possible.
+    /// P-matrix; once the number has fallen, blocks move again, so that no cycle is possible. Where that
+    /// takes too long, the energy decides ([`Descent`]).
     ///
     /// # Errors
     /// Numbers that are not finite.
@@ -305,6 +311,7 @@ impl Work {
         &mut self,
         island: &mut Island,
         factor: &mut dyn Factorization,
+        descent: &mut Descent,
         limits: &Limits,
         mut solved: bool,
     ) -> Result<Outcome, Breakdown> {
@@ -344,7 +351,7 @@ impl Work {
                 self.tally.single += 1;
                 self.exchange(violations.last);
             } else {
-                return Ok(Outcome::OutOfBudget);
+                return descent.run(island, factor, self, limits);
             }
         }
     }

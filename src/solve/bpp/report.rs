@@ -23,6 +23,8 @@ pub struct PivotReport {
     pub most_pivots: u64,
     /// Of the pivots, those of Murty's rule: one row moved.
     pub single_pivots: u64,
+    /// Of the pivots, projected Newton steps.
+    pub descents: u64,
     /// Problems with fixed friction bounds.
     pub outer_iterations: u64,
     /// The most of any island.
@@ -81,6 +83,7 @@ impl PivotReport {
         self.pivots += other.pivots;
         self.most_pivots = self.most_pivots.max(other.most_pivots);
         self.single_pivots += other.single_pivots;
+        self.descents += other.descents;
         self.outer_iterations += other.outer_iterations;
         self.most_outer_iterations = self.most_outer_iterations.max(other.most_outer_iterations);
         self.krylov_iterations += other.krylov_iterations;
@@ -129,4 +132,29 @@ pub struct MatrixView {
     pub row: Vec<u32>,
     /// Which rows are tight.
     pub tight: Vec<bool>,
+}
+
+impl MatrixView {
+    /// Counts all rows in another order: `order` holds the present row at each new place.
+    pub(super) fn reorder(&mut self, order: &[u32]) {
+        let mut place = vec![0; order.len()];
+        for (k, i) in order.iter().enumerate() {
+            place[*i as usize] = k as u32;
+        }
+        for entries in [&mut self.a, &mut self.l] {
+            for [i, k] in entries.iter_mut() {
+                let (p, q) = (place[*i as usize], place[*k as usize]);
+                (*i, *k) = (p.max(q), p.min(q));
+            }
+        }
+        let at = |v: &[u32]| order.iter().map(|i| v[*i as usize]).collect();
+        self.natural = at(&self.natural);
+        self.row = at(&self.row);
+        self.tight = order.iter().map(|i| self.tight[*i as usize]).collect();
+        self.envelope = (0..order.len() as u32).collect();
+        for [i, k] in &self.l {
+            let last = &mut self.envelope[*k as usize];
+            *last = (*last).max(*i);
+        }
+    }
 }

@@ -1,0 +1,118 @@
+//! `sparse`: L D Lᵀ in an order of little fill, for islands that branch; beyond the thesis.
+
+use super::factor::{BREAKDOWN, Breakdown, Counters, Factorization, RAISED};
+use super::island::IslandMatrix;
+use super::sparse::{self, SparseLdl};
+
+/// Broken pivots that are raised one by one; from then on the whole diagonal is.
+const MOST_RAISED: usize = 32;
+
+/// A sparse factor of an island's matrix.
+#[derive(Default)]
+pub struct Branched {
+    ldl: SparseLdl,
+    value: Vec<f64>,
+    /// Whether the matrix has been factored.
+    fresh: bool,
+    tight: Vec<bool>,
+    before: sparse::Counters,
+    raised: f64,
+}
+
+impl Branched {
+    fn factor(&mut self, a: &IslandMatrix, tight: &[bool]) -> Result<(), sparse::Breakdown> {
+        let pattern = &a.pattern;
+        self.ldl
+            .factor_restricted(a.n, &pattern.start, &pattern.row, &self.value, tight)
+    }
+
+    /// Raises a pivot that broke down, or all of them.
+    fn raise(&mut self, a: &IslandMatrix, row: Option<usize>) {
+        for k in 0..a.n {
+            if row.is_none_or(|r| r == k) {
+                // The diagonal is the first of its column.
+                self.value[a.pattern.start[k] as usize] += RAISED;
+            }
+        }
+        self.raised = RAISED;
+    }
+}
+
+impl Factorization for Branched {
+    fn prepare(&mut self, a: &IslandMatrix) {
+        let pattern = &a.pattern;
+        self.value.clear();
+        for k in 0..a.n {
+            let rows = &pattern.row[pattern.start[k] as usize..pattern.start[k + 1] as usize];
+            let values = rows.iter().map(|i| a.value[a.envelope.at(*i as usize, k)]);
+            self.value.extend(values);
+        }
+        self.fresh = true;
+        self.tight.clear();
+        self.before = self.ldl.counters();
+        self.raised = 0.0;
+    }
+
+    fn restrict(&mut self, a: &IslandMatrix, tight: &[bool]) -> Result<(), Breakdown> {
+        if !self.fresh && self.tight == tight {
+            return Ok(());
+        }
+        let mut result = if self.fresh {
+            self.factor(a, tight)
+        } else {
+            self.ldl.restrict(tight)
+        };
+        self.fresh = false;
+        let mut tries = 0;
+        while let Err(broken) = result {
+            if broken.pivot.is_nan() || broken.pivot.is_infinite() || tries > MOST_RAISED + 4 {
+                return Err(Breakdown::NotFinite);
+            }
+            self.raise(a, (tries < MOST_RAISED).then_some(broken.row));
+            result = self.factor(a, tight);
+            tries += 1;
+        }
+        // What is above the floor of the factor may still be noise.
+        let [low, _] = self.ldl.extremes();
+        if low * low < BREAKDOWN {
+            self.raise(a, None);
+            self.factor(a, tight).map_err(|_| Breakdown::NotFinite)?;
+        }
+        self.tight.clear();
+        self.tight.extend_from_slice(tight);
+        Ok(())
+    }
+
+    fn solve(&mut self, x: &mut [f64]) {
+        for (x, tight) in x.iter_mut().zip(&self.tight) {
+            if *tight {
+                *x = 0.0;
+            }
+        }
+        let n = self.tight.len();
+        self.ldl.solve(&mut x[..n]);
+    }
+
+    fn counters(&self) -> Counters {
+        let (now, before) = (self.ldl.counters(), &self.before);
+        let anew = |c: &sparse::Counters| c.refactorisations + c.partial_refactorisations;
+        Counters {
+            downdates: now.deletions - before.deletions,
+            refactorizations: anew(&now) - anew(before),
+            raised: self.raised,
+            ..Counters::default()
+        }
+    }
+
+    fn extremes(&self, _tight: &[bool]) -> [f64; 2] {
+        self.ldl.extremes()
+    }
+
+    fn order(&self) -> Option<&[u32]> {
+        Some(self.ldl.pattern().order)
+    }
+
+    fn each_entry(&self, visit: &mut dyn FnMut(usize, usize, f64)) {
+        self.ldl.each_entry(visit);
+    }
+}

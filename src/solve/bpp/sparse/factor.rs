@@ -1,0 +1,554 @@
+//! The numbers of the factor: left-looking supernodal LDLᵀ and the two triangular solves.
+//!
+//! A panel is a supernode's columns of L, dense, in the order of its rows; the diagonal and what is
+//! above it are kept at zero, and D apart. The kernels read whole octets: at the rows above those
+//! meant they compute what nobody uses. No multiply-add is fused, and sums run in eight lanes
+//! whatever the processor, so that every processor computes the same.
+
+use bytemuck::{Pod, Zeroable};
+use pulp::{Simd, WithSimd};
+
+use super::symbolic::{LANES, NONE, Source, Symbolic};
+use super::{Breakdown, PIVOT_FLOOR};
+
+/// Eight numbers, aligned for the widest registers.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub struct Octet(pub [f64; LANES]);
+
+/// Columns that the dense kernel computes at once at most.
+const TILE: usize = 6;
+/// Columns of a panel that are factored one by one before the later columns take part.
+const BLOCK: usize = 4;
+
+/// The numbers of A and of its factor under the present tight set.
+#[derive(Clone, Debug, Default)]
+pub struct Numeric {
+    /// A in the layout of the panels, its diagonal included.
+    pub a: Vec<Octet>,
+    /// L without its unit diagonal.
+    pub l: Vec<Octet>,
+    /// D.
+    pub d: Vec<f64>,
+    /// 1 / D.
+    pub inverse: Vec<f64>,
+    /// L of the unrestricted A, where a supernode is `kept`.
+    pub kept_l: Vec<Octet>,
+    /// D of the unrestricted A, where a supernode is `kept`.
+    pub kept_d: Vec<f64>,
+    /// Whether there is a factor of the unrestricted A to return to.
+    pub unrestricted: bool,
+    /// Whether a supernode of the unrestricted factor was copied.
+    pub kept: Vec<bool>,
+    /// Whether a supernode may differ from the unrestricted factor.
+    pub dirty: Vec<bool>,
+    /// Whether a supernode carries the rounding of updates.
+    pub updated: Vec<bool>,
+    /// The tight set, by position.
+    pub tight: Vec<bool>,
+    /// A vector by position; zero between uses.
+    pub dense: Vec<f64>,
+    /// A vector of a panel's rows.
+    pub local: Vec<Octet>,
+    product: Vec<Octet>,
+    coefficient: Vec<f64>,
+    map: Vec<u32>,
+    relative: Vec<u32>,
+}
+
+/// A slice of octets as registers.
+#[inline(always)]
+pub fn registers<S: Simd>(x: &[Octet]) -> &[S::f64s] {
+    S::as_simd_f64s(numbers(x)).0
+}
+
+/// A slice of octets as registers.
+#[inline(always)]
+pub fn registers_mut<S: Simd>(x: &mut [Octet]) -> &mut [S::f64s] {
+    S::as_mut_simd_f64s(numbers_mut(x)).0
+}
+
+/// A slice of octets as numbers.
+#[inline(always)]
+pub fn numbers(x: &[Octet]) -> &[f64] {
+    bytemuck::cast_slice(x)
+}
+
+/// A slice of octets as numbers.
+#[inline(always)]
+pub fn numbers_mut(x: &mut [Octet]) -> &mut [f64] {
+    bytemuck::cast_slice_mut(x)
+}
+
+/// y −= a x.
+#[inline(always)]
+pub fn subtract_scaled<S: Simd>(simd: S, a: f64, x: &[Octet], y: &mut [Octet]) {
+    let a = simd.splat_f64s(a);
+    for (y, x) in registers_mut::<S>(y).iter_mut().zip(registers::<S>(x)) {
+        *y = simd.sub_f64s(*y, simd.mul_f64s(a, *x));
+    }
+}
+
+/// x·y in eight partial sums.
+#[inline(always)]
+fn dot<S: Simd>(simd: S, x: &[Octet], y: &[Octet]) -> f64 {
+    let per_octet = LANES / S::F64_LANES;
+    // Registers of one octet; no more than the first `per_octet` are used.
+    let mut sums = [simd.splat_f64s(0.0); LANES];
+    let x = registers::<S>(x).chunks_exact(per_octet);
+    let y = registers::<S>(y).chunks_exact(per_octet);
+    for (x, y) in x.zip(y) {
+        for k in 0..per_octet {
+            sums[k] = simd.add_f64s(sums[k], simd.mul_f64s(x[k], y[k]));
+        }
+    }
+    let mut total = Octet::default();
+    registers_mut::<S>(std::slice::from_mut(&mut total)).copy_from_slice(&sums[..per_octet]);
+    let s = total.0;
+    ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
+}
+
+/// One tile of [`product`]: `R` registers of `C` columns, from register `at`.
+#[inline(always)]
+fn tile<S: Simd, const R: usize, const C: usize, const SUBTRACT: bool>(
+    simd: S,
+    source: &[Octet],
+    stride: usize,
+    at: (usize, usize),
+    coefficient: &[f64],
+    out: &mut [Octet],
+    out_stride: usize,
+) {
+    let (from, to) = at;
+    let mut sum = [[simd.splat_f64s(0.0); R]; C];
+    let columns = source.chunks_exact(stride);
+    for (column, f) in columns.zip(coefficient.as_chunks::<C>().0) {
+        let x = &registers::<S>(column)[from..from + R];
+        for c in 0..C {
+            let f = simd.splat_f64s(f[c]);
+            for r in 0..R {
+                sum[c][r] = simd.add_f64s(sum[c][r], simd.mul_f64s(f, x[r]));
+            }
+        }
+    }
+    for (column, sum) in out.chunks_exact_mut(out_stride).zip(&sum) {
+        let y = &mut registers_mut::<S>(column)[to..to + R];
+        for r in 0..R {
+            y[r] = if SUBTRACT {
+                simd.sub_f64s(y[r], sum[r])
+            } else {
+                sum[r]
+            };
+        }
+    }
+}
+
+/// `C` columns of out (−)= source · coefficient, from octet `skip` of the source and `out_skip` of the
+/// result on.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "a dense kernel")]
+fn product<S: Simd, const C: usize, const SUBTRACT: bool>(
+    simd: S,
+    source: &[Octet],
+    stride: usize,
+    skip: usize,
+    coefficient: &[f64],
+    out: &mut [Octet],
+    out_stride: usize,
+    out_skip: usize,
+) {
+    let per_octet = LANES / S::F64_LANES;
+    let (mut from, mut to) = (skip * per_octet, out_skip * per_octet);
+    let end = stride * per_octet;
+    while from + 2 <= end {
+        tile::<S, 2, C, SUBTRACT>(
+            simd,
+            source,
+            stride,
+            (from, to),
+            coefficient,
+            out,
+            out_stride,
+        );
+        from += 2;
+        to += 2;
+    }
+    if from < end {
+        tile::<S, 1, C, SUBTRACT>(
+            simd,
+            source,
+            stride,
+            (from, to),
+            coefficient,
+            out,
+            out_stride,
+        );
+    }
+}
+
+impl Numeric {
+    /// Makes room for a new pattern and forgets every number.
+    pub fn resize(&mut self, symbolic: &Symbolic) {
+        let n = symbolic.order.len();
+        let nodes = symbolic.nodes();
+        let octets = symbolic.panel[nodes];
+        self.a.clear();
+        self.a.resize(octets, Octet::default());
+        self.l.resize(octets, Octet::default());
+        self.kept_l.resize(octets, Octet::default());
+        self.d.resize(n, 1.0);
+        self.inverse.resize(n, 1.0);
+        self.kept_d.resize(n, 1.0);
+        for flags in [&mut self.kept, &mut self.dirty, &mut self.updated] {
+            flags.clear();
+            flags.resize(nodes, false);
+        }
+        self.tight.clear();
+        self.tight.resize(n, false);
+        self.dense.clear();
+        self.dense.resize(n, 0.0);
+        self.map.resize(n, 0);
+        let tallest = symbolic.stride.iter().max().map_or(0, |s| *s as usize);
+        self.local.resize(tallest, Octet::default());
+        self.unrestricted = false;
+    }
+
+    /// Keeps the unrestricted numbers of a supernode that is about to change.
+    #[inline(always)]
+    pub fn touch(&mut self, symbolic: &Symbolic, s: usize) {
+        if self.unrestricted && !self.dirty[s] {
+            self.dirty[s] = true;
+            if !self.kept[s] {
+                self.kept[s] = true;
+                let (octets, columns) = (symbolic.octets(s), symbolic.columns(s));
+                self.kept_l[octets.clone()].copy_from_slice(&self.l[octets]);
+                self.kept_d[columns.clone()].copy_from_slice(&self.d[columns]);
+            }
+        }
+    }
+
+    /// Returns every supernode to the unrestricted factor.
+    pub fn restore(&mut self, symbolic: &Symbolic) {
+        for s in 0..symbolic.nodes() {
+            if std::mem::take(&mut self.dirty[s]) {
+                let (octets, columns) = (symbolic.octets(s), symbolic.columns(s));
+                self.l[octets.clone()].copy_from_slice(&self.kept_l[octets]);
+                self.d[columns.clone()].copy_from_slice(&self.kept_d[columns.clone()]);
+                for c in columns {
+                    self.inverse[c] = 1.0 / self.d[c];
+                }
+            }
+            self.updated[s] = false;
+        }
+        self.tight.fill(false);
+    }
+
+    /// Factors supernode `s` of A under the tight set from finished supernodes.
+    #[inline(always)]
+    fn factor_node<S: Simd>(
+        &mut self,
+        simd: S,
+        symbolic: &Symbolic,
+        s: usize,
+    ) -> Result<(), Breakdown> {
+        let rows = symbolic.rows(s);
+        let columns = symbolic.columns(s);
+        let octets = symbolic.octets(s);
+        let stride = symbolic.stride[s] as usize;
+        self.l[octets.clone()].copy_from_slice(&self.a[octets.clone()]);
+        let tight = &self.tight[columns.clone()];
+        if tight.iter().all(|t| *t) {
+            self.l[octets].fill(Octet::default());
+            self.d[columns.clone()].fill(1.0);
+            self.inverse[columns].fill(1.0);
+            return Ok(());
+        }
+        for (k, row) in rows.iter().enumerate() {
+            self.map[*row as usize] = k as u32;
+        }
+        let (before, panel) = self.l[..octets.end].split_at_mut(octets.start);
+        mask(panel, stride, rows, &self.tight, columns.len());
+        for source in symbolic.sources(s) {
+            let d = source.node as usize;
+            let inner = symbolic.columns(d);
+            let from = &before[symbolic.octets(d)];
+            let stride_d = symbolic.stride[d] as usize;
+            let (begin, end) = (source.begin as usize, source.end as usize);
+            let skip = begin / LANES;
+            let out_stride = stride_d - skip;
+            let width = end - begin;
+            self.product.resize(width * out_stride, Octet::default());
+            let mut c = 0;
+            while c < width {
+                // Even shares, so that no narrow tile is left over.
+                let left = width - c;
+                let take = left.div_ceil(left.div_ceil(TILE));
+                self.coefficient.clear();
+                for (column, d) in numbers(from)
+                    .chunks_exact(stride_d * LANES)
+                    .zip(&self.d[inner.clone()])
+                {
+                    let lines = &column[begin + c..begin + c + take];
+                    self.coefficient.extend(lines.iter().map(|l| l * d));
+                }
+                let out = &mut self.product[c * out_stride..(c + take) * out_stride];
+                let f = &self.coefficient;
+                match take {
+                    1 => product::<S, 1, false>(simd, from, stride_d, skip, f, out, out_stride, 0),
+                    2 => product::<S, 2, false>(simd, from, stride_d, skip, f, out, out_stride, 0),
+                    3 => product::<S, 3, false>(simd, from, stride_d, skip, f, out, out_stride, 0),
+                    4 => product::<S, 4, false>(simd, from, stride_d, skip, f, out, out_stride, 0),
+                    5 => product::<S, 5, false>(simd, from, stride_d, skip, f, out, out_stride, 0),
+                    _ => product::<S, 6, false>(simd, from, stride_d, skip, f, out, out_stride, 0),
+                }
+                c += take;
+            }
+            self.relative.clear();
+            let map = &self.map;
+            self.relative
+                .extend(symbolic.rows(d)[begin..].iter().map(|r| map[*r as usize]));
+            subtract_rows(
+                &self.product,
+                out_stride,
+                begin - skip * LANES,
+                width,
+                &self.relative,
+                panel,
+                stride,
+            );
+        }
+        self.factor_panel(simd, symbolic, s)
+    }
+
+    /// Dense LDLᵀ of a panel whose updates are done.
+    #[inline(always)]
+    fn factor_panel<S: Simd>(
+        &mut self,
+        simd: S,
+        symbolic: &Symbolic,
+        s: usize,
+    ) -> Result<(), Breakdown> {
+        let columns = symbolic.columns(s);
+        let first = columns.start;
+        let width = columns.len();
+        let stride = symbolic.stride[s] as usize;
+        let panel = &mut self.l[symbolic.octets(s)];
+        let diagonal = &numbers(&self.a[symbolic.octets(s)]);
+        let mut begin = 0;
+        while begin < width {
+            let end = (begin + BLOCK).min(width);
+            let (done, open) = panel.split_at_mut(begin * stride);
+            if begin > 0 {
+                self.coefficient.clear();
+                for (column, d) in numbers(done)
+                    .chunks_exact(stride * LANES)
+                    .zip(&self.d[columns.clone()])
+                {
+                    self.coefficient
+                        .extend(column[begin..end].iter().map(|l| l * d));
+                }
+                let skip = begin / LANES;
+                let out = &mut open[..(end - begin) * stride];
+                let f = &self.coefficient;
+                match end - begin {
+                    1 => product::<S, 1, true>(simd, done, stride, skip, f, out, stride, skip),
+                    2 => product::<S, 2, true>(simd, done, stride, skip, f, out, stride, skip),
+                    3 => product::<S, 3, true>(simd, done, stride, skip, f, out, stride, skip),
+                    _ => product::<S, 4, true>(simd, done, stride, skip, f, out, stride, skip),
+                }
+            }
+            for j in begin..end {
+                let (head, tail) = open[(j - begin) * stride..].split_at_mut(stride);
+                let pivot = numbers(head)[j];
+                let scale = if self.tight[first + j] {
+                    1.0
+                } else {
+                    diagonal[j * stride * LANES + j]
+                };
+                // Written so that NaN does not pass.
+                if !(pivot > PIVOT_FLOOR * scale && pivot < f64::INFINITY) {
+                    return Err(Breakdown {
+                        row: symbolic.order[first + j] as usize,
+                        pivot,
+                    });
+                }
+                let inverse = 1.0 / pivot;
+                self.d[first + j] = pivot;
+                self.inverse[first + j] = inverse;
+                let skip = j / LANES;
+                for (c, column) in (j + 1..end).zip(tail.chunks_exact_mut(stride)) {
+                    let f = numbers(head)[c] * inverse;
+                    subtract_scaled(simd, f, &head[skip..], &mut column[skip..]);
+                }
+                let by = simd.splat_f64s(inverse);
+                for x in registers_mut::<S>(&mut head[skip..]) {
+                    *x = simd.mul_f64s(*x, by);
+                }
+                numbers_mut(head)[..=j].fill(0.0);
+            }
+            begin = end;
+        }
+        Ok(())
+    }
+
+    /// x ← L⁻ᵀ D⁻¹ L⁻¹ x on `dense`.
+    #[inline(always)]
+    fn solve<S: Simd>(&mut self, simd: S, symbolic: &Symbolic) {
+        for s in 0..symbolic.nodes() {
+            let columns = symbolic.columns(s);
+            let width = columns.len();
+            let stride = symbolic.stride[s] as usize;
+            let panel = &self.l[symbolic.octets(s)];
+            let x = &mut self.dense[columns.clone()];
+            for (k, column) in panel.chunks_exact(stride).enumerate() {
+                let value = x[k];
+                for (x, l) in x[k + 1..].iter_mut().zip(&numbers(column)[k + 1..]) {
+                    *x -= l * value;
+                }
+            }
+            let rows = &symbolic.rows(s)[width..];
+            let skip = width / LANES;
+            let local = &mut self.local[..stride];
+            product::<S, 1, false>(simd, panel, stride, skip, x, local, stride, skip);
+            for (x, inverse) in x.iter_mut().zip(&self.inverse[columns]) {
+                *x *= inverse;
+            }
+            for (row, x) in rows.iter().zip(&numbers(local)[width..]) {
+                self.dense[*row as usize] -= x;
+            }
+        }
+        for s in (0..symbolic.nodes()).rev() {
+            let columns = symbolic.columns(s);
+            let width = columns.len();
+            let stride = symbolic.stride[s] as usize;
+            let skip = width / LANES;
+            let panel = &self.l[symbolic.octets(s)];
+            let rows = &symbolic.rows(s)[width..];
+            // The own columns take part with zeros, and so does the padding.
+            let local = &mut self.local[..stride];
+            local[skip..].fill(Octet::default());
+            for (row, x) in rows.iter().zip(&mut numbers_mut(local)[width..]) {
+                *x = self.dense[*row as usize];
+            }
+            let x = &mut self.dense[columns];
+            for (x, column) in x.iter_mut().zip(panel.chunks_exact(stride)) {
+                *x -= dot(simd, &column[skip..], &local[skip..]);
+            }
+            for k in (0..width).rev() {
+                let value = x[k];
+                let lines = numbers(panel)[k..].iter().step_by(stride * LANES);
+                for (x, l) in x[..k].iter_mut().zip(lines) {
+                    *x -= l * value;
+                }
+            }
+        }
+    }
+}
+
+/// Sets the rows and columns of the tight set to those of the identity.
+fn mask(panel: &mut [Octet], stride: usize, rows: &[u32], tight: &[bool], width: usize) {
+    for (k, row) in rows.iter().enumerate() {
+        if tight[*row as usize] {
+            for c in 0..width {
+                numbers_mut(panel)[c * stride * LANES + k] = 0.0;
+            }
+            if k < width {
+                panel[k * stride..(k + 1) * stride].fill(Octet::default());
+                numbers_mut(panel)[k * stride * LANES + k] = 1.0;
+            }
+        }
+    }
+}
+
+/// Takes the lower trapezoid of a product from the rows of a panel that it belongs to.
+#[inline(always)]
+fn subtract_rows(
+    product: &[Octet],
+    product_stride: usize,
+    offset: usize,
+    width: usize,
+    relative: &[u32],
+    panel: &mut [Octet],
+    stride: usize,
+) {
+    let first = relative[0] as usize;
+    let together = relative[relative.len() - 1] as usize - first + 1 == relative.len();
+    for c in 0..width {
+        let from = &numbers(product)[c * product_stride * LANES + offset..][c..relative.len()];
+        let to = &mut numbers_mut(panel)[relative[c] as usize * stride * LANES..][..stride * LANES];
+        if together {
+            for (to, x) in to[first + c..].iter_mut().zip(from) {
+                *to -= x;
+            }
+        } else {
+            for (at, x) in relative[c..].iter().zip(from) {
+                to[*at as usize] -= x;
+            }
+        }
+    }
+}
+
+/// Factors the supernodes that are asked for, in order.
+pub struct Factor<'a> {
+    /// The pattern.
+    pub symbolic: &'a Symbolic,
+    /// The numbers.
+    pub numeric: &'a mut Numeric,
+    /// Which supernodes.
+    pub wanted: &'a [bool],
+}
+
+impl WithSimd for Factor<'_> {
+    type Output = Result<(), Breakdown>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
+        for s in 0..self.symbolic.nodes() {
+            if self.wanted[s] {
+                self.numeric.touch(self.symbolic, s);
+                self.numeric.updated[s] = false;
+                self.numeric.factor_node(simd, self.symbolic, s)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Solves for `numeric.dense`, by position.
+pub struct Solve<'a> {
+    /// The pattern.
+    pub symbolic: &'a Symbolic,
+    /// The numbers.
+    pub numeric: &'a mut Numeric,
+}
+
+impl WithSimd for Solve<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        self.numeric.solve(simd, self.symbolic);
+    }
+}
+
+/// The parent of a supernode, if it has one.
+#[inline(always)]
+pub fn parent(symbolic: &Symbolic, s: usize) -> Option<usize> {
+    match symbolic.parent[s] {
+        NONE => None,
+        p => Some(p as usize),
+    }
+}
+
+/// The sources of the supernode of row `i`, by position, that hold this row, each with its place in
+/// the panel.
+#[inline(always)]
+pub fn holders(symbolic: &Symbolic, i: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let sources = symbolic.sources(symbolic.node[i] as usize);
+    sources.iter().filter_map(move |source: &Source| {
+        let run = source.begin as usize..source.end as usize;
+        let rows = &symbolic.rows(source.node as usize)[run.clone()];
+        let at = rows.iter().position(|r| *r as usize == i)?;
+        Some((source.node as usize, run.start + at))
+    })
+}

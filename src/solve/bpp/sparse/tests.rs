@@ -1,0 +1,1096 @@
+//! The factor against dense arithmetic, and its order and speed against an envelope after reverse
+//! Cuthill–McKee, on matrices J M⁻¹ Jᵀ of machines with random Jacobians.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Instant;
+
+use proptest::prelude::*;
+use pulp::Arch;
+
+use super::*;
+
+/// A lower triangle in compressed columns.
+#[derive(Clone, Debug)]
+struct Lower {
+    n: usize,
+    col_start: Vec<u32>,
+    row: Vec<u32>,
+    value: Vec<f64>,
+}
+
+impl Lower {
+    fn from_map(n: usize, entries: &BTreeMap<(u32, u32), f64>) -> Self {
+        let mut lower = Self {
+            n,
+            col_start: vec![0; n + 1],
+            row: Vec::new(),
+            value: Vec::new(),
+        };
+        for (&(j, i), v) in entries {
+            lower.row.push(i);
+            lower.value.push(*v);
+            lower.col_start[j as usize + 1] += 1;
+        }
+        for j in 0..n {
+            lower.col_start[j + 1] += lower.col_start[j];
+        }
+        lower
+    }
+
+    fn dense(&self) -> Vec<Vec<f64>> {
+        let mut a = vec![vec![0.0; self.n]; self.n];
+        for (j, bounds) in self.col_start.windows(2).enumerate() {
+            for e in bounds[0] as usize..bounds[1] as usize {
+                let i = self.row[e] as usize;
+                a[i][j] = self.value[e];
+                a[j][i] = self.value[e];
+            }
+        }
+        a
+    }
+
+    /// With the rows and columns of the tight set those of the identity.
+    fn restricted(&self, tight: &[bool]) -> Vec<Vec<f64>> {
+        let mut a = self.dense();
+        for (i, line) in a.iter_mut().enumerate() {
+            for (j, v) in line.iter_mut().enumerate() {
+                if tight[i] || tight[j] {
+                    *v = f64::from(u8::from(i == j));
+                }
+            }
+        }
+        a
+    }
+
+    fn factor(&self, ldl: &mut SparseLdl) -> Result<(), Breakdown> {
+        ldl.factor(self.n, &self.col_start, &self.row, &self.value)
+    }
+}
+
+/// SplitMix64, as numbers in (−1, 1).
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn number(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.bits() % n as u64) as usize
+    }
+}
+
+/// J M⁻¹ Jᵀ + 1e-9 · diagonal. A block is its rows and its bodies; body 0 is the ground. Masses span
+/// `ratio`.
+fn machine(blocks: &[(usize, Vec<usize>)], ratio: f64, seed: u64) -> Lower {
+    let mut random = Random(seed);
+    let mut first = Vec::new();
+    let mut jacobians = Vec::new();
+    let mut n = 0;
+    let bodies = blocks.iter().flat_map(|b| &b.1).max().map_or(0, |b| *b) + 1;
+    let mass: Vec<f64> = (0..bodies)
+        .map(|_| ratio.powf(0.5 * random.number()))
+        .collect();
+    let mut touch = vec![Vec::new(); bodies];
+    for (b, (rows, on)) in blocks.iter().enumerate() {
+        first.push(n);
+        n += rows;
+        jacobians.push(
+            on.iter()
+                .map(|_| {
+                    (0..*rows)
+                        .map(|_| std::array::from_fn::<f64, 6, _>(|_| random.number()))
+                        .collect::<Vec<_>>()
+                })
+                .collect::<Vec<_>>(),
+        );
+        for (side, body) in on.iter().enumerate() {
+            touch[*body].push((b, side));
+        }
+    }
+    let mut entries = BTreeMap::new();
+    for i in 0..n as u32 {
+        entries.insert((i, i), 0.0);
+    }
+    for body in 1..bodies {
+        for &(b, sb) in &touch[body] {
+            for &(c, sc) in &touch[body] {
+                for (p, jb) in jacobians[b][sb].iter().enumerate() {
+                    for (q, jc) in jacobians[c][sc].iter().enumerate() {
+                        let (i, j) = (first[b] + p, first[c] + q);
+                        if i >= j {
+                            let v: f64 = jb.iter().zip(jc).map(|(x, y)| x * y).sum();
+                            *entries.entry((j as u32, i as u32)).or_insert(0.0) += v / mass[body];
+                        }
+                    }
+                }
+            }
+        }
+    }
+    for i in 0..n as u32 {
+        *entries.get_mut(&(i, i)).expect("a diagonal") *= 1.0 + 1e-9;
+    }
+    Lower::from_map(n, &entries)
+}
+
+fn chain(bodies: usize, rows: usize) -> Vec<(usize, Vec<usize>)> {
+    (1..=bodies).map(|b| (rows, vec![b - 1, b])).collect()
+}
+
+/// `arms` chains on one free hub.
+fn star(arms: usize, bodies: usize, rows: usize) -> Vec<(usize, Vec<usize>)> {
+    let mut blocks = Vec::new();
+    for arm in 0..arms {
+        for b in 0..bodies {
+            let body = 2 + arm * bodies + b;
+            blocks.push((rows, vec![if b == 0 { 1 } else { body - 1 }, body]));
+        }
+    }
+    blocks
+}
+
+/// Rods along the edges of a `side` × `side` grid, held together by spherical joints at its nodes and
+/// to the ground at the corners.
+fn net(side: usize) -> Vec<(usize, Vec<usize>)> {
+    let mut at = vec![Vec::new(); side * side];
+    let mut rod = 0;
+    for y in 0..side {
+        for x in 0..side {
+            for (dx, dy) in [(1, 0), (0, 1)] {
+                if x + dx < side && y + dy < side {
+                    rod += 1;
+                    at[y * side + x].push(rod);
+                    at[(y + dy) * side + x + dx].push(rod);
+                }
+            }
+        }
+    }
+    let mut blocks = Vec::new();
+    for (node, rods) in at.iter().enumerate() {
+        if [0, side - 1, side * (side - 1), side * side - 1].contains(&node) {
+            blocks.push((3, vec![0, rods[0]]));
+        }
+        for rod in &rods[1..] {
+            blocks.push((3, vec![rods[0], *rod]));
+        }
+    }
+    blocks
+}
+
+/// Eight wheels on arms with springs' limits, axles through four differentials and a gear box to an
+/// engine, and a contact of four points under each wheel.
+fn vehicle() -> Vec<(usize, Vec<usize>)> {
+    let chassis = 1;
+    let mut blocks = Vec::new();
+    let mut next = 2;
+    let mut body = || {
+        next += 1;
+        next - 1
+    };
+    let engine = body();
+    let gear_box = body();
+    blocks.push((5, vec![chassis, engine]));
+    blocks.push((5, vec![chassis, gear_box]));
+    blocks.push((1, vec![engine, gear_box]));
+    for _axle in 0..4 {
+        let shaft = body();
+        blocks.push((5, vec![chassis, shaft]));
+        blocks.push((1, vec![gear_box, shaft]));
+        let mut wheels = Vec::new();
+        for _side in 0..2 {
+            let arm = body();
+            let wheel = body();
+            blocks.push((5, vec![chassis, arm]));
+            blocks.push((1, vec![chassis, arm]));
+            blocks.push((5, vec![arm, wheel]));
+            for _ in 0..2 {
+                blocks.push((3, vec![0, wheel]));
+            }
+            wheels.push(wheel);
+        }
+        blocks.push((1, vec![shaft, wheels[0], wheels[1]]));
+    }
+    blocks
+}
+
+/// Planks joined by two hinges each, with boxes on some of them.
+fn bridge(planks: usize) -> Vec<(usize, Vec<usize>)> {
+    let mut blocks = Vec::new();
+    for p in 1..=planks {
+        blocks.push((3, vec![p - 1, p]));
+        blocks.push((2, vec![p - 1, p]));
+        if p % 4 == 0 {
+            for _ in 0..2 {
+                blocks.push((3, vec![p, planks + p / 4]));
+            }
+        }
+    }
+    blocks.push((3, vec![planks, 0]));
+    blocks.push((2, vec![planks, 0]));
+    blocks
+}
+
+/// A closed loop of bodies.
+fn ring(bodies: usize, rows: usize) -> Vec<(usize, Vec<usize>)> {
+    (1..=bodies)
+        .map(|b| (rows, vec![b, b % bodies + 1]))
+        .collect()
+}
+
+fn systems() -> Vec<(&'static str, Lower)> {
+    vec![
+        ("chain 50 × 6", machine(&chain(50, 6), 1e2, 1)),
+        ("chain 60 × 5", machine(&chain(60, 5), 1e2, 2)),
+        ("star 4 × 15 × 5", machine(&star(4, 15, 5), 1e2, 3)),
+        ("net 8 × 8", machine(&net(8), 1e2, 4)),
+        ("net 16 × 16", machine(&net(16), 1e2, 4)),
+        ("vehicle", machine(&vehicle(), 1e3, 5)),
+        ("bridge 40", machine(&bridge(40), 1e2, 6)),
+        ("ring 40 × 5", machine(&ring(40, 5), 1e2, 7)),
+    ]
+}
+
+/// Random blocks on random bodies: 1 to 6 rows each.
+fn random_machine(blocks: usize, bodies: usize, seed: u64) -> Lower {
+    let mut random = Random(seed);
+    let blocks: Vec<_> = (0..blocks)
+        .map(|_| {
+            let a = random.below(bodies + 1);
+            let b = random.below(bodies) + 1;
+            let on = if a == b { vec![b] } else { vec![a, b] };
+            (1 + random.below(6), on)
+        })
+        .collect();
+    let mut lower = machine(&blocks, 1e2, seed);
+    // Too many rows on a body leave A singular; a compliance of a tenth makes up for it.
+    for j in 0..lower.n {
+        lower.value[lower.col_start[j] as usize] *= 1.1;
+    }
+    lower
+}
+
+/// Scalar rows with a strong diagonal.
+fn random_scalar(n: usize, density: f64, seed: u64) -> Lower {
+    let mut random = Random(seed);
+    let mut entries = BTreeMap::new();
+    let mut sum = vec![0.1; n];
+    for j in 0..n {
+        for i in j + 1..n {
+            if random.number() < 2.0 * density - 1.0 {
+                let v = random.number();
+                entries.insert((j as u32, i as u32), v);
+                sum[i] += v.abs();
+                sum[j] += v.abs();
+            }
+        }
+    }
+    for (i, s) in sum.iter().enumerate() {
+        entries.insert((i as u32, i as u32), *s);
+    }
+    Lower::from_map(n, &entries)
+}
+
+fn norm(a: &[Vec<f64>]) -> f64 {
+    a.iter()
+        .flatten()
+        .fold(0.0, |m: f64, x| m.max(x.abs()))
+        .max(f64::MIN_POSITIVE)
+}
+
+/// L with its unit diagonal, dense, and D, by position.
+fn dense_factor(ldl: &SparseLdl) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let n = ldl.rows;
+    let symbolic = &ldl.symbolic;
+    let mut l = vec![vec![0.0; n]; n];
+    for s in 0..symbolic.nodes() {
+        let stride = 8 * symbolic.stride[s] as usize;
+        let panel = numbers(&ldl.numeric.l[symbolic.octets(s)]);
+        for (k, column) in symbolic.columns(s).enumerate() {
+            for (r, row) in symbolic.rows(s).iter().enumerate() {
+                let v = panel[k * stride + r];
+                if *row as usize <= column {
+                    assert_eq!(v, 0.0, "above the diagonal");
+                } else {
+                    l[*row as usize][column] = v;
+                }
+            }
+            for r in symbolic.rows(s).len()..stride {
+                assert_eq!(panel[k * stride + r], 0.0, "padding");
+            }
+            l[column][column] = 1.0;
+        }
+    }
+    (l, ldl.numeric.d.clone())
+}
+
+/// max |L D Lᵀ − P A Pᵀ| / max |A|.
+fn backward_error(ldl: &SparseLdl, a: &[Vec<f64>]) -> f64 {
+    let n = ldl.rows;
+    let (l, d) = dense_factor(ldl);
+    let order = &ldl.symbolic.order;
+    let mut worst: f64 = 0.0;
+    for i in 0..n {
+        for j in 0..=i {
+            let product: f64 = (0..=j).map(|k| l[i][k] * d[k] * l[j][k]).sum();
+            worst = worst.max((product - a[order[i] as usize][order[j] as usize]).abs());
+        }
+    }
+    worst / norm(a)
+}
+
+/// Largest relative difference of D and difference of L.
+fn difference(a: &SparseLdl, b: &SparseLdl) -> f64 {
+    let ((la, da), (lb, db)) = (dense_factor(a), dense_factor(b));
+    let (size, mut worst) = (norm(&la), 0.0f64);
+    for (x, y) in la.iter().flatten().zip(lb.iter().flatten()) {
+        worst = worst.max((x - y).abs() / size);
+    }
+    for (x, y) in da.iter().zip(&db) {
+        worst = worst.max((x - y).abs() / y.abs());
+    }
+    worst
+}
+
+fn same_bits(a: &SparseLdl, b: &SparseLdl) -> bool {
+    let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    bits(numbers(&a.numeric.l)) == bits(numbers(&b.numeric.l))
+        && bits(&a.numeric.d) == bits(&b.numeric.d)
+        && bits(&a.numeric.inverse) == bits(&b.numeric.inverse)
+}
+
+/// ‖A x − r‖ / (‖A‖ ‖x‖ + ‖r‖) over the free rows, all in the largest entry; checks that others stay.
+fn solve_error(ldl: &mut SparseLdl, a: &[Vec<f64>], tight: &[bool]) -> f64 {
+    let n = ldl.rows;
+    let mut random = Random(99);
+    let r: Vec<f64> = (0..n)
+        .map(|i| if tight[i] { f64::NAN } else { random.number() })
+        .collect();
+    let mut x = r.clone();
+    ldl.solve(&mut x);
+    let mut worst: f64 = 0.0;
+    let mut size: f64 = 1.0;
+    for i in 0..n {
+        if tight[i] {
+            assert!(x[i].is_nan(), "a tight row was changed");
+            continue;
+        }
+        size = size.max(norm(a) * x[i].abs());
+        let product: f64 = (0..n).filter(|j| !tight[*j]).map(|j| a[i][j] * x[j]).sum();
+        worst = worst.max((product - r[i]).abs());
+    }
+    worst / size
+}
+
+fn check_factor(lower: &Lower) {
+    let mut ldl = SparseLdl::new();
+    lower.factor(&mut ldl).expect("positive definite");
+    let mut seen = vec![false; lower.n];
+    for i in ldl.pattern().order {
+        assert!(!std::mem::replace(&mut seen[*i as usize], true));
+    }
+    assert!(seen.iter().all(|s| *s), "the order is a permutation");
+    let a = lower.dense();
+    let error = backward_error(&ldl, &a);
+    assert!(error <= 1e-15 * (10.0 + lower.n as f64), "{error:e}");
+    let free = vec![false; lower.n];
+    let error = solve_error(&mut ldl, &a, &free);
+    assert!(error <= 1e-14 * (10.0 + lower.n as f64), "{error:e}");
+    assert!(ldl.numeric.dense.iter().all(|x| *x == 0.0));
+}
+
+#[test]
+fn machines_are_factored() {
+    for (name, lower) in systems() {
+        if lower.n < 1000 {
+            println!("{name}");
+            check_factor(&lower);
+        }
+    }
+}
+
+#[test]
+fn small_and_extreme_patterns_are_factored() {
+    for n in [0, 1, 2, 7, 8, 9, 60] {
+        check_factor(&random_scalar(n, 0.0, 1));
+        check_factor(&random_scalar(n, 1.0, 2));
+        check_factor(&random_scalar(n, 0.1, 3));
+    }
+    let mut empty = SparseLdl::new();
+    empty.solve(&mut []);
+    empty.restrict(&[]).expect("nothing to do");
+    assert_eq!(empty.fill(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn random_matrices_are_factored(blocks in 1usize..40, bodies in 1usize..30, seed: u64) {
+        check_factor(&random_machine(blocks, bodies, seed));
+    }
+
+    #[test]
+    fn random_scalar_matrices_are_factored(n in 1usize..90, density in 0.0..0.3, seed: u64) {
+        check_factor(&random_scalar(n, density, seed));
+    }
+
+    #[test]
+    fn any_sequence_of_tight_sets_gives_the_fresh_factor(
+        blocks in 2usize..40, bodies in 1usize..30, seed: u64, scalar: bool,
+    ) {
+        let lower = if scalar {
+            random_scalar(3 * blocks, 0.1, seed)
+        } else {
+            random_machine(blocks, bodies, seed)
+        };
+        check_restrictions(&lower, seed, 12, 1e-12);
+    }
+}
+
+/// Random tight sets one after the other, near each other and far, each against a fresh factor.
+fn check_restrictions(lower: &Lower, seed: u64, rounds: usize, tolerance: f64) -> Counters {
+    let n = lower.n;
+    let mut random = Random(seed);
+    let mut ldl = SparseLdl::new();
+    lower.factor(&mut ldl).expect("positive definite");
+    let mut tight = vec![false; n];
+    for round in 0..rounds {
+        let flips = [1, 1, 2, n / 10, n / 3][random.below(5)];
+        for _ in 0..flips {
+            let i = random.below(n);
+            tight[i] = random.number() < 0.0;
+        }
+        if random.below(8) == 0 {
+            tight.fill(false);
+        }
+        ldl.restrict(&tight).expect("positive definite");
+        assert!(ldl.numeric.dense.iter().all(|x| *x == 0.0));
+        let mut fresh = SparseLdl::new();
+        fresh
+            .factor_restricted(n, &lower.col_start, &lower.row, &lower.value, &tight)
+            .expect("positive definite");
+        let a = lower.restricted(&tight);
+        let error = backward_error(&ldl, &a);
+        assert!(error <= 1e-13, "round {round}: backward {error:e}");
+        let error = difference(&ldl, &fresh);
+        assert!(error <= tolerance, "round {round}: difference {error:e}");
+        let error = solve_error(&mut ldl, &a, &tight);
+        assert!(error <= 1e-12, "round {round}: solve {error:e}");
+        if round % 3 == 2 {
+            ldl.restrict_fresh(&tight).expect("positive definite");
+            assert!(same_bits(&ldl, &fresh), "round {round}: history shows");
+        }
+    }
+    ldl.counters()
+}
+
+#[test]
+fn machines_are_restricted_by_every_way() {
+    let mut ways = Counters::default();
+    for (name, lower) in systems() {
+        if lower.n < 600 {
+            // Closed loops leave conditions of 1e9, so that two good factors may differ that much.
+            let c = check_restrictions(&lower, 11, 40, 1e-6);
+            println!("{name}: {c:?}");
+            ways.deletions += c.deletions;
+            ways.additions += c.additions;
+            ways.restorations += c.restorations;
+            ways.partial_refactorisations += c.partial_refactorisations;
+        }
+    }
+    assert!(ways.deletions > 0 && ways.additions > 0 && ways.restorations > 0);
+    assert!(ways.partial_refactorisations > 0);
+}
+
+#[test]
+fn every_single_row_is_deleted_and_added() {
+    for lower in [
+        machine(&net(4), 1e2, 1),
+        random_scalar(40, 0.1, 2),
+        random_scalar(30, 1.0, 3),
+    ] {
+        let mut start = SparseLdl::new();
+        lower.factor(&mut start).expect("positive definite");
+        for i in 0..lower.n {
+            let mut ldl = start.clone();
+            let mut tight = vec![false; lower.n];
+            ldl.removed.push(ldl.symbolic.place[i]);
+            assert!(ldl.update());
+            tight[i] = true;
+            assert!(backward_error(&ldl, &lower.restricted(&tight)) <= 1e-14);
+            ldl.returned.push(ldl.symbolic.place[i]);
+            ldl.removed.clear();
+            if ldl.update() {
+                assert!(backward_error(&ldl, &lower.dense()) <= 1e-14);
+            }
+        }
+    }
+}
+
+#[test]
+fn drift_is_cleared() {
+    let lower = machine(&net(6), 1e2, 1);
+    let mut ldl = SparseLdl::new();
+    lower.factor(&mut ldl).expect("positive definite");
+    let mut random = Random(5);
+    let mut tight = vec![false; lower.n];
+    for _ in 0..1000 {
+        let i = random.below(20);
+        tight[i] = !tight[i];
+        ldl.restrict(&tight).expect("positive definite");
+        assert!(ldl.drift <= DRIFT);
+    }
+    let error = backward_error(&ldl, &lower.restricted(&tight));
+    assert!(error <= 1e-13, "{error:e}");
+}
+
+#[test]
+fn the_same_calls_give_the_same_bits() {
+    for (_, lower) in systems() {
+        let run = || {
+            let mut ldl = SparseLdl::new();
+            lower.factor(&mut ldl).expect("positive definite");
+            let mut random = Random(7);
+            let mut tight = vec![false; lower.n];
+            for _ in 0..10 {
+                for _ in 0..4 {
+                    tight[random.below(lower.n)] ^= true;
+                }
+                ldl.restrict(&tight).expect("positive definite");
+            }
+            ldl
+        };
+        let (mut a, b) = (run(), run());
+        assert!(same_bits(&a, &b));
+        // And a factor in used memory is that in new memory.
+        lower.factor(&mut a).expect("positive definite");
+        let mut fresh = SparseLdl::new();
+        lower.factor(&mut fresh).expect("positive definite");
+        assert!(same_bits(&a, &fresh));
+    }
+}
+
+#[test]
+fn every_processor_computes_the_same() {
+    let lower = machine(&net(6), 1e2, 1);
+    let mut ldl = SparseLdl::new();
+    lower.factor(&mut ldl).expect("positive definite");
+    let mut scalar = ldl.clone();
+    Factor {
+        symbolic: &scalar.symbolic,
+        numeric: &mut scalar.numeric,
+        wanted: &scalar.affected,
+    }
+    .run_scalar()
+    .expect("positive definite");
+    assert!(same_bits(&ldl, &scalar));
+    for i in [3, 50, 100] {
+        let row = ldl.symbolic.place[i] as usize;
+        ldl.removed = vec![row as u32];
+        assert!(ldl.update());
+        pulp::WithSimd::with_simd(
+            Delete {
+                symbolic: &scalar.symbolic,
+                numeric: &mut scalar.numeric,
+                row,
+            },
+            pulp::Scalar,
+        );
+    }
+    assert!(same_bits(&ldl, &scalar));
+    let n = lower.n;
+    let mut x: Vec<f64> = (0..n).map(|i| 1.0 + i as f64).collect();
+    for (k, i) in scalar.symbolic.order.iter().enumerate() {
+        scalar.numeric.dense[k] = if scalar.numeric.tight[k] {
+            0.0
+        } else {
+            x[*i as usize]
+        };
+    }
+    ldl.solve(&mut x);
+    pulp::WithSimd::with_simd(
+        Solve {
+            symbolic: &scalar.symbolic,
+            numeric: &mut scalar.numeric,
+        },
+        pulp::Scalar,
+    );
+    for (k, i) in scalar.symbolic.order.iter().enumerate() {
+        if !scalar.numeric.tight[k] {
+            assert_eq!(scalar.numeric.dense[k].to_bits(), x[*i as usize].to_bits());
+        }
+    }
+}
+
+impl Factor<'_> {
+    fn run_scalar(self) -> Result<(), Breakdown> {
+        pulp::WithSimd::with_simd(self, pulp::Scalar)
+    }
+}
+
+#[test]
+fn what_is_not_positive_definite_breaks_down() {
+    let matrix = |entries: &[(u32, u32, f64)], n| {
+        Lower::from_map(n, &entries.iter().map(|(i, j, v)| ((*j, *i), *v)).collect())
+    };
+    let mut ldl = SparseLdl::new();
+    let indefinite = matrix(&[(0, 0, 1.0), (1, 0, 2.0), (1, 1, 1.0)], 2);
+    let error = indefinite.factor(&mut ldl).expect_err("indefinite");
+    assert!(error.pivot == -3.0 && error.row < 2, "{error}");
+    let singular = matrix(&[(0, 0, 1.0), (1, 0, 1.0), (1, 1, 1.0)], 2);
+    singular.factor(&mut ldl).expect_err("singular");
+    // What is left of a singular matrix may be regular.
+    ldl.restrict(&[true, false]).expect("1 is positive");
+    let mut x = [7.0, 3.0];
+    ldl.solve(&mut x);
+    assert_eq!(x, [7.0, 3.0]);
+    ldl.restrict(&[false, false]).expect_err("singular again");
+    ldl.restrict(&[false, true]).expect("1 is positive");
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        for place in 0..3 {
+            let mut a = matrix(&[(0, 0, 2.0), (1, 0, 1.0), (1, 1, 2.0)], 2);
+            a.value[place] = bad;
+            a.factor(&mut ldl).expect_err("no number");
+        }
+    }
+    matrix(&[(0, 0, 0.0)], 1)
+        .factor(&mut ldl)
+        .expect_err("zero");
+    // A hyperstatic machine: more rows than its bodies have freedoms.
+    let over = machine(&[(6, vec![0, 1]), (6, vec![0, 1])], 1.0, 1);
+    over.factor(&mut ldl)
+        .expect("the compliance of 1e-9 makes it regular");
+    let mut over = over;
+    for j in 0..over.n {
+        over.value[over.col_start[j] as usize] /= 1.0 + 1e-9;
+    }
+    over.factor(&mut ldl).expect_err("singular");
+    let half: Vec<bool> = (0..12).map(|i| i >= 6).collect();
+    ldl.restrict(&half).expect("six rows on six freedoms");
+    let error = backward_error(&ldl, &over.restricted(&half));
+    assert!(error <= 1e-14, "{error:e}");
+}
+
+#[test]
+fn a_pattern_is_analysed_once() {
+    let (a, b) = (
+        machine(&chain(20, 5), 1e2, 1),
+        machine(&chain(20, 5), 1e4, 2),
+    );
+    let c = machine(&net(4), 1e2, 3);
+    let mut ldl = SparseLdl::new();
+    for (lower, analyses) in [(&a, 1), (&b, 1), (&c, 2), (&a, 3)] {
+        lower.factor(&mut ldl).expect("positive definite");
+        assert_eq!(ldl.counters().analyses, analyses);
+        assert!(backward_error(&ldl, &lower.dense()) <= 1e-13);
+    }
+}
+
+#[test]
+#[should_panic(expected = "its diagonal and then ascending rows")]
+fn a_column_without_its_diagonal_is_refused() {
+    let _ = SparseLdl::new().factor(2, &[0, 1, 2], &[1, 1], &[1.0, 1.0]);
+}
+
+/// Entries below the diagonal of L with the same order and no stored zeros, by elimination on sets.
+fn exact_fill(lower: &Lower, order: &[u32]) -> usize {
+    let mut place = vec![0; lower.n];
+    for (k, i) in order.iter().enumerate() {
+        place[*i as usize] = k;
+    }
+    let mut below = vec![BTreeSet::new(); lower.n];
+    for j in 0..lower.n {
+        for e in lower.col_start[j] as usize + 1..lower.col_start[j + 1] as usize {
+            let (p, q) = (place[j], place[lower.row[e] as usize]);
+            below[p.min(q)].insert(p.max(q));
+        }
+    }
+    let mut fill = 0;
+    for k in 0..lower.n {
+        let rows = std::mem::take(&mut below[k]);
+        fill += rows.len();
+        if let Some(parent) = rows.first() {
+            below[*parent].extend(rows.iter().filter(|r| *r > parent));
+        }
+    }
+    fill
+}
+
+#[test]
+fn the_order_fills_no_more_than_reverse_cuthill_mckee() {
+    for (name, lower) in systems() {
+        let mut ldl = SparseLdl::new();
+        lower.factor(&mut ldl).expect("positive definite");
+        let ours = exact_fill(&lower, ldl.pattern().order);
+        let banded = exact_fill(&lower, &reverse_cuthill_mckee(&lower));
+        println!(
+            "{name}: {ours} entries, {banded} after RCM, {} stored",
+            ldl.fill()
+        );
+        assert!(ours <= banded, "{name}: {ours} against {banded}");
+        assert!(ldl.fill() >= ours);
+    }
+}
+
+/// Exact minimum degree, one row at a time on explicit sets; the first row of a degree goes first.
+fn exact_minimum_degree(lower: &Lower) -> Vec<u32> {
+    let mut adjacent = vec![BTreeSet::new(); lower.n];
+    for j in 0..lower.n {
+        for e in lower.col_start[j] as usize + 1..lower.col_start[j + 1] as usize {
+            adjacent[j].insert(lower.row[e] as usize);
+            adjacent[lower.row[e] as usize].insert(j);
+        }
+    }
+    let mut left: BTreeSet<usize> = (0..lower.n).collect();
+    let mut order = Vec::new();
+    while let Some(&pivot) = left.iter().min_by_key(|i| adjacent[**i].len()) {
+        left.remove(&pivot);
+        order.push(pivot as u32);
+        let around = std::mem::take(&mut adjacent[pivot]);
+        for i in &around {
+            adjacent[*i].remove(&pivot);
+            adjacent[*i].extend(around.iter().filter(|j| *j != i));
+        }
+    }
+    order
+}
+
+/// No fill on a tree, and about that of exact minimum degree elsewhere: ties alone make some percent.
+#[test]
+fn the_order_is_as_good_as_exact_minimum_degree() {
+    let mut random = Random(3);
+    let mut entries = BTreeMap::new();
+    let n = 200;
+    for i in 0..n as u32 {
+        entries.insert((i, i), 10.0);
+        if i > 0 {
+            entries.insert((random.below(i as usize) as u32, i), 0.1);
+        }
+    }
+    let tree = Lower::from_map(n, &entries);
+    let mut ldl = SparseLdl::new();
+    tree.factor(&mut ldl).expect("positive definite");
+    assert_eq!(exact_fill(&tree, ldl.pattern().order), n - 1);
+    let side = 20;
+    let mut entries = BTreeMap::new();
+    for i in 0..side * side {
+        entries.insert((i, i), 5.0);
+        if i % side > 0 {
+            entries.insert((i - 1, i), -1.0);
+        }
+        if i >= side {
+            entries.insert((i - side, i), -1.0);
+        }
+    }
+    let grid = Lower::from_map((side * side) as usize, &entries);
+    let mut cases = systems();
+    cases.push(("five-point grid 20 × 20", grid));
+    for (name, lower) in cases {
+        if lower.n > 600 {
+            continue;
+        }
+        lower.factor(&mut ldl).expect("positive definite");
+        let ours = exact_fill(&lower, ldl.pattern().order);
+        let exact = exact_fill(&lower, &exact_minimum_degree(&lower));
+        println!("{name}: {ours} entries, {exact} by exact minimum degree");
+        assert!(ours as f64 <= 1.1 * exact as f64, "{name}");
+    }
+}
+
+fn reverse_cuthill_mckee(lower: &Lower) -> Vec<u32> {
+    let n = lower.n;
+    let mut adjacent = vec![Vec::new(); n];
+    for j in 0..n {
+        for e in lower.col_start[j] as usize + 1..lower.col_start[j + 1] as usize {
+            let i = lower.row[e] as usize;
+            adjacent[i].push(j);
+            adjacent[j].push(i);
+        }
+    }
+    let sweep = |root: usize, done: &[bool]| {
+        let mut level = vec![usize::MAX; n];
+        let mut order = Vec::new();
+        let mut queue = VecDeque::from([root]);
+        level[root] = 0;
+        while let Some(i) = queue.pop_front() {
+            order.push(i);
+            let mut next: Vec<_> = adjacent[i]
+                .iter()
+                .copied()
+                .filter(|j| level[*j] == usize::MAX && !done[*j])
+                .collect();
+            next.sort_by_key(|j| (adjacent[*j].len(), *j));
+            for j in next {
+                level[j] = level[i] + 1;
+                queue.push_back(j);
+            }
+        }
+        (order, level)
+    };
+    let mut done = vec![false; n];
+    let mut all = Vec::new();
+    for seed in 0..n {
+        if done[seed] {
+            continue;
+        }
+        // A root far from the others (George & Liu).
+        let mut root = seed;
+        let mut height = 0;
+        loop {
+            let (order, level) = sweep(root, &done);
+            let last = level[order[order.len() - 1]];
+            if last <= height && height > 0 || last == 0 {
+                break;
+            }
+            height = last;
+            root = order
+                .iter()
+                .copied()
+                .filter(|i| level[*i] == last)
+                .min_by_key(|i| adjacent[*i].len())
+                .expect("the last level");
+        }
+        let (order, _) = sweep(root, &done);
+        for i in order {
+            done[i] = true;
+            all.push(i as u32);
+        }
+    }
+    all.reverse();
+    all
+}
+
+/// LDLᵀ inside the envelope after reverse Cuthill–McKee, row by row in dot products: what the sparse
+/// factor has to beat.
+struct Envelope {
+    order: Vec<u32>,
+    /// First column of each row, and where it stands.
+    first: Vec<usize>,
+    start: Vec<usize>,
+    target: Vec<usize>,
+    l: Vec<f64>,
+    d: Vec<f64>,
+    scaled: Vec<f64>,
+}
+
+impl Envelope {
+    fn new(lower: &Lower) -> Self {
+        let n = lower.n;
+        let order = reverse_cuthill_mckee(lower);
+        let mut place = vec![0; n];
+        for (k, i) in order.iter().enumerate() {
+            place[*i as usize] = k;
+        }
+        let mut first: Vec<usize> = (0..n).collect();
+        let mut pairs = Vec::new();
+        for j in 0..n {
+            for e in lower.col_start[j] as usize..lower.col_start[j + 1] as usize {
+                let (p, q) = (place[j], place[lower.row[e] as usize]);
+                let (p, q) = (p.max(q), p.min(q));
+                first[p] = first[p].min(q);
+                pairs.push((p, q));
+            }
+        }
+        let mut start = vec![0];
+        for (i, f) in first.iter().enumerate() {
+            start.push(start[i] + i + 1 - f);
+        }
+        let target = pairs.iter().map(|(p, q)| start[*p] + q - first[*p]);
+        Self {
+            target: target.collect(),
+            l: vec![0.0; start[n]],
+            d: vec![0.0; n],
+            scaled: vec![0.0; n],
+            order,
+            first,
+            start,
+        }
+    }
+
+    fn factor(&mut self, value: &[f64]) {
+        self.l.fill(0.0);
+        for (target, v) in self.target.iter().zip(value) {
+            self.l[*target] = *v;
+        }
+        for i in 0..self.first.len() {
+            let (before, row) = self.l.split_at_mut(self.start[i]);
+            let fi = self.first[i];
+            let row = &mut row[..i - fi + 1];
+            for j in fi + 1..i {
+                let fj = self.first[j];
+                let from = fi.max(fj);
+                let other = &before[self.start[j] + from - fj..self.start[j] + j - fj];
+                row[j - fi] -= short_dot(&row[from - fi..j - fi], other);
+            }
+            // The row holds L D so far.
+            let mut pivot = row[i - fi];
+            for (l, d) in row[..i - fi].iter_mut().zip(&self.d[fi..i]) {
+                let ld = *l;
+                *l = ld / d;
+                pivot -= ld * *l;
+            }
+            assert!(pivot > 0.0);
+            self.d[i] = pivot;
+        }
+    }
+
+    fn solve(&mut self, x: &mut [f64]) {
+        let n = x.len();
+        for (y, i) in self.scaled.iter_mut().zip(&self.order) {
+            *y = x[*i as usize];
+        }
+        for i in 0..n {
+            let row = &self.l[self.start[i]..self.start[i + 1] - 1];
+            self.scaled[i] -= short_dot(row, &self.scaled[self.first[i]..i]);
+        }
+        for i in 0..n {
+            self.scaled[i] /= self.d[i];
+        }
+        for i in (0..n).rev() {
+            let row = &self.l[self.start[i]..self.start[i + 1] - 1];
+            let value = self.scaled[i];
+            for (y, l) in self.scaled[self.first[i]..i].iter_mut().zip(row) {
+                *y -= l * value;
+            }
+        }
+        for (y, i) in self.scaled.iter().zip(&self.order) {
+            x[*i as usize] = *y;
+        }
+    }
+}
+
+#[inline(always)]
+fn short_dot(x: &[f64], y: &[f64]) -> f64 {
+    let (xs, x_rest) = x.as_chunks::<4>();
+    let (ys, y_rest) = y.as_chunks::<4>();
+    let mut sum = [0.0; 4];
+    for (x, y) in xs.iter().zip(ys) {
+        for k in 0..4 {
+            sum[k] += x[k] * y[k];
+        }
+    }
+    let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
+    (sum[0] + sum[2]) + (sum[1] + sum[3]) + rest
+}
+
+#[test]
+fn the_envelope_solves_too() {
+    let lower = machine(&net(4), 1e2, 1);
+    let mut envelope = Envelope::new(&lower);
+    envelope.factor(&lower.value);
+    let mut ldl = SparseLdl::new();
+    lower.factor(&mut ldl).expect("positive definite");
+    let (mut x, mut y) = (vec![1.0; lower.n], vec![1.0; lower.n]);
+    ldl.solve(&mut x);
+    envelope.solve(&mut y);
+    for (x, y) in x.iter().zip(&y) {
+        assert!((x - y).abs() <= 1e-8 * y.abs().max(1.0));
+    }
+}
+
+/// Best time of `rounds` runs (µs).
+fn best(rounds: usize, mut f: impl FnMut() -> f64) -> f64 {
+    (0..rounds).map(|_| f()).fold(f64::INFINITY, f64::min)
+}
+
+fn microseconds(f: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    f();
+    1e6 * start.elapsed().as_secs_f64()
+}
+
+#[test]
+#[ignore = "a measurement; run in release"]
+fn timings() {
+    let arch = Arch::new();
+    println!(
+        "{:16} {:>5} {:>7} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} | {:>8} {:>7}",
+        "µs",
+        "n",
+        "fill",
+        "analyse",
+        "factor",
+        "delete",
+        "anew",
+        "add",
+        "20 out",
+        "solve",
+        "envelope",
+        "solve"
+    );
+    for (name, lower) in systems() {
+        let n = lower.n;
+        let rounds = 300;
+        let mut ldl = SparseLdl::new();
+        lower.factor(&mut ldl).expect("positive definite");
+        let analyse = best(rounds, || {
+            microseconds(|| ldl.symbolic.analyse(n, &lower.col_start, &lower.row))
+        });
+        let factor = best(rounds, || {
+            microseconds(|| lower.factor(&mut ldl).expect("positive definite"))
+        });
+        let mut sum = [0.0; 3];
+        let sample: Vec<usize> = (0..20).map(|k| k * n / 20).collect();
+        for i in &sample {
+            let mut tight = vec![false; n];
+            tight[*i] = true;
+            let place = ldl.symbolic.place[*i];
+            let mut times = [f64::INFINITY; 3];
+            for _ in 0..30 {
+                ldl.removed = vec![place];
+                ldl.returned.clear();
+                times[0] = times[0].min(microseconds(|| assert!(ldl.update())));
+                ldl.returned = vec![place];
+                ldl.removed.clear();
+                times[1] = times[1].min(microseconds(|| {
+                    ldl.update();
+                }));
+                ldl.numeric.restore(&ldl.symbolic);
+                times[2] = times[2].min(microseconds(|| {
+                    ldl.restrict_fresh(&tight).expect("positive definite");
+                }));
+                ldl.numeric.restore(&ldl.symbolic);
+            }
+            for (s, t) in sum.iter_mut().zip(times) {
+                *s += t / sample.len() as f64;
+            }
+        }
+        let mut tight = vec![false; n];
+        for i in &sample {
+            tight[*i] = true;
+        }
+        let twenty = best(rounds, || {
+            ldl.numeric.restore(&ldl.symbolic);
+            microseconds(|| ldl.restrict(&tight).expect("positive definite"))
+        });
+        lower.factor(&mut ldl).expect("positive definite");
+        let mut x = vec![1.0; n];
+        let solve = best(rounds, || {
+            x.fill(1.0);
+            microseconds(|| ldl.solve(&mut x))
+        });
+        let mut envelope = Envelope::new(&lower);
+        let band = best(rounds, || {
+            microseconds(|| arch.dispatch(|| envelope.factor(&lower.value)))
+        });
+        let band_solve = best(rounds, || {
+            x.fill(1.0);
+            microseconds(|| arch.dispatch(|| envelope.solve(&mut x)))
+        });
+        println!(
+            "{name:16} {n:5} {:7} {analyse:8.1} {factor:8.1} {:7.2} {:7.2} {:7.2} {twenty:7.1} {solve:7.2} | {band:8.1} {band_solve:7.2}",
+            ldl.fill(),
+            sum[0],
+            sum[2],
+            sum[1]
+        );
+    }
+}
