@@ -36,6 +36,9 @@ pub struct BenchArgs {
     /// Most threads to measure with; 0 means all
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
     threads: u32,
+    /// machines: only these scenes, separated by commas; without crane also without the comparison of solvers on it
+    #[arg(long, value_name = "SCENES", value_delimiter = ',')]
+    only: Vec<String>,
     /// How to report: tables, one JSON object, or one line per number
     #[arg(long, value_enum, default_value_t)]
     report: ReportFormat,
@@ -99,7 +102,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         Suite::Pile => pile::run(&mut bench, &mut findings)?,
         Suite::Spheres => spheres::run(&mut bench, &mut findings)?,
         Suite::Pyramid => pyramid::run(&mut bench, &mut findings)?,
-        Suite::Machines => machines::run(&mut bench, &mut findings)?,
+        Suite::Machines => machines::run(&mut bench, &mut findings, &args.only)?,
     }
     bench.finish();
 

@@ -386,7 +386,6 @@ mod tests {
 
 /// One of Lefebvre's machines (tables 2.2 to 2.4); Intel Core i7-5820K, one thread.
 pub struct Machine {
-    pub name: &'static str,
     /// Our scene.
     pub scene: &'static str,
     pub mass_ratio: f64,
@@ -403,7 +402,6 @@ pub struct Machine {
 /// Lefebvre 2020, tables 2.2 to 2.4.
 pub static MACHINES: [Machine; 6] = [
     Machine {
-        name: "mobile crane",
         scene: "crane",
         mass_ratio: 6300.0,
         rows: 430.0,
@@ -415,7 +413,6 @@ pub static MACHINES: [Machine; 6] = [
         ],
     },
     Machine {
-        name: "winch",
         scene: "winch",
         mass_ratio: 400.0,
         rows: 370.0,
@@ -427,7 +424,6 @@ pub static MACHINES: [Machine; 6] = [
         ],
     },
     Machine {
-        name: "vehicle parkour",
         scene: "vehicle_parkour",
         mass_ratio: 20_000.0,
         rows: 260.0,
@@ -439,7 +435,6 @@ pub static MACHINES: [Machine; 6] = [
         ],
     },
     Machine {
-        name: "offshore",
         scene: "offshore",
         mass_ratio: 4_400_000.0,
         rows: 350.0,
@@ -451,7 +446,6 @@ pub static MACHINES: [Machine; 6] = [
         ],
     },
     Machine {
-        name: "forklift",
         scene: "forklift",
         mass_ratio: 2700.0,
         rows: 300.0,
@@ -463,7 +457,6 @@ pub static MACHINES: [Machine; 6] = [
         ],
     },
     Machine {
-        name: "forwarder",
         scene: "forwarder",
         mass_ratio: 6500.0,
         rows: 250.0,

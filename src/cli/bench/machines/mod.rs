@@ -18,14 +18,15 @@ use moreau::scene::library;
 use super::measure::Bench;
 use super::{Failure, Findings, paper};
 
-/// Runs the suite.
-pub fn run(bench: &mut Bench, findings: &mut Findings) -> Result<(), Failure> {
+/// Runs the suite, on all its scenes or on some.
+pub fn run(bench: &mut Bench, findings: &mut Findings, only: &[String]) -> Result<(), Failure> {
+    let scenes = scenes(bench, only)?;
     let mut problems = problems::Problems::default();
     let mut speed = speed::Speed::default();
     let mut errors = errors::Errors::default();
     let mut caching = caching::Caching::default();
     let mut patterns = patterns::Patterns::default();
-    for scene in scenes(bench) {
+    for scene in &scenes {
         let recording = record::record(bench, scene)?;
         problems.add(bench, &recording)?;
         if recording.machine().is_some() {
@@ -41,19 +42,33 @@ pub fn run(bench: &mut Bench, findings: &mut Findings) -> Result<(), Failure> {
     caching.finish(findings);
     patterns.finish(bench, findings);
     random::run(bench, findings)?;
-    solvers::run(bench, findings)
+    if scenes.contains(&solvers::SCENE) {
+        solvers::run(bench, findings)?;
+    }
+    Ok(())
 }
 
-/// The machines and the scenes of table 3.1 that this build has; the others are noted as missing.
-fn scenes(bench: &mut Bench) -> Vec<&'static str> {
-    let machines = paper::MACHINES.iter().map(|m| m.scene);
-    let others = paper::CACHING.iter().map(|c| c.scene);
-    let others = others.filter(|s| paper::MACHINES.iter().all(|m| m.scene != *s));
-    let (here, lacking): (Vec<_>, Vec<_>) = machines
-        .chain(others)
+/// The machines and the scenes of table 3.1 that are asked for and that this build has; those that it lacks
+/// are noted as missing.
+fn scenes(bench: &mut Bench, only: &[String]) -> Result<Vec<&'static str>, Failure> {
+    let mut all: Vec<&str> = paper::MACHINES.iter().map(|m| m.scene).collect();
+    for scene in paper::CACHING.iter().map(|c| c.scene) {
+        if !all.contains(&scene) {
+            all.push(scene);
+        }
+    }
+    if let Some(unknown) = only.iter().find(|s| !all.contains(&s.as_str())) {
+        let all = all.join(", ");
+        return Err(Failure::Input(format!(
+            "the suite has no scene \"{unknown}\"; it has: {all}"
+        )));
+    }
+    all.retain(|s| only.is_empty() || only.iter().any(|o| o == s));
+    let (here, lacking): (Vec<_>, Vec<_>) = all
+        .into_iter()
         .partition(|s| library::shipped_text(s).is_some());
     for scene in lacking {
         bench.lack(format!("scene {scene}"));
     }
-    here
+    Ok(here)
 }

@@ -13,13 +13,11 @@ use super::super::methods::{self, Method};
 use super::super::{Failure, Findings};
 use super::record::{BUDGET, Kept, Recording, record};
 
-const SCENE: &str = "crane";
+/// The scene.
+pub const SCENE: &str = "crane";
 
 /// Makes both tables.
 pub fn run(bench: &mut Bench, findings: &mut Findings) -> Result<(), Failure> {
-    if library::shipped_text(SCENE).is_none() {
-        return Ok(());
-    }
     let contenders = contenders(bench);
     let own = own_worlds(bench, &contenders)?;
     findings.table(own);
