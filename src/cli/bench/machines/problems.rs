@@ -6,7 +6,7 @@ use moreau::problem::Problem;
 use nalgebra::DMatrix;
 
 use super::super::measure::Bench;
-use super::super::{Failure, Findings, methods};
+use super::super::{Failure, Findings, methods, paper};
 use super::patterns;
 use super::record::{Kept, Recording, Step};
 use super::speed::thinned;
@@ -81,31 +81,45 @@ impl Default for Problems {
 impl Problems {
     /// Adds a recording.
     pub fn add(&mut self, bench: &Bench, recording: &Recording) -> Result<(), Failure> {
-        let scene = recording.scene;
-        let paper = recording.machine();
+        if let Some(machine) = recording.machine() {
+            self.size(bench, recording, machine)?;
+        }
+        self.step(recording);
+        self.share(recording);
+        Ok(())
+    }
+
+    fn size(
+        &mut self,
+        bench: &Bench,
+        recording: &Recording,
+        machine: &paper::Machine,
+    ) -> Result<(), Failure> {
         let condition = match recording.largest() {
             Some(kept) => condition(bench, kept)?,
-            None => [f64::NAN; 2],
+            None => [None; 2],
         };
-        let beside = |paper: Option<f64>, here: f64| Pair {
-            paper,
-            here: here.is_finite().then_some(here),
-        };
-        self.sizes.row(
-            [scene],
-            [
-                beside(paper.map(|p| p.mass_ratio), recording.mass_ratio),
-                beside(paper.map(|p| p.rows), recording.summary(|s| s.rows).max),
-                beside(paper.map(|p| p.condition), condition[0]),
-                condition[1].into(),
-            ],
-            recording.remark.clone(),
-        );
+        let most = recording.summary(|s| s.rows).max;
+        let pairs = [
+            Pair::both(machine.mass_ratio, recording.mass_ratio),
+            Pair::both(machine.rows, most),
+            Pair {
+                paper: Some(machine.condition),
+                here: condition[0],
+            },
+            condition[1].into(),
+        ];
+        self.sizes
+            .row([recording.scene], pairs, recording.remark.clone());
+        Ok(())
+    }
+
+    fn step(&mut self, recording: &Recording) {
         let time = recording.summary(|s| 1e3 * s.seconds);
         let residual = recording.summary(|s| s.residual);
         let unsettled = recording.steps.iter().filter(|s| !s.settled).count();
         self.steps.row(
-            [scene],
+            [recording.scene],
             [
                 time.mean,
                 time.median,
@@ -120,6 +134,10 @@ impl Problems {
             .map(Pair::here),
             format!("of {} steps", recording.steps.len()),
         );
+    }
+
+    fn share(&mut self, recording: &Recording) {
+        let scene = recording.scene;
         let (end, way) = (
             recording.summary(|s| s.tight),
             recording.summary(|s| s.most_tight),
@@ -130,12 +148,11 @@ impl Problems {
             [end.mean, end.max, way.mean, way.max, above.mean].map(Pair::here),
             "",
         );
-        if paper.is_some() {
+        if recording.machine().is_some() {
             let point = |s: &Step| [s.time, s.tight];
             let line = recording.steps.iter().map(point).collect();
             self.plot.add(scene, thinned(line), Mark::Line);
         }
-        Ok(())
     }
 
     /// Hands everything over.
@@ -159,15 +176,15 @@ impl Problems {
 }
 
 /// Condition number of the largest island's A: as it is, and scaled to a unit diagonal.
-fn condition(bench: &Bench, kept: &Kept) -> Result<[f64; 2], Failure> {
+fn condition(bench: &Bench, kept: &Kept) -> Result<[Option<f64>; 2], Failure> {
     let method = methods::bpp("skyline", "skyline", true, false);
     let Some(view) = patterns::view(bench, kept, &method)? else {
-        return Ok([f64::NAN; 2]);
+        return Ok([None; 2]);
     };
     let a = dense(&kept.problem, &view.row);
     let scale = a.diagonal().map(|d| 1.0 / d.sqrt());
     let scaled = DMatrix::from_fn(a.nrows(), a.ncols(), |i, k| a[(i, k)] * scale[i] * scale[k]);
-    Ok([spread(a), spread(scaled)])
+    Ok([Some(spread(a)), Some(spread(scaled))])
 }
 
 /// Largest eigenvalue over the smallest, by size.

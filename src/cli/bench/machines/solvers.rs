@@ -11,18 +11,20 @@ use moreau::solve::{Budget, Request, Status};
 use super::super::measure::Bench;
 use super::super::methods::{self, Method};
 use super::super::{Failure, Findings};
-use super::record::{BUDGET, Kept, Recording, record};
+use super::record::{BUDGET, Kept, Recording};
 
 /// The scene.
 pub const SCENE: &str = "crane";
 
-/// Makes both tables.
-pub fn run(bench: &mut Bench, findings: &mut Findings) -> Result<(), Failure> {
+/// Makes both tables, given a recording of the crane.
+pub fn run(
+    bench: &mut Bench,
+    findings: &mut Findings,
+    recording: &Recording,
+) -> Result<(), Failure> {
     let contenders = contenders(bench);
-    let own = own_worlds(bench, &contenders)?;
-    findings.table(own);
-    let recording = record(bench, SCENE)?;
-    if let Some(kept) = hardest(&recording) {
+    findings.table(own_worlds(bench, &contenders)?);
+    if let Some(kept) = hardest(recording) {
         findings.table(same_problem(bench, &contenders, kept)?);
     }
     Ok(())
