@@ -61,7 +61,7 @@ fn an_unknown_suite_is_refused_with_the_list() {
     let output = moreau(&["bench", "spehres"]);
     assert_eq!(output.status.code(), Some(2));
     let message = text(&output.stderr);
-    for suite in ["grid", "pile", "spheres", "pyramid"] {
+    for suite in ["grid", "pile", "spheres", "pyramid", "machines"] {
         assert!(message.contains(suite), "{message}");
     }
     assert_eq!(moreau(&["bench"]).status.code(), Some(2));
@@ -156,6 +156,90 @@ fn the_pyramid_suite_reports_beside_the_paper() {
     }
     // Remove what this test wrote; nothing depends on it.
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn the_machines_suite_reports_beside_the_thesis() {
+    let folder = scratch("machines");
+    let folder_name = folder.to_str().expect("a readable path");
+    let output = moreau(&[
+        "bench",
+        "machines",
+        "--quick",
+        "--only",
+        "winch",
+        "--threads",
+        "1",
+        "--report",
+        "json",
+        "--plot",
+        folder_name,
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["suite"], "machines");
+    let tables = report["tables"].as_array().expect("tables");
+    let row = |id: &str, quantity: &str, key: &str, value: &str| {
+        let table = tables.iter().find(|t| t["id"] == id);
+        let rows = table.and_then(|t| t["rows"].as_array());
+        let mut rows = rows.unwrap_or_else(|| panic!("no table {id}")).iter();
+        let found = rows.find(|r| r["quantity"] == quantity && r["case"][key] == value);
+        found.unwrap_or_else(|| panic!("no {quantity} of {value} in {id}"))
+    };
+    let here = |row: &Value| row["here"].as_f64().expect("a number");
+
+    // A drum of 400 kg and links of 1 kg, in the thesis and here.
+    let ratio = row("lefebvre-2.2", "mass ratio", "scene", "winch");
+    assert_eq!(ratio["paper"], 400.0);
+    assert!((here(ratio) - 400.0).abs() < 1.0, "{ratio}");
+
+    // Every factorisation solved the same problems, and says how fast.
+    for name in ["full", "downdate, always", "skyline, always"] {
+        let time = row("lefebvre-2.3", "mean time", "factorisation", name);
+        assert!(here(time) > 0.0 && time["paper"].as_f64() > Some(0.0));
+    }
+    for name in ["downdate", "skyline", "cached", "sparse"] {
+        assert!(here(row("factorisations", name, "start", "all free")) > 0.0);
+        assert!(here(row("factorisations", name, "start", "last step")) > 0.0);
+    }
+
+    // Downdating leaves hardly any error.
+    let error = row("lefebvre-2.4", "max", "factorisation", "skyline");
+    assert!((0.0..1e-6).contains(&here(error)), "{error}");
+
+    // Both good orders fill less than the thesis's whole triangle.
+    let rows = here(row("patterns", "rows", "scene", "winch"));
+    for order in ["reverse Cuthill–McKee", "minimum degree (AMD)"] {
+        let l = here(row("patterns", "non-zeros of L", "order", order));
+        assert!(l < 0.5 * rows * rows, "{order}: {l}");
+    }
+
+    // Few tight rows are removed faster than the rest is factored again.
+    assert!(here(row("lefebvre-figure-2.4", "speed-up", "rows", "200")) > 1.0);
+    assert!(here(row("cholesky", "ours", "rows", "400")) > 0.0);
+
+    let plots = report["plots"].as_array().expect("plots");
+    let names = [
+        "machines-tight",
+        "machines-winch",
+        "machines-winch-pattern",
+        "downdating-random",
+    ];
+    for name in names {
+        let path = folder.join(format!("{name}.svg"));
+        let svg = std::fs::read_to_string(&path).expect("a picture");
+        assert!(is_well_formed(&svg), "{name}");
+    }
+    assert_eq!(plots.len(), names.len());
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn a_machine_that_is_none_is_refused_with_the_list() {
+    let output = moreau(&["bench", "machines", "--quick", "--only", "tower_crane"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = text(&output.stderr);
+    assert!(message.contains("tower_crane") && message.contains("winch"));
 }
 
 #[test]

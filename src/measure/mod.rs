@@ -1,6 +1,7 @@
 //! Measuring: stage timings and their statistics, the memory's bandwidth, tables and plots, and reference solutions.
 
 pub mod bandwidth;
+pub mod pattern;
 pub mod plot;
 pub mod reference;
 pub mod table;

@@ -30,7 +30,7 @@ pub mod joints;
 pub mod library;
 mod locate;
 mod mesh;
-mod random;
+pub mod random;
 pub mod schema;
 
 use std::collections::{BTreeMap, HashMap};

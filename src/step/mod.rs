@@ -124,6 +124,7 @@ pub struct Simulation {
     joints: joints::Workspace,
     stiffness: stiffness::Workspace,
     stabilisation: stabilise::Workspace,
+    start: Vec<f64>,
     lambda: Vec<f64>,
     velocity: Vec<Twist>,
     residual: ResidualWorkspace,
@@ -202,6 +203,7 @@ impl Simulation {
             joints: joints::Workspace::default(),
             stiffness: stiffness::Workspace::default(),
             stabilisation: stabilise::Workspace::default(),
+            start: Vec::new(),
             lambda: Vec::new(),
             velocity: Vec::new(),
             residual: ResidualWorkspace::default(),
@@ -271,6 +273,11 @@ impl Simulation {
     /// The last (sub)step's impulses, one per row of [`Simulation::problem`] (N s).
     pub fn impulses(&self) -> &[f64] {
         &self.lambda
+    }
+
+    /// The impulses that the last (sub)step's solver started from, one per row (N s).
+    pub fn warm_start(&self) -> &[f64] {
+        &self.start
     }
 
     /// The last (sub)step's contacts.
@@ -410,6 +417,7 @@ impl Simulation {
             self.joints.start(),
             &mut self.lambda,
         );
+        self.start.clone_from(&self.lambda);
         lap(timings, Stage::Assemble, &mut stage);
 
         // 4. Solve for Λ; u_E = u_S + M⁻¹(h f + Jᵀ Λ).

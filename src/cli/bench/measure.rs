@@ -170,6 +170,11 @@ impl Bench {
         self.triad.get(&threads).copied().unwrap_or(f64::NAN)
     }
 
+    /// The pool of so many threads, which must be among [`Bench::threads`].
+    pub fn pool(&self, threads: usize) -> &ThreadPool {
+        &self.pools[&threads]
+    }
+
     /// Those of the methods that this build has; the others are noted as missing.
     pub fn offer(&mut self, methods: impl IntoIterator<Item = Method>) -> Vec<Method> {
         let mut present = Vec::new();
@@ -182,6 +187,11 @@ impl Bench {
             }
         }
         present
+    }
+
+    /// Notes something that this build lacks.
+    pub fn lack(&mut self, what: String) {
+        self.missing.insert(what);
     }
 
     /// What was asked for and this build lacks.
@@ -216,7 +226,7 @@ impl Bench {
     }
 
     /// Makes the solver of a method that [`Bench::offer`] let through.
-    fn build(method: &Method, budget: Budget) -> Result<Box<dyn Solver>, Failure> {
+    pub fn build(method: &Method, budget: Budget) -> Result<Box<dyn Solver>, Failure> {
         let config = method.config(budget);
         let config = config.map_err(|lacking| Failure::Work(format!("{lacking} is missing")))?;
         Ok(config.build()?)

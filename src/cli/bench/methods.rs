@@ -179,6 +179,25 @@ pub fn nncg() -> Method {
     method("nncg", "nncg", [])
 }
 
+/// Block principal pivoting with a factorisation, from all rows free or from the last step's sets.
+/// `always`: tight rows are removed from the factor of A at every pivot, however many there are.
+pub fn bpp(label: &'static str, factorization: &str, warm: bool, always: bool) -> Method {
+    let mut method = method(
+        label,
+        "bpp",
+        [
+            choice("factorization", factorization),
+            ("warm_start", Value::Flag(warm)),
+        ],
+    );
+    if always {
+        method
+            .parameters
+            .push(("refactor_share", Value::Number(1.0)));
+    }
+    method
+}
+
 impl Method {
     /// Whether both make the same iterates, up to rounding: all but the scheme is the same.
     pub fn iterates_as(&self, other: &Method) -> bool {

@@ -1,6 +1,7 @@
 //! `moreau bench`: the papers' tables with their figures beside ours, measured on this machine.
 
 mod grid;
+mod machines;
 mod measure;
 mod methods;
 mod paper;
@@ -26,7 +27,7 @@ pub struct BenchArgs {
     /// Whose problems to solve
     #[arg(value_enum)]
     suite: Suite,
-    /// Smaller problems and fewer repetitions: 10 to 15 seconds instead of minutes
+    /// Smaller problems and fewer repetitions: 10 to 30 seconds instead of minutes
     #[arg(long)]
     quick: bool,
     /// Write the plots as SVG files into this folder, which is made if there is none
@@ -35,6 +36,9 @@ pub struct BenchArgs {
     /// Most threads to measure with; 0 means all
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
     threads: u32,
+    /// machines: only these scenes, separated by commas; without crane also without the comparison of solvers on it
+    #[arg(long, value_name = "SCENES", value_delimiter = ',')]
+    only: Vec<String>,
     /// How to report: tables, one JSON object, or one line per number
     #[arg(long, value_enum, default_value_t)]
     report: ReportFormat,
@@ -51,14 +55,16 @@ enum Suite {
     Spheres,
     /// Disc pyramids: Munksgaard & Kaiser, relaxation by 1/degree
     Pyramid,
+    /// Machines by block principal pivoting: Lefebvre 2020, tables 2.2 to 2.4, 3.1, figures 2.3 to 2.7, 3.1, 3.2
+    Machines,
 }
 
 /// What a suite found.
 #[derive(Default)]
 struct Findings {
     tables: Vec<Table>,
-    /// File names without their folder, and the plots.
-    plots: Vec<(String, Plot)>,
+    /// File names without their folder and ending, and the pictures as SVG.
+    pictures: Vec<(String, String)>,
 }
 
 impl Findings {
@@ -72,8 +78,13 @@ impl Findings {
     /// Adds a plot, unless nothing could be measured for it.
     fn plot(&mut self, name: impl Into<String>, plot: Plot) {
         if !plot.series.is_empty() {
-            self.plots.push((name.into(), plot));
+            self.picture(name, plot.svg());
         }
+    }
+
+    /// Adds a picture that is no plot.
+    fn picture(&mut self, name: impl Into<String>, svg: String) {
+        self.pictures.push((name.into(), svg));
     }
 }
 
@@ -91,14 +102,15 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         Suite::Pile => pile::run(&mut bench, &mut findings)?,
         Suite::Spheres => spheres::run(&mut bench, &mut findings)?,
         Suite::Pyramid => pyramid::run(&mut bench, &mut findings)?,
+        Suite::Machines => machines::run(&mut bench, &mut findings, &args.only)?,
     }
     bench.finish();
 
     let mut written = Vec::new();
     if let Some(folder) = &args.plot {
-        for (name, plot) in &findings.plots {
+        for (name, svg) in &findings.pictures {
             let path = folder.join(format!("{name}.svg"));
-            std::fs::write(&path, plot.svg()).map_err(|e| unwritable(&path, &e))?;
+            std::fs::write(&path, svg).map_err(|e| unwritable(&path, &e))?;
             written.push(path.display().to_string());
         }
     }

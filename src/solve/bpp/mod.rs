@@ -160,7 +160,8 @@ pub static INFO: SolverInfo = SolverInfo {
         Parameter {
             name: "refactor_share",
             unit: "-",
-            summary: "share of tight rows above which A_FF is factored instead of downdated",
+            summary: "share of tight rows above which A_FF is factored instead of downdated; 1: never, all tight rows \
+                      are removed from the factor of A at every pivot, as in the thesis's measurements",
             source: "Lefebvre 2020, 2.2.2",
             kind: ParameterKind::Number {
                 default: 0.15,

@@ -25,7 +25,8 @@ struct Held {
 }
 
 impl Skyline {
-    /// Makes one. `share`: when more than this share of the rows is tight, A_FF is factored instead.
+    /// Makes one. `share`: when more than this share of the rows is tight, A_FF is factored instead; with
+    /// 1 never, and tight rows are always removed from the factor of the whole matrix.
     pub fn new(share: f64) -> Self {
         Self {
             share,
@@ -51,6 +52,28 @@ impl Skyline {
             }
         }
         Some((cost, rows))
+    }
+
+    /// The tight rows removed from the factor of the whole matrix, whatever it costs: algorithm 2.2.
+    fn remove_from_all(&mut self, a: &IslandMatrix, tight: &[bool]) -> Result<(), Breakdown> {
+        if !self.base.valid {
+            self.base.panels.factor(&self.envelope, &a.value, &[], 0)?;
+            self.base.valid = true;
+            self.base.tight.clear();
+            self.base.tight.resize(tight.len(), false);
+            self.counters.refactorizations += 1;
+            self.counters.raised = self.counters.raised.max(self.base.panels.raised);
+        }
+        self.work.panels.copy_from(&self.base.panels);
+        self.work.tight.clone_from(&self.base.tight);
+        self.remove(tight);
+        Ok(())
+    }
+
+    fn hold(&mut self, tight: &[bool]) {
+        self.work.valid = true;
+        self.work.tight.clear();
+        self.work.tight.extend_from_slice(tight);
     }
 
     fn remove(&mut self, tight: &[bool]) {
@@ -83,6 +106,11 @@ impl Factorization for Skyline {
         } else {
             0
         };
+        if self.share >= 1.0 {
+            self.remove_from_all(a, tight)?;
+            self.hold(tight);
+            return Ok(());
+        }
         let few = (self.share * a.n as f64) as usize;
         let again = self.envelope.factor_cost(changed);
         let from_work = self.removal(&self.work, tight);
@@ -115,9 +143,7 @@ impl Factorization for Skyline {
             }
             self.remove(tight);
         }
-        self.work.valid = true;
-        self.work.tight.clear();
-        self.work.tight.extend_from_slice(tight);
+        self.hold(tight);
         Ok(())
     }
 
