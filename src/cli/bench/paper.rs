@@ -362,28 +362,6 @@ pub fn pyramid_contacts(layers: u32) -> f64 {
 /// Most contacts that touch one contact's discs besides it (section 2).
 pub const PYRAMID_NEIGHBOURS: f64 = 10.0;
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_are_those_of_the_summary_in_the_specification() {
-        let [_, _, large] = &BALL_GRIDS;
-        assert!((1e3 * large.gauss_seidel_sweep() - 262.0).abs() < 1e-9);
-        assert!((1e3 * large.parallel_sweep() - 47.8).abs() < 0.1);
-        assert!((1e3 * BALL_PILES[1].parallel_sweep() - 13.5).abs() < 0.1);
-    }
-
-    #[test]
-    fn grids_have_the_contacts_of_their_size() {
-        for (demo, n) in BALL_GRIDS.iter().zip([8.0, 24.0, 40.0f64]) {
-            assert_eq!(demo.contacts, 3.0 * n * n * n - 2.0 * n * n);
-            assert_eq!(demo.bodies, n * n * n + 1.0);
-        }
-        assert_eq!(pyramid_contacts(2), 3.0);
-    }
-}
-
 /// One of Lefebvre's machines (tables 2.2 to 2.4); Intel Core i7-5820K, one thread.
 pub struct Machine {
     /// Our scene.
@@ -505,3 +483,25 @@ pub static CACHING: [Caching; 4] = [
 
 /// Lefebvre 2020, 2.2.2: share of tight rows below which downdating pays (%).
 pub const DOWNDATING_PAYS: f64 = 15.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_those_of_the_summary_in_the_specification() {
+        let [_, _, large] = &BALL_GRIDS;
+        assert!((1e3 * large.gauss_seidel_sweep() - 262.0).abs() < 1e-9);
+        assert!((1e3 * large.parallel_sweep() - 47.8).abs() < 0.1);
+        assert!((1e3 * BALL_PILES[1].parallel_sweep() - 13.5).abs() < 0.1);
+    }
+
+    #[test]
+    fn grids_have_the_contacts_of_their_size() {
+        for (demo, n) in BALL_GRIDS.iter().zip([8.0, 24.0, 40.0f64]) {
+            assert_eq!(demo.contacts, 3.0 * n * n * n - 2.0 * n * n);
+            assert_eq!(demo.bodies, n * n * n + 1.0);
+        }
+        assert_eq!(pyramid_contacts(2), 3.0);
+    }
+}

@@ -263,7 +263,7 @@ impl Rescue {
                 let nearest = (self.x[k] - self.w[k]).max(lo).min(hi);
                 let apart = (self.x[k] - nearest).abs() / scale;
                 // A maximum would lose what is not a number.
-                if !(apart <= error) {
+                if apart > error || apart.is_nan() {
                     error = apart;
                 }
             }
@@ -274,10 +274,10 @@ impl Rescue {
     /// Replaces the impulses, and w with them.
     fn move_to(&mut self, to: &[f64]) {
         let m = self.bounded.len();
-        for k in 0..m {
-            let change = to[k] - self.x[k];
+        for (k, to) in to.iter().enumerate() {
+            let change = to - self.x[k];
             if change != 0.0 {
-                self.x[k] = to[k];
+                self.x[k] = *to;
                 let row = &self.s[k * m..(k + 1) * m];
                 for (w, s) in self.w.iter_mut().zip(row) {
                     *w += s * change;
