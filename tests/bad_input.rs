@@ -209,7 +209,7 @@ fn joints_that_make_no_sense_are_named_and_stand_at_their_place() {
             joint(
                 "bodies: (\"\", \"b\"), kind: Hinge())], drives: [(name: \"d\", keys: (\"A\", \"PgUp\")",
             ),
-            "3:74",
+            "3:82",
             &["a key is a letter, a digit, Left", "not \"PgUp\""],
         ),
     ] {
