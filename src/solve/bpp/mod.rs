@@ -37,6 +37,7 @@ use self::skyline::Skyline;
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{self, ResidualWorkspace, Under};
+use crate::solve::prox::shorten;
 use crate::solve::{
     HistoryPoint, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
     Status,
@@ -592,6 +593,10 @@ impl Solver for Bpp {
         report.status = status(&self.islands[..islands], settings);
         if matches!(report.status, Status::Failed(_)) {
             return report;
+        }
+        // What did not get to its end may hold more energy than no impulses at all.
+        if report.status != Status::Converged && shorten(problem, lambda, u) {
+            problem.velocities(lambda, u);
         }
         if settings.verify {
             self.islands[..islands].par_iter_mut().for_each(Own::verify);

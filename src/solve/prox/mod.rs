@@ -151,7 +151,7 @@ fn iterate(
 /// impulses at all, to the best point on the ray from zero. At a solution it is −½ Λᵀ A Λ + Λᵀ w ≤ 0,
 /// and the sets are cones or hold zero, so that a solution is never shortened; what is on its way to
 /// infinity is, and so gains no energy from step to step. Returns whether anything was.
-fn shorten(problem: &Problem, lambda: &mut [f64], u: &[Twist]) -> bool {
+pub(super) fn shorten(problem: &Problem, lambda: &mut [f64], u: &[Twist]) -> bool {
     let free = &problem.bodies.free_velocity;
     let contacts = &problem.contacts;
     let first = problem.contact_rows();
