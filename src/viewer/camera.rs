@@ -150,6 +150,13 @@ impl Eye {
         }
     }
 
+    /// What one pixel covers at a place in front of the camera \[m\].
+    pub fn pixel_at(&self, place: Vec3) -> f32 {
+        let height = self.viewport.height().max(1) as f32;
+        let depth = (place - self.position).dot(self.rotation * Vec3::NEG_Z);
+        2.0 * (0.5 * self.fov).tan() / height * depth.max(1e-3)
+    }
+
     fn turn(&mut self, by: Vec2) {
         let (yaw, pitch, _) = self.rotation.to_euler(EulerRot::YXZ);
         let pitch = (pitch - by.y * TURN).clamp(-PITCH_LIMIT, PITCH_LIMIT);

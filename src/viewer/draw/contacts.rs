@@ -6,6 +6,7 @@ use bevy::prelude::*;
 use super::mesh::{MeshLibrary, vec3};
 use super::{Canvas, Instance, Layer, flags, joints, palette};
 use crate::step::ContactView;
+use crate::viewer::camera::Eye;
 use crate::viewer::frame::JointMark;
 use crate::viewer::hands::Hands;
 use crate::viewer::physics::Playback;
@@ -47,6 +48,11 @@ impl Overlays {
     }
 }
 
+/// Least radius of an arrow's shaft \[pixels\].
+const ARROW_PIXELS: f32 = 1.2;
+/// Half the length of a machine's usual force, as a share of its size.
+const MACHINE_SHARE: f32 = 0.04;
+
 /// An arrow in the world.
 pub(super) struct Arrow {
     from: Vec3,
@@ -59,6 +65,7 @@ pub(super) fn paint(
     playback: Res<Playback>,
     hands: Res<Hands>,
     overlays: Res<Overlays>,
+    eye: Res<Eye>,
     mut canvas: ResMut<Canvas>,
     // The force whose arrow is as long as a typical body is large [N].
     mut usual_force: Local<f32>,
@@ -80,8 +87,14 @@ pub(super) fn paint(
         .iter()
         .map(|mark| f64::from(Vec3::from(mark.force).length()));
     follow_forces(&mut usual_force, contact_forces.chain(joint_forces));
+    // Machines are large against the links of their cables.
+    let reach = if marks.is_empty() {
+        size
+    } else {
+        size.max(MACHINE_SHARE * canvas.bounds.radius)
+    };
     // Metres per newton: each arrow is as long as its force's share of the usual one.
-    let force_scale = 2.0 * size * overlays.scale / usual_force.max(1e-12);
+    let force_scale = 2.0 * reach * overlays.scale / usual_force.max(1e-12);
     for mark in marks {
         arrows.push(Arrow {
             from: joints::anchor(&playback, mark, 1),
@@ -134,7 +147,7 @@ pub(super) fn paint(
             color: palette::CONTACT,
         });
     }
-    paint_arrows(&mut canvas, &arrows, 0.035 * size);
+    paint_arrows(&mut canvas, &eye, &arrows, 0.035 * size);
 }
 
 /// Keeps the force near the mean of the scene's, slowly, so that arrows do not pump.
@@ -168,11 +181,12 @@ fn paint_points(canvas: &mut Canvas, contacts: &[ContactView], radius: f32) {
     canvas.close_batch(MeshLibrary::BALL + 1, first, Layer::Overlay);
 }
 
-fn paint_arrows(canvas: &mut Canvas, arrows: &[Arrow], thickness: f32) {
+fn paint_arrows(canvas: &mut Canvas, eye: &Eye, arrows: &[Arrow], thickness: f32) {
     for mesh in [MeshLibrary::SHAFT, MeshLibrary::TIP] {
         let first = canvas.instances.len();
         for arrow in arrows {
             let length = arrow.by.length();
+            let thickness = thickness.max(ARROW_PIXELS * eye.pixel_at(arrow.from));
             if !length.is_finite() || length < 0.2 * thickness {
                 continue;
             }

@@ -56,12 +56,7 @@ pub(super) fn paint(
     if !overlays.joints || frame.joints.is_empty() {
         return;
     }
-    // Metres per pixel at a place.
-    let height = eye.viewport.height().max(1) as f32;
-    let rise = 2.0 * (0.5 * eye.fov).tan() / height;
-    let forward = eye.rotation * Vec3::NEG_Z;
-    let pixel = |at: Vec3| rise * (at - eye.position).dot(forward).max(1e-3);
-
+    let pixel = |at: Vec3| eye.pixel_at(at);
     lines.clear();
     let mut points = Vec::with_capacity(2 * frame.joints.len());
     for mark in &frame.joints {

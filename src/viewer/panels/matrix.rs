@@ -34,13 +34,50 @@ const UNUSED: Color32 = Color32::from_rgb(74, 80, 92);
 const FREE: Color32 = theme::GOOD;
 const TIGHT: Color32 = theme::ERROR;
 
+/// A new texture is drawn this many frames after it was made: until then it may not have reached the
+/// graphics adapter.
+const TEXTURE_FRAMES: u32 = 2;
+
 /// What the panel remembers.
 #[derive(Clone, Default)]
 pub struct Picture {
     /// Whether the panel was open when it was last laid out.
     pub open: bool,
     which: Which,
-    shown: Option<(Arc<MatrixView>, Which, egui::TextureHandle)>,
+    shown: Option<Drawn>,
+    /// The next one, and the frames since it was made.
+    coming: Option<(Drawn, u32)>,
+}
+
+/// A matrix, and the picture that was drawn of it.
+#[derive(Clone)]
+struct Drawn {
+    view: Arc<MatrixView>,
+    which: Which,
+    texture: egui::TextureHandle,
+}
+
+impl Picture {
+    /// The texture to show, while one of this matrix is made if it is a new one.
+    fn follow(&mut self, ctx: &egui::Context, view: &Arc<MatrixView>) -> Option<&Drawn> {
+        if let Some((_, frames)) = &mut self.coming {
+            *frames += 1;
+        }
+        if let Some((drawn, _)) = self.coming.take_if(|c| c.1 >= TEXTURE_FRAMES) {
+            self.shown = Some(drawn);
+        }
+        let is_drawn = |drawn: &Drawn| Arc::ptr_eq(&drawn.view, view) && drawn.which == self.which;
+        if self.coming.is_none() && !self.shown.as_ref().is_some_and(is_drawn) {
+            let image = draw(view, self.which);
+            let drawn = Drawn {
+                view: view.clone(),
+                which: self.which,
+                texture: ctx.load_texture("matrix", image, egui::TextureOptions::LINEAR),
+            };
+            self.coming = Some((drawn, 0));
+        }
+        self.shown.as_ref()
+    }
 }
 
 impl std::fmt::Debug for Picture {
@@ -77,29 +114,14 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     let frame = context.playback.frame.as_ref();
     let Some(view) = frame.and_then(|f| f.matrix.clone()) else {
         ui.label(theme::quiet("no step taken yet"));
-        picture.shown = None;
+        (picture.shown, picture.coming) = (None, None);
         return;
     };
     let which = picture.which;
-    let current = matches!(&picture.shown, Some((v, w, _)) if Arc::ptr_eq(v, &view) && *w == which);
-    if !current {
-        let image = draw(&view, which);
-        match &mut picture.shown {
-            Some((v, w, texture)) => {
-                texture.set(image, egui::TextureOptions::LINEAR);
-                (*v, *w) = (view.clone(), which);
-            }
-            shown => {
-                let texture = ui
-                    .ctx()
-                    .load_texture("matrix", image, egui::TextureOptions::LINEAR);
-                *shown = Some((view.clone(), which, texture));
-            }
-        }
-    }
-    if let Some((_, _, texture)) = &picture.shown {
-        let side = ui.available_width().min(640.0);
-        ui.add(egui::Image::new(texture).fit_to_exact_size(egui::Vec2::splat(side)));
+    let side = ui.available_width().min(640.0);
+    let (place, _) = ui.allocate_exact_size(egui::Vec2::splat(side), egui::Sense::hover());
+    if let Some(drawn) = picture.follow(ui.ctx(), &view) {
+        egui::Image::new(&drawn.texture).paint_at(ui, place);
     }
     legend(ui, which);
     numbers(ui, &view);

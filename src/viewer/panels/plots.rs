@@ -189,15 +189,16 @@ fn residual(ui: &mut egui::Ui, history: &History) {
         .filter_map(|s| Some([s.time, s.residual_coulomb?.max(FLOOR).log10()]))
         .collect();
     logarithmic("residual").show(ui, |plot| {
+        // Where both are the same, the other one shows on either side of the thinner line.
+        if !coulomb.is_empty() {
+            let line = Line::new("exact Coulomb", coulomb);
+            plot.line(line.color(theme::WARNING).width(3.0));
+        }
         plot.line(
             Line::new("residual", points)
                 .color(theme::ACCENT)
                 .width(1.4),
         );
-        if !coulomb.is_empty() {
-            let line = Line::new("exact Coulomb", coulomb);
-            plot.line(line.color(theme::WARNING).width(1.4));
-        }
     });
 }
 
