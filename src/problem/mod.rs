@@ -167,6 +167,17 @@ impl Rows {
         self.bounds.is_empty()
     }
 
+    /// Takes all rows out and keeps the memory.
+    pub fn clear(&mut self) {
+        self.start.clear();
+        self.body.clear();
+        self.jacobian.clear();
+        self.bounds.clear();
+        self.bias.clear();
+        self.compliance.clear();
+        self.position_error.clear();
+    }
+
     /// The entries (body, Jacobian) of row `r`.
     #[inline]
     pub fn entries(&self, r: usize) -> impl Iterator<Item = (usize, &Twist)> {
@@ -230,14 +241,7 @@ impl Problem {
         c.compliance.clear();
         c.gap.clear();
         c.row_start.clear();
-        let r = &mut self.rows;
-        r.start.clear();
-        r.body.clear();
-        r.jacobian.clear();
-        r.bounds.clear();
-        r.bias.clear();
-        r.compliance.clear();
-        r.position_error.clear();
+        self.rows.clear();
     }
 
     /// Adds a body and returns its index.

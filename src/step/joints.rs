@@ -72,7 +72,7 @@ impl Workspace {
     /// Fills the general rows of the problem, which has its bodies already, and remembers the joints'
     /// angles.
     pub fn assemble(&mut self, world: &mut World, problem: &mut Problem) {
-        clear_rows(problem);
+        problem.rows.clear();
         self.written.rows.clear();
         self.written.start.clear();
         self.written.beta.clear();
@@ -226,18 +226,6 @@ fn row_scale(joint: &Joint, k: usize) -> f64 {
     } else {
         joint.softness.length
     }
-}
-
-/// Empties the general rows.
-fn clear_rows(problem: &mut Problem) {
-    let r = &mut problem.rows;
-    r.start.clear();
-    r.body.clear();
-    r.jacobian.clear();
-    r.bounds.clear();
-    r.bias.clear();
-    r.compliance.clear();
-    r.position_error.clear();
 }
 
 /// The coordinates of a joint and their Jacobians at the bodies' present poses.
