@@ -936,10 +936,12 @@ mod tests {
         bodies: [
             (name: "post", kind: Fixed, shape: Ball(radius: 0.1)),
             (name: "arm", shape: Ball(radius: 0.1), position: (1, 0, 0)),
+            (name: "cog", shape: Ball(radius: 0.1), position: (0, 1, 0)),
         ],
         joints: [
-            (name: "pin", kind: Hinge((motor: Some(Velocity(max_force: 50)))), bodies: ("post", "arm"), axis: (0, 1, 0)),
-            (name: "gear", kind: Gear(terms: [(joint: "pin", coefficient: 2)])),
+            (name: "pin", kind: Hinge(motor: Velocity(max_force: 50)), bodies: ("post", "arm"), axis: (0, 1, 0)),
+            (name: "cog", kind: Hinge(), bodies: ("post", "cog"), axis: (0, 1, 0)),
+            (name: "gear", kind: Gear(terms: [(joint: "pin", coefficient: 2), (joint: "cog", coefficient: 1)])),
         ],
         drives: [(name: "turn", unit: "rad/s", motors: [(joint: "pin")], keys: ("A", "D"), script: [(0, 0), (1, 1)])],
     )"#;
@@ -959,7 +961,7 @@ mod tests {
             ..Observe::default()
         };
         fill(&mut frame, &simulation, &observe);
-        assert_eq!(frame.joints.len(), 1, "nothing is drawn of a gear");
+        assert_eq!(frame.joints.len(), 2, "nothing is drawn of a gear");
         assert_eq!(frame.joints[0].error, None, "no step, no error");
         let y = frame.joints[0].axes[0].expect("a hinge has an axis");
         assert!((y[1] - 1.0).abs() < 1e-6);
