@@ -45,6 +45,16 @@ pub struct Counters {
     pub raised: f64,
 }
 
+impl Counters {
+    /// Adds what was done before the present matrix was prepared.
+    pub fn add(&mut self, earlier: &Self) {
+        self.downdates += earlier.downdates;
+        self.refactorizations += earlier.refactorizations;
+        self.cache_hits += earlier.cache_hits;
+        self.raised = self.raised.max(earlier.raised);
+    }
+}
+
 /// A factorisation of A_FF for changing sets F of free rows.
 pub trait Factorization: Send {
     /// A new matrix; memory is kept.
@@ -258,7 +268,7 @@ impl Panels {
     /// Smallest and largest L_kk over the free rows.
     pub fn extremes(&self, envelope: &Envelope, tight: &[bool]) -> [f64; 2] {
         let mut out = [f64::INFINITY, 0.0];
-        if self.value.is_empty() {
+        if self.value.len() < envelope.len() {
             // Time was over before there was a factor.
             return out;
         }

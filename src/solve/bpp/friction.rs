@@ -2,7 +2,7 @@
 //! the added compliance back out.
 
 use super::descend::Descent;
-use super::factor::{Breakdown, Factorization};
+use super::factor::{Breakdown, Counters, Factorization};
 use super::island::{Island, NONE};
 use super::pivot::{Limits, Outcome, Set, Work, project};
 
@@ -33,12 +33,16 @@ pub struct Outer {
 pub struct OuterTally {
     /// Problems with fixed bounds.
     pub iterations: u32,
-    /// Iterations of GMRES.
+    /// Iterations of GMRES, here and in the coupled method.
     pub krylov: u32,
     /// Proximal steps.
     pub refinements: u32,
     /// Largest |A_ε Λ + b − ε c| over the free rows, and the violations of the others (m/s).
     pub with_compliance: f64,
+    /// Newton steps of the coupled method.
+    pub coupled_steps: u32,
+    /// What was done with factors of earlier matrices.
+    pub earlier: Counters,
 }
 
 /// Memory of the outer loop.
@@ -124,7 +128,7 @@ impl Friction {
                     self.best[0].clone_from(&self.beta);
                     normal_bounds(island, work, &mut self.best[2]);
                     if outer.newton {
-                        self.newton(island, factor, work, tolerance, tally)?;
+                        self.newton(island, factor, work, tolerance, tally);
                     }
                     normal_bounds(island, work, &mut self.beta);
                     self.best[1].clone_from(&self.beta);
@@ -172,10 +176,7 @@ impl Friction {
         }
     }
 
-    /// One step of Newton's method on the bounds: with the sets as they are, the impulses y of the
-    /// slipping rows satisfy y = S x_F(y), which is linear: (1 + S A_FF⁻¹ A_FT) y = S A_FF⁻¹ (−b_F − …).
-    /// GMRES solves it with the factor that is there, one substitution per iteration. x and w are then
-    /// those of the coupled solution.
+    /// One step of Newton's method on the bounds; x and w are then those of the coupled solution.
     fn newton(
         &mut self,
         island: &mut Island,
@@ -183,21 +184,44 @@ impl Friction {
         work: &mut Work,
         tolerance: f64,
         tally: &mut OuterTally,
-    ) -> Result<(), Breakdown> {
+    ) {
         let start = std::time::Instant::now();
-        self.slipping.clear();
-        for i in 0..island.n() {
-            let normal = island.normal[i];
-            if normal != NONE
-                && work.tight[i]
-                && work.lo[i] < work.hi[i]
+        let slipping = (0..island.n()).filter(|i| {
+            let normal = island.normal[*i];
+            normal != NONE
+                && work.tight[*i]
+                && work.lo[*i] < work.hi[*i]
                 && !work.tight[normal as usize]
-            {
-                self.slipping.push(i as u32);
-            }
+        });
+        let slipping: Vec<u32> = slipping.map(|i| i as u32).collect();
+        self.couple(slipping, island, factor, work, tolerance, tally);
+        for i in &self.slipping {
+            let i = *i as usize;
+            let normal = work.x[island.normal[i] as usize].max(0.0);
+            work.x[i] = follow(island, work, i, normal);
         }
+        if !self.slipping.is_empty() {
+            work.update_w(island);
+        }
+        work.tally.solve_time += start.elapsed().as_secs_f64();
+    }
+
+    /// With the sets as they are, the impulses y of the slipping rows satisfy y = S x_F(y), which is
+    /// linear: (1 + S A_FF⁻¹ A_FT) y = S A_FF⁻¹ (−b_F − …). GMRES solves it with the factor that is
+    /// there, one substitution per iteration. x is then the coupled solution; w is not renewed.
+    pub fn couple(
+        &mut self,
+        slipping: impl IntoIterator<Item = u32>,
+        island: &mut Island,
+        factor: &mut dyn Factorization,
+        work: &mut Work,
+        tolerance: f64,
+        tally: &mut OuterTally,
+    ) {
+        self.slipping.clear();
+        self.slipping.extend(slipping);
         if self.slipping.is_empty() {
-            return Ok(());
+            return;
         }
         let n = island.n();
         self.direction.clear();
@@ -205,10 +229,6 @@ impl Friction {
         self.image.clear();
         self.image.resize(n, 0.0);
         let (slipping, direction, image) = (&self.slipping, &mut self.direction, &mut self.image);
-        let follow = |island: &Island, work: &Work, i: usize, normal: f64| {
-            let sign = if work.set[i] == Set::High { 1.0 } else { -1.0 };
-            sign * island.kappa[i] * normal
-        };
         // z = y/s, in m/s: the residual S x_F(y) − y.
         self.gmres.reset(slipping.len());
         for (r, i) in self.gmres.residual.iter_mut().zip(slipping) {
@@ -248,13 +268,15 @@ impl Friction {
         self.gmres.solution = y;
         for i in &self.slipping {
             let i = *i as usize;
-            let normal = work.x[island.normal[i] as usize].max(0.0);
-            work.x[i] = follow(island, work, i, normal);
+            work.x[i] = follow(island, work, i, work.x[island.normal[i] as usize]);
         }
-        work.update_w(island);
-        work.tally.solve_time += start.elapsed().as_secs_f64();
-        Ok(())
     }
+}
+
+/// The impulse of slipping row `i` where that of its normal row is `normal`.
+fn follow(island: &Island, work: &Work, i: usize, normal: f64) -> f64 {
+    let sign = if work.set[i] == Set::High { 1.0 } else { -1.0 };
+    sign * island.kappa[i] * normal
 }
 
 /// Guesses the sets from the impulses that `work.x` starts with: what is on a bound and pushed against

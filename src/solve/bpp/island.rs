@@ -418,6 +418,29 @@ impl Island {
         }
     }
 
+    /// Adds this share of the diagonal to the rows with bounds, in place of their ε.
+    pub fn hold(&mut self, share: f64) {
+        for row in 0..self.matrix.n {
+            let [lo, hi] = self.bounds[row];
+            if self.normal[row] != NONE || lo.is_finite() || hi.is_finite() {
+                self.change_epsilon(row, share);
+            }
+        }
+    }
+
+    /// Makes ε something else.
+    pub fn set_epsilon(&mut self, epsilon: &[f64]) {
+        for (row, epsilon) in epsilon.iter().enumerate() {
+            self.change_epsilon(row, *epsilon);
+        }
+    }
+
+    fn change_epsilon(&mut self, row: usize, epsilon: f64) {
+        let at = self.matrix.envelope.at(row, row);
+        self.matrix.value[at] += epsilon - self.epsilon[row];
+        self.epsilon[row] = epsilon;
+    }
+
     /// A given problem instead of an assembled one: `a` symmetric, by rows.
     pub fn set_dense(&mut self, a: &[f64], b: &[f64], lo: &[f64], hi: &[f64], epsilon: f64) {
         let n = b.len();

@@ -9,6 +9,7 @@
 
 mod branched;
 mod cache;
+mod coupled;
 mod descend;
 mod downdate;
 pub mod factor;
@@ -18,7 +19,6 @@ mod mlcp;
 mod order;
 mod pivot;
 mod report;
-mod rescue;
 mod skyline;
 pub mod sparse;
 
@@ -26,13 +26,13 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
+use self::coupled::{Coupled, Parts};
 use self::factor::{Factorization, Full};
 use self::friction::{Ending, Friction, Outer, OuterTally};
-use self::island::{Island, Layout, Refusal};
+use self::island::{Island, Layout, NONE, Refusal};
 pub use self::mlcp::{FACTORIZATIONS, MlcpOptions, MlcpStats, solve_mlcp};
 use self::pivot::{Limits, Work, project};
 pub use self::report::{MatrixView, PivotReport};
-use self::rescue::Rescue;
 use self::skyline::Skyline;
 use crate::math::Twist;
 use crate::problem::Problem;
@@ -148,13 +148,13 @@ pub static INFO: SolverInfo = SolverInfo {
             },
         },
         Parameter {
-            name: "rescue_sweeps",
+            name: "coupled_steps",
             unit: "-",
-            summary: "where the friction bounds do not settle: most Gauss–Seidel sweeps over the rows with \
-                      bounds, the others solved away, with Newton steps between them; 0 gives up at once",
-            source: "-",
+            summary: "where sets and friction bounds do not settle one after the other: most Newton steps on both \
+                      at once, in proximal problems that hold less and less; 0 does without",
+            source: "Hintermüller, Ito & Kunisch 2002; Rockafellar 1976",
             kind: ParameterKind::Integer {
-                default: 4000,
+                default: 400,
                 range: [0, 1_000_000],
             },
         },
@@ -200,8 +200,10 @@ pub static INFO: SolverInfo = SolverInfo {
     make: |parameters| Box::new(Bpp::new(parameters)),
 };
 
-/// A result whose error is below this needs no rescue (m/s).
-const RESCUED: f64 = 1e-9;
+/// A result whose error is below this is the solution (m/s).
+const ACCURATE: f64 = 1e-9;
+/// Problems with fixed friction bounds before the coupled method takes over.
+const QUICK_OUTER: u32 = 8;
 
 /// Bytes of a megabyte.
 const MEGABYTE: f64 = 1e6;
@@ -220,7 +222,7 @@ struct Settings {
     factorization: String,
     limits: Limits,
     outer: Outer,
-    rescue_sweeps: u32,
+    coupled_steps: u32,
     warm_start: bool,
     contact_compliance: f64,
     refactor_share: f64,
@@ -230,6 +232,20 @@ struct Settings {
 }
 
 impl Settings {
+    /// What pivoting may do before the coupled method takes over.
+    fn quick(&self, limits: &Limits) -> (Limits, Outer) {
+        let limits = Limits {
+            single_pivots: 0,
+            descent_steps: 0,
+            ..*limits
+        };
+        let outer = Outer {
+            iterations: self.outer.iterations.min(QUICK_OUTER),
+            ..self.outer
+        };
+        (limits, outer)
+    }
+
     fn layout(&self) -> Layout {
         match self.factorization.as_str() {
             "full" | "downdate" => Layout::Dense,
@@ -255,7 +271,8 @@ struct Own {
     factor: Box<dyn Factorization>,
     work: Work,
     friction: Friction,
-    rescue: Rescue,
+    coupled: Coupled,
+    start: Vec<f64>,
     best: Vec<f64>,
     image: Vec<f64>,
     report: PivotReport,
@@ -289,7 +306,7 @@ impl Bpp {
                     refinements: count("refinements"),
                     newton: parameters.flag("newton"),
                 },
-                rescue_sweeps: count("rescue_sweeps"),
+                coupled_steps: count("coupled_steps"),
                 warm_start: parameters.flag("warm_start"),
                 contact_compliance: parameters.number("contact_compliance"),
                 refactor_share: parameters.number("refactor_share"),
@@ -323,7 +340,8 @@ impl Bpp {
                 ),
                 work: Work::default(),
                 friction: Friction::default(),
-                rescue: Rescue::default(),
+                coupled: Coupled::default(),
+                start: Vec::new(),
                 best: Vec::new(),
                 image: Vec::new(),
                 report: PivotReport::default(),
@@ -385,100 +403,124 @@ impl Own {
         }
         friction::guess_sets(&mut self.island, &mut self.work, settings.warm_start);
         let mut tally = OuterTally::default();
-        let ending = self.friction.solve(
-            &mut self.island,
-            self.factor.as_mut(),
-            &mut self.work,
-            limits,
-            &settings.outer,
-            &mut tally,
-        );
-        self.outcome = ending.map_err(|_| Failure::NotFinite);
-        if self.outcome == Ok(Ending::OutOfBudget) && self.work.best_error.is_finite() {
-            self.work.x.copy_from_slice(&self.work.best);
+        let has_friction = self.island.normal.iter().any(|normal| *normal != NONE);
+        let coupled = settings.coupled_steps > 0 && has_friction;
+        if coupled {
+            self.start.clone_from(&self.work.x);
         }
-        project(&self.island, &mut self.work.x);
+        // Where the coupled method may follow, only as long as whole blocks move.
+        let (quick, outer) = if coupled {
+            settings.quick(limits)
+        } else {
+            (*limits, settings.outer)
+        };
+        self.outcome = self.pivot(&quick, &outer, &mut tally);
+        if coupled && self.outcome.is_ok() {
+            self.couple(settings, limits, &mut tally);
+        }
         self.fill_report(&tally, settings);
-        if self.outcome.is_ok() && settings.rescue_sweeps > 0 && !self.work.is_over(limits) {
-            self.rescue(settings, limits);
-        }
     }
 
-    /// Goes on with the bounded rows alone where the result is not the solution.
-    fn rescue(&mut self, settings: &Settings, limits: &Limits) {
+    /// Pivots with friction bounds that follow, from `work.x` and its sets. `work.x` is then within its
+    /// bounds.
+    fn pivot(
+        &mut self,
+        limits: &Limits,
+        outer: &Outer,
+        tally: &mut OuterTally,
+    ) -> Result<Ending, Failure> {
         let Self {
             island,
             factor,
             work,
             friction,
-            rescue,
-            best,
-            image,
-            report,
-            outcome,
+            ..
         } = self;
-        let wanted = RESCUED.max(100.0 * work.noise(island));
-        let mut least = rescue::error(island, &work.x, image);
-        if least <= wanted {
+        let ending = friction.solve(island, factor.as_mut(), work, limits, outer, tally);
+        let ending = ending.map_err(|_| Failure::NotFinite)?;
+        if ending == Ending::OutOfBudget && work.best_error.is_finite() {
+            work.x.copy_from_slice(&work.best);
+        }
+        project(island, &mut work.x);
+        Ok(ending)
+    }
+
+    /// Where the result is not the solution: sets and friction bounds at once, from the start, from the
+    /// result, from nothing; and where that does not get there either, pivoting with all that it may do,
+    /// from the best impulses so far.
+    fn couple(&mut self, settings: &Settings, limits: &Limits, tally: &mut OuterTally) {
+        let noise = self.work.noise(&self.island);
+        let [wanted, enough] = [10.0, 100.0].map(|times| ACCURATE.max(times * noise));
+        let mut least = coupled::error(&mut self.island, &self.work.x, &mut self.image);
+        if least <= enough || self.work.is_over(limits) {
             return;
         }
-        let start = Instant::now();
-        best.clone_from(&work.x);
-        let factor = factor.as_mut();
-        let mut sweeps = settings.rescue_sweeps / 8;
-        let condensed = rescue.condense(island, factor, work);
-        while condensed.is_ok()
-            && least > wanted
-            && sweeps <= settings.rescue_sweeps
-            && !work.is_over(limits)
-        {
-            let Ok(done) = rescue.solve(island, factor, work, sweeps.max(1), 0.5 * wanted) else {
-                break;
-            };
-            report.rescue_sweeps += u64::from(done);
-            project(island, &mut work.x);
-            let rescued = rescue::error(island, &work.x, image);
-            let from = work.x.clone();
-            if rescued < least {
-                (least, *best) = (rescued, from.clone());
+        self.best.clone_from(&self.work.x);
+        for attempt in 0..3 {
+            match attempt {
+                0 => self.work.x.copy_from_slice(&self.start),
+                1 => self.work.x.copy_from_slice(&self.best),
+                _ => self.work.x.fill(0.0),
             }
-            sweeps = sweeps.max(1) * 2;
-            if least <= wanted {
-                break;
+            let tried = self.coupled.solve(
+                &mut Parts {
+                    island: &mut self.island,
+                    factor: self.factor.as_mut(),
+                    friction: &mut self.friction,
+                    work: &mut self.work,
+                },
+                limits,
+                settings.coupled_steps,
+                wanted,
+                tally,
+            );
+            if let Ok(error) = tried
+                && error < least
+            {
+                least = error;
+                self.best.clone_from(&self.work.x);
             }
-            // Another attempt from here. The compliance pulls towards these impulses, not towards none.
-            work.center.copy_from_slice(&from);
-            friction::guess_sets(island, work, true);
-            let mut tally = OuterTally::default();
-            let ending = friction.solve(island, factor, work, limits, &settings.outer, &mut tally);
-            report.outer_iterations += u64::from(tally.iterations);
-            report.refinements += u64::from(tally.refinements);
-            if ending.is_err() {
+            if least <= enough || self.work.is_over(limits) {
                 break;
             }
-            project(island, &mut work.x);
-            let pivoted = rescue::error(island, &work.x, image);
-            if pivoted < least {
-                (least, *best) = (pivoted, work.x.clone());
-            }
-            work.x.copy_from_slice(&from);
         }
-        work.x.copy_from_slice(best);
-        report.pivots = work.tally.pivots.into();
-        report.most_pivots = work.tally.pivots.into();
-        report.single_pivots = work.tally.single.into();
-        report.solve_time += start.elapsed().as_secs_f64();
-        if least <= wanted {
-            *outcome = Ok(Ending::Settled);
-        } else if *outcome == Ok(Ending::Settled) {
-            *outcome = Ok(Ending::Unsettled);
+        if least > enough && !self.work.is_over(limits) {
+            // The compliance pulls towards the best impulses, not towards none.
+            self.work.x.copy_from_slice(&self.best);
+            self.work.center.copy_from_slice(&self.best);
+            friction::guess_sets(&mut self.island, &mut self.work, true);
+            if self.pivot(limits, &settings.outer, tally).is_ok() {
+                let error = coupled::error(&mut self.island, &self.work.x, &mut self.image);
+                if error < least {
+                    least = error;
+                    self.best.clone_from(&self.work.x);
+                }
+            }
         }
+        // The sets and the factor of what is returned, for whoever looks at them.
+        self.work.x.copy_from_slice(&self.best);
+        self.work.center.fill(0.0);
+        friction::guess_sets(&mut self.island, &mut self.work, true);
+        self.work.hold();
+        let restricted = self.factor.restrict(&self.island.matrix, &self.work.tight);
+        self.work.x.copy_from_slice(&self.best);
+        tally.with_compliance = least;
+        self.outcome = if restricted.is_err() {
+            Err(Failure::NotFinite)
+        } else if least <= enough {
+            Ok(Ending::Settled)
+        } else if self.work.is_over(limits) {
+            Ok(Ending::OutOfBudget)
+        } else {
+            Ok(Ending::Unsettled)
+        };
     }
 
     fn fill_report(&mut self, tally: &OuterTally, settings: &Settings) {
         let work = &self.work;
         let n = self.island.n() as u64;
-        let counters = self.factor.counters();
+        let mut counters = self.factor.counters();
+        counters.add(&tally.earlier);
         let tight = work.tight.iter().filter(|t| **t).count() as u64;
         let [low, high] = self.factor.extremes(&work.tight);
         let condition = if low > 0.0 && low.is_finite() {
@@ -505,7 +547,7 @@ impl Own {
             most_outer_iterations: tally.iterations.into(),
             krylov_iterations: tally.krylov.into(),
             refinements: tally.refinements.into(),
-            rescue_sweeps: 0,
+            coupled_steps: tally.coupled_steps.into(),
             downdates: counters.downdates,
             refactorizations: counters.refactorizations,
             stored: self.island.matrix.envelope.len() as u64,

@@ -29,12 +29,13 @@ pub struct PivotReport {
     pub outer_iterations: u64,
     /// The most of any island.
     pub most_outer_iterations: u64,
-    /// Iterations of GMRES in Newton's method on the friction bounds.
+    /// Iterations of GMRES in Newton's method.
     pub krylov_iterations: u64,
     /// Proximal steps that take the added compliance out.
     pub refinements: u64,
-    /// Sweeps of Gauss–Seidel over the rows with bounds, where the friction bounds did not settle.
-    pub rescue_sweeps: u64,
+    /// Newton steps on sets and friction bounds at once, where these did not settle one after the other;
+    /// each of them is a pivot too.
+    pub coupled_steps: u64,
     /// Rows removed from a factor by a rank-one modification.
     pub downdates: u64,
     /// Factorisations, whole or from some column on.
@@ -88,7 +89,7 @@ impl PivotReport {
         self.most_outer_iterations = self.most_outer_iterations.max(other.most_outer_iterations);
         self.krylov_iterations += other.krylov_iterations;
         self.refinements += other.refinements;
-        self.rescue_sweeps += other.rescue_sweeps;
+        self.coupled_steps += other.coupled_steps;
         self.downdates += other.downdates;
         self.refactorizations += other.refactorizations;
         self.stored += other.stored;
