@@ -184,7 +184,6 @@ fn the_vehicle_passes_the_parkour() {
 /// Lifts the crate, turns once round the cone without touching it, and keeps the crate on the fork
 /// while the wheels skid.
 #[test]
-#[ignore = "15 of 1,200 steps, as the wheels begin to slip, end at up to 6e-8 m/s"]
 fn the_forklift_carries_the_crate_round_the_cone() {
     let mut m = Machine::open("forklift");
     let [chassis, crate_, cone, tine] =
@@ -241,7 +240,6 @@ fn the_forklift_carries_the_crate_round_the_cone() {
 
 /// Closes its claws, lifts the log by more than a metre and swings it round; the log does not slip.
 #[test]
-#[ignore = "the log still shifts by 8 mm in the claws while it leaves the ground"]
 fn the_forwarder_lifts_the_log_without_slip() {
     let mut m = Machine::open("forwarder");
     let [log, left, right] = ["log", "claw left", "claw right"].map(|n| m.slot(n));
