@@ -82,6 +82,21 @@ pub fn error(island: &mut Island, x: &[f64], image: &mut Vec<f64>) -> f64 {
     error
 }
 
+/// Where row `i` goes within its bounds; it stays where it `was` unless it is wrong there by more than
+/// `slack`.
+fn side(work: &Work, i: usize, [lo, hi]: [f64; 2], was: Option<Way>, slack: f64) -> Set {
+    let (x, w) = (work.x[i], work.w[i]);
+    let wish = x - w;
+    match was {
+        Some(Way::Free) if wish >= lo - slack && wish <= hi + slack => Set::Free,
+        Some(Way::On(Set::Low) | Way::Slips(Set::Low)) if w >= -slack => Set::Low,
+        Some(Way::On(Set::High) | Way::Slips(Set::High)) if w <= slack => Set::High,
+        _ if wish <= lo => Set::Low,
+        _ if wish >= hi => Set::High,
+        _ => Set::Free,
+    }
+}
+
 /// What the method works on.
 pub struct Parts<'a> {
     /// The island.
@@ -190,7 +205,7 @@ impl Coupled {
         let mut fewest = usize::MAX;
         let mut patience = PATIENCE;
         for step in 0..STEPS {
-            self.choose(island, work);
+            self.choose(island, work, step > 0, 2.0 * tolerance);
             let pairs = self.way.iter().zip(&self.before);
             let changes = match step {
                 0 => usize::MAX,
@@ -226,20 +241,18 @@ impl Coupled {
         Ok(false)
     }
 
-    /// Where every row goes from here.
-    fn choose(&mut self, island: &Island, work: &Work) {
+    /// Where every row goes from here. A row stays where it was (`later`) as long as it is wrong there
+    /// by no more than `slack` (m/s): the impulses are not more accurate than that.
+    fn choose(&mut self, island: &Island, work: &Work, later: bool, slack: f64) {
         self.way.clear();
         self.way.resize(island.n(), Way::Free);
         for i in 0..island.n() {
             if island.normal[i] == NONE {
-                let wish = work.x[i] - work.w[i];
                 let [lo, hi] = island.bounds[i];
-                self.way[i] = if wish <= lo {
-                    Way::On(Set::Low)
-                } else if wish >= hi {
-                    Way::On(Set::High)
-                } else {
-                    Way::Free
+                let was = later.then(|| self.before[i]);
+                self.way[i] = match side(work, i, [lo, hi], was, slack * island.scale[i]) {
+                    Set::Free => Way::Free,
+                    set => Way::On(set),
                 };
             }
         }
@@ -250,15 +263,14 @@ impl Coupled {
             }
             let normal = normal as usize;
             let bound = island.kappa[i] * work.x[normal].max(0.0);
-            let wish = work.x[i] - work.w[i];
             self.way[i] = if self.way[normal] != Way::Free || island.kappa[i] == 0.0 {
                 Way::Open
-            } else if wish > bound {
-                Way::Slips(Set::High)
-            } else if wish < -bound {
-                Way::Slips(Set::Low)
             } else {
-                Way::Free
+                let was = later.then(|| self.before[i]);
+                match side(work, i, [-bound, bound], was, slack * island.scale[i]) {
+                    Set::Free => Way::Free,
+                    set => Way::Slips(set),
+                }
             };
         }
     }

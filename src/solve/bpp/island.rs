@@ -73,6 +73,40 @@ struct Operator {
     dense: Vec<f64>,
 }
 
+impl Operator {
+    /// M⁻¹ Jᵀ x.
+    fn set_velocities(&mut self, x: &[f64]) {
+        self.velocity.fill([0.0; 6]);
+        for (row, x) in x.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+            self.push(row, *x);
+        }
+    }
+
+    /// Adds what an impulse of one row does to the velocities.
+    #[inline(always)]
+    fn push(&mut self, row: usize, x: f64) {
+        for entry in self.start[row] as usize..self.start[row + 1] as usize {
+            let u = &mut self.velocity[self.body[entry] as usize];
+            for (u, r) in u.iter_mut().zip(&self.response[entry]) {
+                *u += r * x;
+            }
+        }
+    }
+
+    /// J u of a row.
+    #[inline(always)]
+    fn velocity_of(&self, row: usize) -> f64 {
+        let mut sum = 0.0;
+        for entry in self.start[row] as usize..self.start[row + 1] as usize {
+            let u = &self.velocity[self.body[entry] as usize];
+            let j = &self.jacobian[entry];
+            sum += (u[0] * j[0] + u[1] * j[1] + u[2] * j[2])
+                + (u[3] * j[3] + u[4] * j[4] + u[5] * j[5]);
+        }
+        sum
+    }
+}
+
 /// One island. Keeps its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Island {
@@ -508,28 +542,39 @@ impl Island {
             }
             return;
         }
-        operator.velocity.fill([0.0; 6]);
+        operator.set_velocities(x);
         for row in 0..n {
-            let x = x[row];
-            if x == 0.0 {
-                continue;
-            }
-            for entry in operator.start[row] as usize..operator.start[row + 1] as usize {
-                let u = &mut operator.velocity[operator.body[entry] as usize];
-                for (u, r) in u.iter_mut().zip(&operator.response[entry]) {
-                    *u += r * x;
+            w[row] = operator.compliance[row] * x[row] + operator.velocity_of(row);
+        }
+    }
+
+    /// Sweeps of projected Gauss–Seidel over all rows, whose friction bounds follow the normal impulses.
+    /// Nothing happens to a matrix that was given.
+    pub fn sweep(&mut self, x: &mut [f64], count: u32) {
+        let operator = &mut self.operator;
+        if !operator.dense.is_empty() {
+            return;
+        }
+        operator.set_velocities(x);
+        for _ in 0..count {
+            for row in 0..x.len() {
+                if self.scale[row] == 0.0 {
+                    continue;
+                }
+                let w = operator.compliance[row] * x[row] + operator.velocity_of(row) + self.b[row];
+                let [lo, hi] = match self.normal[row] {
+                    NONE => self.bounds[row],
+                    normal => {
+                        let bound = self.kappa[row] * x[normal as usize];
+                        [-bound, bound]
+                    }
+                };
+                let change = (x[row] - w).max(lo).min(hi) - x[row];
+                if change != 0.0 {
+                    x[row] += change;
+                    operator.push(row, change);
                 }
             }
-        }
-        for row in 0..n {
-            let mut sum = operator.compliance[row] * x[row];
-            for entry in operator.start[row] as usize..operator.start[row + 1] as usize {
-                let u = &operator.velocity[operator.body[entry] as usize];
-                let j = &operator.jacobian[entry];
-                sum += (u[0] * j[0] + u[1] * j[1] + u[2] * j[2])
-                    + (u[3] * j[3] + u[4] * j[4] + u[5] * j[5]);
-            }
-            w[row] = sum;
         }
     }
 

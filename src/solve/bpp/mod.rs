@@ -202,6 +202,8 @@ pub static INFO: SolverInfo = SolverInfo {
 
 /// A result whose error is below this is the solution (m/s).
 const ACCURATE: f64 = 1e-9;
+/// Sweeps of Gauss–Seidel before each attempt of the coupled method.
+const SWEEPS: [u32; 3] = [10, 100, 1000];
 /// Problems with fixed friction bounds before the coupled method takes over.
 const QUICK_OUTER: u32 = 8;
 
@@ -445,9 +447,9 @@ impl Own {
         Ok(ending)
     }
 
-    /// Where the result is not the solution: sets and friction bounds at once, from the start, from the
-    /// result, from nothing; and where that does not get there either, pivoting with all that it may do,
-    /// from the best impulses so far.
+    /// Where the result is not the solution: sets and friction bounds at once, from the start,
+    /// after some sweeps of Gauss–Seidel, then after more; and where that does not get there either,
+    /// pivoting with all that it may do, from the best impulses so far.
     fn couple(&mut self, settings: &Settings, limits: &Limits, tally: &mut OuterTally) {
         let noise = self.work.noise(&self.island);
         let [wanted, enough] = [10.0, 100.0].map(|times| ACCURATE.max(times * noise));
@@ -456,12 +458,9 @@ impl Own {
             return;
         }
         self.best.clone_from(&self.work.x);
-        for attempt in 0..3 {
-            match attempt {
-                0 => self.work.x.copy_from_slice(&self.start),
-                1 => self.work.x.copy_from_slice(&self.best),
-                _ => self.work.x.fill(0.0),
-            }
+        for sweeps in SWEEPS {
+            self.work.x.copy_from_slice(&self.start);
+            self.island.sweep(&mut self.work.x, sweeps);
             let tried = self.coupled.solve(
                 &mut Parts {
                     island: &mut self.island,
