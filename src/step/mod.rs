@@ -545,7 +545,7 @@ impl Simulation {
     fn note(
         &mut self,
         substep: u32,
-        mut solve: SolveReport,
+        solve: SolveReport,
         residual: Residual,
         residual_coulomb: Option<Residual>,
     ) {
@@ -566,17 +566,11 @@ impl Simulation {
             .fold(report.penetration, |deepest, gap| deepest.max(-gap));
         let errors = self.joints.errors().iter();
         report.joint_error = errors.fold(report.joint_error, |most, e| most.max(*e));
-        if substep > 0 {
-            solve.iterations += report.solve.iterations;
-            solve.prepare_time += report.solve.prepare_time;
-            solve.solve_time += report.solve.solve_time;
-            solve.halvings += report.solve.halvings;
-            solve.status = worse(&report.solve.status, &solve.status).clone();
-            if let (Some(sum), Some(before)) = (&mut solve.pivoting, &report.solve.pivoting) {
-                sum.add(before);
-            }
-        }
-        report.solve = solve;
+        report.solve = if substep > 0 {
+            after(std::mem::take(&mut report.solve), solve)
+        } else {
+            solve
+        };
         if substep == 0 || residual.residual >= report.residual.residual {
             report.residual = residual;
         }
@@ -588,7 +582,10 @@ impl Simulation {
 }
 
 /// The report on a solve that followed another one: what was done is summed, the rest is the last's.
-fn after(first: SolveReport, last: SolveReport) -> SolveReport {
+fn after(first: SolveReport, mut last: SolveReport) -> SolveReport {
+    if let (Some(sum), Some(before)) = (&mut last.pivoting, &first.pivoting) {
+        sum.follow(before);
+    }
     SolveReport {
         status: worse(&first.status, &last.status).clone(),
         iterations: first.iterations + last.iterations,

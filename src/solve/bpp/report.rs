@@ -73,7 +73,7 @@ pub struct PivotReport {
 }
 
 impl PivotReport {
-    /// Adds another island's, or another substep's.
+    /// Adds another island's.
     pub fn add(&mut self, other: &Self) {
         self.islands += other.islands;
         self.rows += other.rows;
@@ -112,6 +112,24 @@ impl PivotReport {
         };
         self.factor_error = worse(self.factor_error, other.factor_error);
         self.downdate_error = worse(self.downdate_error, other.downdate_error);
+    }
+
+    /// Adds what an earlier solve of the same step did; sizes and sets stay those of the last one.
+    pub fn follow(&mut self, earlier: &Self) {
+        let last = *self;
+        self.add(earlier);
+        *self = Self {
+            islands: last.islands,
+            rows: last.rows,
+            largest_island: last.largest_island,
+            free: last.free,
+            tight: last.tight,
+            most_tight: last.most_tight.max(earlier.most_tight),
+            stored: last.stored,
+            cache_entries: last.cache_entries,
+            cache_bytes: last.cache_bytes,
+            ..*self
+        };
     }
 }
 
