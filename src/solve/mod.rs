@@ -279,6 +279,18 @@ pub struct SolverInfo {
     pub make: fn(&Parameters) -> Box<dyn Solver>,
 }
 
+impl SolverInfo {
+    /// Iterations that it should be given at least: a direct solver's are many, short, and end by
+    /// themselves.
+    pub fn least_iterations(&self) -> u32 {
+        if self.name == bpp::INFO.name {
+            50_000
+        } else {
+            1
+        }
+    }
+}
+
 impl std::fmt::Debug for SolverInfo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SolverInfo")
