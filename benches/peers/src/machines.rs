@@ -23,7 +23,7 @@ use rapier3d::prelude::{
 };
 
 /// The scenes by name: what to load, what to set, and for how long to run it (s).
-const MACHINES: [(&str, &str, &[(&str, &str)], f64); 8] = [
+const MACHINES: [(&str, &str, &[(&str, &str)], f64); 9] = [
     ("crane", "simple_crane", &[], 10.0),
     ("winch", "simple_winch", &[], 6.0),
     (
@@ -56,7 +56,16 @@ const MACHINES: [(&str, &str, &[(&str, &str)], f64); 8] = [
         &[("generators.0.top_mass_ratio", "1e6")],
         10.0,
     ),
-    ("pyramid", "pyramid", &[("solver.name", "bpp")], 10.0),
+    ("pyramid", "pyramid", DIRECT, 4.0),
+    ("wall", "wall", DIRECT, 2.0),
+];
+
+/// Pivoting for scenes that are shipped with another solver.
+const DIRECT: &[(&str, &str)] = &[
+    ("solver.name", "bpp"),
+    ("solver.budget.iterations", "50000"),
+    ("solver.parameters.factorization", "sparse"),
+    ("settings.friction_law", "Box"),
 ];
 
 /// Rapier's numbers of iterations, beside those that take as long as Moreau.

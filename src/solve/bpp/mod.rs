@@ -123,7 +123,8 @@ pub static INFO: SolverInfo = SolverInfo {
         Parameter {
             name: "warm_start",
             unit: "-",
-            summary: "whether the sets of rows start from the last step's impulses; else all rows are free",
+            summary: "whether the sets of rows start from the last step's impulses; else all rows are free, and only the \
+                      first friction bounds come from there, as the thesis's do",
             source: "-",
             kind: ParameterKind::Flag { default: true },
         },
@@ -409,6 +410,9 @@ impl Own {
         let coupled = settings.coupled_steps > 0 && has_friction;
         if coupled {
             self.start.clone_from(&self.work.x);
+            if !settings.warm_start {
+                self.start.fill(0.0);
+            }
         }
         // Where the coupled method may follow, only as long as whole blocks move.
         let (quick, outer) = if coupled {
