@@ -164,10 +164,9 @@ impl Coupled {
             parts.work.x.copy_from_slice(&self.best);
             let tolerance = (LINEAR * least).max(parts.work.noise(parts.island));
             let before = tally.coupled_steps;
-            let solved = self.settle(parts, tolerance, tally)?;
+            let solved = self.settle(parts, limits, tolerance, tally)?;
             project(parts.island, &mut parts.work.x);
             let error = error(parts.island, &parts.work.x, &mut self.image);
-            parts.work.note(parts.island, error);
             if solved && hold == LEAST_HOLD && error >= ENOUGH * least {
                 break;
             }
@@ -192,6 +191,7 @@ impl Coupled {
     fn settle(
         &mut self,
         parts: &mut Parts<'_>,
+        limits: &Limits,
         tolerance: f64,
         tally: &mut OuterTally,
     ) -> Result<bool, Breakdown> {
@@ -224,6 +224,9 @@ impl Coupled {
             } else {
                 self.change_one(island);
             }
+            if work.is_over(limits) {
+                return Ok(false);
+            }
             self.write(island, work);
             work.solve_free(island, *factor)?;
             work.tally.pivots += 1;
@@ -236,6 +239,8 @@ impl Coupled {
             if !work.x.iter().all(|x| x.is_finite()) {
                 return Err(Breakdown::NotFinite);
             }
+            // Its error is not known; it is recorded if histories are asked for.
+            work.note(island, f64::INFINITY);
             std::mem::swap(&mut self.way, &mut self.before);
         }
         Ok(false)

@@ -458,7 +458,11 @@ impl Own {
         let noise = self.work.noise(&self.island);
         let [wanted, enough] = [10.0, 100.0].map(|times| ACCURATE.max(times * noise));
         let mut least = coupled::error(&mut self.island, &self.work.x, &mut self.image);
-        if least <= enough || self.work.is_over(limits) {
+        if self.work.is_over(limits) {
+            return;
+        }
+        if least <= enough {
+            self.outcome = Ok(Ending::Settled);
             return;
         }
         self.best.clone_from(&self.work.x);
