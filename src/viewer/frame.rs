@@ -136,6 +136,8 @@ pub struct JointMark {
     pub anchors: [[f32; 3]; 2],
     /// Unit vectors along its axes, by body.
     pub axes: [Option<[f32; 3]>; 2],
+    /// Whether it is a rope or a rod, which is drawn always: it is something, and not only a constraint.
+    pub is_rope: bool,
     /// |φ + αΛ/h| \[m\]; none before the first step.
     pub error: Option<f64>,
     /// Force on its second body, world frame \[N\].
@@ -160,6 +162,7 @@ impl JointMark {
             bodies: joint.bodies,
             anchors: [single(a.position), single(b.position)],
             axes,
+            is_rope: joint.kind == JointKind::Distance,
             error,
             force: single(joint.force()),
         })
@@ -291,7 +294,7 @@ pub struct Frame {
     pub contacts: Vec<ContactView>,
     /// How many contacts one of `contacts` stands for: 1 unless there are too many to draw.
     pub contact_stride: usize,
-    /// The joints, where asked for; else empty.
+    /// The joints, where asked for; else ropes alone.
     pub joints: Vec<JointMark>,
     /// The drives.
     pub drives: Vec<DriveView>,

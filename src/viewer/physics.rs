@@ -640,13 +640,11 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
         }
     }
     frame.joints.clear();
-    if observe.joints {
-        let errors = joint_errors(simulation, solved);
-        let marks = world.joints().iter().enumerate();
-        frame
-            .joints
-            .extend(marks.filter_map(|(k, joint)| JointMark::of(joint, errors.get(k).copied())));
-    }
+    let errors = joint_errors(simulation, solved);
+    let marks = world.joints().iter().enumerate();
+    let marks = marks.filter_map(|(k, joint)| JointMark::of(joint, errors.get(k).copied()));
+    let marks = marks.filter(|mark| observe.joints || mark.is_rope);
+    frame.joints.extend(marks);
     frame.drives.clear();
     let drives = world.drives().iter();
     frame

@@ -13,6 +13,8 @@ use crate::world::BodyKind;
 use crate::world::joint::WORLD;
 
 /// Half widths of lines and radii of points \[pixels\].
+/// A rope where joints are not drawn.
+const ROPE_PIXELS: f32 = 1.0;
 const AXIS_PIXELS: f32 = 1.5;
 const ARM_PIXELS: f32 = 0.7;
 const ANCHOR_PIXELS: f32 = 3.5;
@@ -53,15 +55,25 @@ pub(super) fn paint(
     let Some(frame) = &playback.frame else {
         return;
     };
-    if !overlays.joints || frame.joints.is_empty() {
+    if frame.joints.is_empty() {
         return;
     }
     let pixel = |at: Vec3| eye.pixel_at(at);
     lines.clear();
     let mut points = Vec::with_capacity(2 * frame.joints.len());
-    for mark in &frame.joints {
-        let color = palette::pack(palette::error(mark.error));
+    for mark in frame.joints.iter().filter(|m| overlays.joints || m.is_rope) {
         let anchors = [0, 1].map(|side| anchor(&playback, mark, side));
+        if !overlays.joints {
+            let [from, to] = anchors;
+            lines.push(Line {
+                from,
+                to,
+                pixels: ROPE_PIXELS,
+                color: palette::pack(palette::ROPE),
+            });
+            continue;
+        }
+        let color = palette::pack(palette::error(mark.error));
         let [from, to] = anchors;
         let mut line = |from, to, pixels| {
             lines.push(Line {
@@ -101,7 +113,12 @@ pub(super) fn paint(
             });
         }
     }
-    canvas.close_batch(MeshLibrary::SHAFT, first, Layer::Overlay);
+    let layer = if overlays.joints {
+        Layer::Overlay
+    } else {
+        Layer::Bodies
+    };
+    canvas.close_batch(MeshLibrary::SHAFT, first, layer);
     let first = canvas.instances.len();
     canvas
         .instances

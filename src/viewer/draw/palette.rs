@@ -26,6 +26,8 @@ pub const NORMAL: [f32; 3] = [0.15, 0.55, 1.0];
 pub const NORMAL_FORCE: [f32; 3] = [1.0, 0.20, 0.10];
 /// Colour of friction forces.
 pub const FRICTION_FORCE: [f32; 3] = [0.10, 0.85, 0.25];
+/// Colour of ropes where joints are not drawn.
+pub const ROPE: [f32; 3] = [0.03, 0.03, 0.035];
 /// Colour of the forces of joints.
 pub const JOINT_FORCE: [f32; 3] = [0.95, 0.35, 0.90];
 
