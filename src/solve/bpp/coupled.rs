@@ -71,12 +71,8 @@ pub fn error(island: &mut Island, x: &[f64], image: &mut Vec<f64>) -> f64 {
     let mut error: f64 = 0.0;
     for i in (0..x.len()).filter(|i| island.scale[*i] > 0.0) {
         let moved = x[i] - image[i] - island.b[i];
-        let nearest = if island.normal[i] == NONE {
-            moved.max(island.bounds[i][0]).min(island.bounds[i][1])
-        } else {
-            let bound = island.kappa[i] * x[island.normal[i] as usize].max(0.0);
-            moved.clamp(-bound, bound)
-        };
+        let [lo, hi] = island.allowed(i, x);
+        let nearest = moved.max(lo).min(hi);
         error = error.max((x[i] - nearest).abs() / island.scale[i]);
     }
     error
@@ -251,31 +247,23 @@ impl Coupled {
     fn choose(&mut self, island: &Island, work: &Work, later: bool, slack: f64) {
         self.way.clear();
         self.way.resize(island.n(), Way::Free);
-        for i in 0..island.n() {
-            if island.normal[i] == NONE {
-                let [lo, hi] = island.bounds[i];
-                let was = later.then(|| self.before[i]);
-                self.way[i] = match side(work, i, [lo, hi], was, slack * island.scale[i]) {
-                    Set::Free => Way::Free,
-                    set => Way::On(set),
-                };
-            }
+        let go = |i: usize| {
+            let was = later.then(|| self.before[i]);
+            let slack = slack * island.scale[i];
+            side(work, i, island.allowed(i, &work.x), was, slack)
+        };
+        for i in (0..island.n()).filter(|i| island.normal[*i] == NONE) {
+            self.way[i] = match go(i) {
+                Set::Free => Way::Free,
+                set => Way::On(set),
+            };
         }
-        for i in 0..island.n() {
-            let normal = island.normal[i];
-            if normal == NONE {
-                continue;
-            }
-            let normal = normal as usize;
-            let bound = island.kappa[i] * work.x[normal].max(0.0);
-            self.way[i] = if self.way[normal] != Way::Free || island.kappa[i] == 0.0 {
-                Way::Open
-            } else {
-                let was = later.then(|| self.before[i]);
-                match side(work, i, [-bound, bound], was, slack * island.scale[i]) {
-                    Set::Free => Way::Free,
-                    set => Way::Slips(set),
-                }
+        for i in (0..island.n()).filter(|i| island.normal[*i] != NONE) {
+            let normal = self.way[island.normal[i] as usize];
+            self.way[i] = match go(i) {
+                _ if normal != Way::Free || island.kappa[i] == 0.0 => Way::Open,
+                Set::Free => Way::Free,
+                set => Way::Slips(set),
             };
         }
     }
@@ -299,26 +287,16 @@ impl Coupled {
     /// Tells `work` about it.
     fn write(&self, island: &Island, work: &mut Work) {
         for (i, way) in self.way.iter().enumerate() {
-            [work.lo[i], work.hi[i]] = island.bounds[i];
-            match *way {
-                Way::Free => {
-                    work.set[i] = Set::Free;
-                    if island.normal[i] != NONE {
-                        [work.lo[i], work.hi[i]] = [f64::NEG_INFINITY, f64::INFINITY];
-                    }
+            let bounds;
+            (work.set[i], bounds) = match *way {
+                Way::Free if island.normal[i] != NONE => {
+                    (Set::Free, [f64::NEG_INFINITY, f64::INFINITY])
                 }
-                Way::On(set) => work.set[i] = set,
-                Way::Open => {
-                    work.set[i] = Set::Low;
-                    [work.lo[i], work.hi[i]] = [0.0; 2];
-                }
-                Way::Slips(set) => {
-                    let normal = island.normal[i] as usize;
-                    let bound = island.kappa[i] * work.x[normal].max(0.0);
-                    work.set[i] = set;
-                    [work.lo[i], work.hi[i]] = [-bound, bound];
-                }
-            }
+                Way::Free => (Set::Free, island.bounds[i]),
+                Way::Open => (Set::Low, [0.0; 2]),
+                Way::On(set) | Way::Slips(set) => (set, island.allowed(i, &work.x)),
+            };
+            [work.lo[i], work.hi[i]] = bounds;
         }
     }
 }

@@ -548,27 +548,33 @@ impl Island {
         }
     }
 
+    /// The bounds of row `i` at the impulses `x`: its own, or those that its normal impulse gives.
+    #[inline(always)]
+    pub fn allowed(&self, i: usize, x: &[f64]) -> [f64; 2] {
+        match self.normal[i] {
+            NONE => self.bounds[i],
+            normal => {
+                let bound = self.kappa[i] * x[normal as usize].max(0.0);
+                [-bound, bound]
+            }
+        }
+    }
+
     /// Sweeps of projected Gauss–Seidel over all rows, whose friction bounds follow the normal impulses.
     /// Nothing happens to a matrix that was given.
     pub fn sweep(&mut self, x: &mut [f64], count: u32) {
-        let operator = &mut self.operator;
-        if !operator.dense.is_empty() {
+        if !self.operator.dense.is_empty() {
             return;
         }
-        operator.set_velocities(x);
+        self.operator.set_velocities(x);
         for _ in 0..count {
             for row in 0..x.len() {
                 if self.scale[row] == 0.0 {
                     continue;
                 }
+                let [lo, hi] = self.allowed(row, x);
+                let operator = &mut self.operator;
                 let w = operator.compliance[row] * x[row] + operator.velocity_of(row) + self.b[row];
-                let [lo, hi] = match self.normal[row] {
-                    NONE => self.bounds[row],
-                    normal => {
-                        let bound = self.kappa[row] * x[normal as usize];
-                        [-bound, bound]
-                    }
-                };
                 let change = (x[row] - w).max(lo).min(hi) - x[row];
                 if change != 0.0 {
                     x[row] += change;
