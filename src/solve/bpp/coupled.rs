@@ -227,10 +227,8 @@ impl Coupled {
             work.solve_free(island, *factor)?;
             work.tally.pivots += 1;
             tally.coupled_steps += 1;
-            let ways = self.way.iter().enumerate();
-            let slipping = ways.filter(|(_, way)| matches!(way, Way::Slips(_)));
-            let slipping = slipping.map(|(i, _)| i as u32);
-            friction.couple(slipping, island, *factor, work, tolerance, tally);
+            friction.set_slipping(island, |i| matches!(self.way[i], Way::Slips(_)));
+            friction.couple(island, *factor, work, tolerance, tally);
             work.update_w(island);
             if !work.x.iter().all(|x| x.is_finite()) {
                 return Err(Breakdown::NotFinite);

@@ -185,16 +185,10 @@ impl Friction {
         tolerance: f64,
         tally: &mut OuterTally,
     ) {
-        let start = std::time::Instant::now();
-        let slipping = (0..island.n()).filter(|i| {
-            let normal = island.normal[*i];
-            normal != NONE
-                && work.tight[*i]
-                && work.lo[*i] < work.hi[*i]
-                && !work.tight[normal as usize]
+        self.set_slipping(island, |i| {
+            work.tight[i] && work.lo[i] < work.hi[i] && !work.tight[island.normal[i] as usize]
         });
-        let slipping: Vec<u32> = slipping.map(|i| i as u32).collect();
-        self.couple(slipping, island, factor, work, tolerance, tally);
+        self.couple(island, factor, work, tolerance, tally);
         for i in &self.slipping {
             let i = *i as usize;
             let normal = work.x[island.normal[i] as usize].max(0.0);
@@ -203,7 +197,13 @@ impl Friction {
         if !self.slipping.is_empty() {
             work.update_w(island);
         }
-        work.tally.solve_time += start.elapsed().as_secs_f64();
+    }
+
+    /// Says which friction rows slip.
+    pub fn set_slipping(&mut self, island: &Island, slips: impl Fn(usize) -> bool) {
+        self.slipping.clear();
+        let rows = (0..island.n()).filter(|i| island.normal[*i] != NONE && slips(*i));
+        self.slipping.extend(rows.map(|i| i as u32));
     }
 
     /// With the sets as they are, the impulses y of the slipping rows satisfy y = S x_F(y), which is
@@ -211,18 +211,16 @@ impl Friction {
     /// there, one substitution per iteration. x is then the coupled solution; w is not renewed.
     pub fn couple(
         &mut self,
-        slipping: impl IntoIterator<Item = u32>,
         island: &mut Island,
         factor: &mut dyn Factorization,
         work: &mut Work,
         tolerance: f64,
         tally: &mut OuterTally,
     ) {
-        self.slipping.clear();
-        self.slipping.extend(slipping);
         if self.slipping.is_empty() {
             return;
         }
+        let start = std::time::Instant::now();
         let n = island.n();
         self.direction.clear();
         self.direction.resize(n, 0.0);
@@ -270,6 +268,7 @@ impl Friction {
             let i = *i as usize;
             work.x[i] = follow(island, work, i, work.x[island.normal[i] as usize]);
         }
+        work.tally.solve_time += start.elapsed().as_secs_f64();
     }
 }
 
