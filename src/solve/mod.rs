@@ -273,22 +273,13 @@ pub struct SolverInfo {
     pub summary: &'static str,
     /// The papers it comes from.
     pub source: &'static str,
+    /// Iterations that it should be given at least: a direct solver's are many, short, and end by
+    /// themselves; 1 for the others.
+    pub least_iterations: u32,
     /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Makes one with checked parameters.
     pub make: fn(&Parameters) -> Box<dyn Solver>,
-}
-
-impl SolverInfo {
-    /// Iterations that it should be given at least: a direct solver's are many, short, and end by
-    /// themselves.
-    pub fn least_iterations(&self) -> u32 {
-        if self.name == bpp::INFO.name {
-            50_000
-        } else {
-            1
-        }
-    }
 }
 
 impl std::fmt::Debug for SolverInfo {

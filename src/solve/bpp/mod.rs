@@ -49,6 +49,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "block principal pivoting: a direct solver, exact for friction boxes that follow the normal \
               impulses; an iteration is a set of free rows that was solved for",
     source: "Lefebvre 2020, chapters 2 and 3; Júdice & Pires 1994",
+    least_iterations: 50_000,
     parameters: &[
         Parameter {
             name: "factorization",

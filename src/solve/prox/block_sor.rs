@@ -19,6 +19,7 @@ pub static INFO: SolverInfo = SolverInfo {
     name: "block-sor",
     summary: "SOR Prox with full dependencies: diagonal blocks of A swept exactly, the rest as a product",
     source: "Nützi 2011, 5.3.1",
+    least_iterations: 1,
     parameters: &[
         Parameter {
             name: "size",

@@ -14,6 +14,7 @@ pub static INFO: SolverInfo = SolverInfo {
     name: "gauss-seidel",
     summary: "SOR Prox: every contact sees the newest impulses; sequential within an island",
     source: "Poulsen 2010, 3.5; Nützi 2011, 4.47",
+    least_iterations: 1,
     parameters: &[SCHEME, r_factors_by_degree("local"), BLOCK, ALPHA],
     make: |parameters| Box::new(ByIsland::new(GaussSeidel::new(parameters))),
 };

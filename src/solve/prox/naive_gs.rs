@@ -28,6 +28,7 @@ pub static INFO: SolverInfo = SolverInfo {
     name: "naive-gs",
     summary: "Gauss–Seidel in parts that ignore each other within an iteration; parallel",
     source: "Poulsen 2010, 3.7 and 6",
+    least_iterations: 1,
     parameters: &[
         Parameter {
             name: "parts",

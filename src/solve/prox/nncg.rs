@@ -22,6 +22,7 @@ pub static INFO: SolverInfo = SolverInfo {
     name: "nncg",
     summary: "conjugate gradients around Gauss–Seidel sweeps: far fewer iterations on stacks and heavy loads",
     source: "Silcowitz, Niebe & Erleben 2010",
+    least_iterations: 1,
     parameters: &[r_factors_by_degree("local"), BLOCK, ALPHA],
     make: |parameters| {
         Box::new(ByIsland::new(Nncg {

@@ -14,6 +14,7 @@ pub static INFO: SolverInfo = SolverInfo {
     name: "relaxed-sor",
     summary: "SOR Prox with relaxed dependencies: groups of contacts are projected together",
     source: "Nützi 2011, 5.3.2",
+    least_iterations: 1,
     parameters: &[
         Parameter {
             name: "size",

@@ -28,10 +28,10 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
                     let iterations = &mut setup.solver.budget.iterations;
                     *iterations = ui.data_mut(|data| {
                         let own = egui::Id::new("iterations of other solvers");
-                        let direct = |info: &SolverInfo| info.least_iterations() > 1;
+                        let direct = |info: &SolverInfo| info.least_iterations > 1;
                         if direct(solver) {
                             data.insert_temp(own, *iterations);
-                            (*iterations).max(solver.least_iterations())
+                            (*iterations).max(solver.least_iterations)
                         } else if info.is_some_and(direct) {
                             data.remove_temp(own)
                                 .unwrap_or(Budget::default().iterations)

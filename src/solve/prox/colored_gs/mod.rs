@@ -39,6 +39,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "SOR Prox, factorized, parallel by graph colours: contacts of one colour share no body, \
               and are solved sixteen at a time on all threads",
     source: "Poulsen 2010, 4.3 and 7.2; Nützi 2011, 4.47 and 8.1",
+    least_iterations: 1,
     parameters: &[
         Parameter {
             name: "precision",
