@@ -640,7 +640,11 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
         }
     }
     frame.joints.clear();
-    let errors = joint_errors(simulation, solved);
+    let errors = if observe.joints {
+        joint_errors(simulation, solved)
+    } else {
+        Vec::new()
+    };
     let marks = world.joints().iter().enumerate();
     let marks = marks.filter_map(|(k, joint)| JointMark::of(joint, errors.get(k).copied()));
     let marks = marks.filter(|mark| observe.joints || mark.is_rope);
@@ -939,6 +943,7 @@ mod tests {
         joints: [
             (name: "pin", kind: Hinge(motor: Velocity(max_force: 50)), bodies: ("post", "arm"), axis: (0, 1, 0)),
             (name: "cog", kind: Hinge(), bodies: ("post", "cog"), axis: (0, 1, 0)),
+            (name: "rope", kind: Distance(max: 3), bodies: ("arm", "cog"), at: (1, 0, 0), at_second: (0, 1, 0)),
             (name: "gear", kind: Gear(terms: [(joint: "pin", coefficient: 2), (joint: "cog", coefficient: 1)])),
         ],
         drives: [(name: "turn", unit: "rad/s", motors: [(joint: "pin")], keys: ("A", "D"), script: [(0, 0), (1, 1)])],
@@ -951,7 +956,9 @@ mod tests {
         let arm = simulation.world().bodies.id(1);
         let mut frame = Frame::default();
         fill(&mut frame, &simulation, &Observe::default());
-        assert!(frame.joints.is_empty() && frame.drives.len() == 1);
+        assert_eq!(frame.drives.len(), 1);
+        assert_eq!(frame.joints.len(), 1, "a rope is seen always");
+        assert!(frame.joints[0].is_rope && frame.joints[0].error.is_none());
 
         let observe = Observe {
             joints: true,
@@ -959,7 +966,7 @@ mod tests {
             ..Observe::default()
         };
         fill(&mut frame, &simulation, &observe);
-        assert_eq!(frame.joints.len(), 2, "nothing is drawn of a gear");
+        assert_eq!(frame.joints.len(), 3, "nothing is drawn of a gear");
         assert_eq!(frame.joints[0].error, None, "no step, no error");
         let y = frame.joints[0].axes[0].expect("a hinge has an axis");
         assert!((y[1] - 1.0).abs() < 1e-6);
@@ -972,8 +979,8 @@ mod tests {
         assert_eq!((drive.live, drive.value), (Some(0.5), 0.5));
         assert!(drive.scripted && drive.keys == ["A", "D"]);
         let joints = &frame.selected.as_ref().expect("the arm").joints;
-        let [pin] = joints.as_slice() else {
-            panic!("the arm has one joint, not {joints:?}");
+        let [pin, _] = joints.as_slice() else {
+            panic!("the arm has a pin and a rope, not {joints:?}");
         };
         let [(name, angle, unit)] = pin.coordinates[..] else {
             panic!("a hinge has one coordinate, not {:?}", pin.coordinates);

@@ -1,5 +1,5 @@
 //! What is drawn of the joints: anchors, axes, distances and the way to the centres of mass, in the
-//! colour of the joint's error.
+//! colour of the joint's error; where joints are not drawn, ropes alone.
 
 use bevy::prelude::*;
 
@@ -13,7 +13,6 @@ use crate::world::BodyKind;
 use crate::world::joint::WORLD;
 
 /// Half widths of lines and radii of points \[pixels\].
-/// A rope where joints are not drawn.
 const ROPE_PIXELS: f32 = 1.0;
 const AXIS_PIXELS: f32 = 1.5;
 const ARM_PIXELS: f32 = 0.7;
@@ -62,18 +61,12 @@ pub(super) fn paint(
     lines.clear();
     let mut points = Vec::with_capacity(2 * frame.joints.len());
     for mark in frame.joints.iter().filter(|m| overlays.joints || m.is_rope) {
+        let color = palette::pack(if overlays.joints {
+            palette::error(mark.error)
+        } else {
+            palette::ROPE
+        });
         let anchors = [0, 1].map(|side| anchor(&playback, mark, side));
-        if !overlays.joints {
-            let [from, to] = anchors;
-            lines.push(Line {
-                from,
-                to,
-                pixels: ROPE_PIXELS,
-                color: palette::pack(palette::ROPE),
-            });
-            continue;
-        }
-        let color = palette::pack(palette::error(mark.error));
         let [from, to] = anchors;
         let mut line = |from, to, pixels| {
             lines.push(Line {
@@ -83,6 +76,10 @@ pub(super) fn paint(
                 color,
             });
         };
+        if !overlays.joints {
+            line(from, to, ROPE_PIXELS);
+            continue;
+        }
         line(from, to, AXIS_PIXELS);
         for (side, at) in anchors.into_iter().enumerate() {
             let (center, rotation) = body_pose(&playback, mark.bodies[side]);
