@@ -160,17 +160,18 @@ impl FrictionLaw {
 
     /// How far a friction impulse is outside of its set (N s); 0 inside.
     pub fn violation(self, friction: &[f64], mu: [f64; 2], normal: f64) -> f64 {
-        let mut inside = [0.0; Self::MAX_ROWS];
-        let inside = &mut inside[..friction.len()];
-        inside.copy_from_slice(friction);
-        self.project(inside, mu, normal.max(0.0));
-        let distance: f64 = friction
-            .iter()
-            .zip(inside.iter())
-            .map(|(a, b)| (a - b) * (a - b))
-            .sum();
-        distance.sqrt()
+        distance(friction, |inside| self.project(inside, mu, normal.max(0.0)))
     }
+}
+
+/// How far a friction impulse is from what `project` makes of it (N s).
+pub fn distance(friction: &[f64], project: impl FnOnce(&mut [f64])) -> f64 {
+    let mut inside = [0.0; FrictionLaw::MAX_ROWS];
+    let inside = &mut inside[..friction.len()];
+    inside.copy_from_slice(friction);
+    project(inside);
+    let squares = friction.iter().zip(inside.iter());
+    squares.map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
 /// Projection onto [−bound, bound]; zero where the bound is negative, NaN where either is NaN.

@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{FrictionLaw, Problem, tangential};
+use super::{FrictionLaw, Problem, law, tangential};
 use crate::math::Twist;
 
 /// Blocks per unit of parallel work.
@@ -247,17 +247,7 @@ impl Seen {
 
     /// How far a friction impulse is outside of its set (N s); 0 inside.
     fn violation(self, friction: &[f64], normal: f64) -> f64 {
-        let mut inside = [0.0; FrictionLaw::MAX_ROWS];
-        let inside = &mut inside[..friction.len()];
-        inside.copy_from_slice(friction);
-        self.project(inside, normal.max(0.0));
-        let square = |(a, b): (&f64, &f64)| (a - b) * (a - b);
-        friction
-            .iter()
-            .zip(inside.iter())
-            .map(square)
-            .sum::<f64>()
-            .sqrt()
+        law::distance(friction, |inside| self.project(inside, normal.max(0.0)))
     }
 }
 
