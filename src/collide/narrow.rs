@@ -19,6 +19,11 @@ const CHUNK: usize = 128;
 const MOVED: f64 = 2e-3;
 /// How far they may turn (rad). Corners on a face stay exact; other gaps are off by the square of it.
 const TURNED: f64 = 1e-3;
+/// Points of one pair that are nearer to each other than this, as a share of the smaller body's bounding
+/// radius, are one: two would only make the problem singular.
+const SAME: f64 = 1e-3;
+/// Cosine of the angle up to which their normals are one.
+const ALIGNED: f64 = 1.0 - 1e-6;
 /// How much farther than needed points are looked for, as a share of the smallest half extent.
 const REACH_SHARE: f64 = 0.02;
 
@@ -346,8 +351,10 @@ impl Worker {
             self.manifolds.sort_by_key(|m| (m.subshape1, m.subshape2));
         }
         let manifolds = std::mem::take(&mut self.manifolds);
+        let first = self.found.len();
+        let same = SAME * a.bounding_radius().min(b.bounding_radius());
         for manifold in manifolds.iter().filter(|m| !m.points.is_empty()) {
-            self.manifold(search, pair, &poses, manifold);
+            self.manifold(search, pair, &poses, manifold, first, same);
         }
         self.manifolds = manifolds;
     }
@@ -358,6 +365,8 @@ impl Worker {
         pair: [u32; 2],
         poses: &[Pose; 2],
         manifold: &ContactManifold<(), ()>,
+        first_of_pair: usize,
+        same: f64,
     ) {
         let [i, j] = pair.map(|b| b as usize);
         let place = |pose: &Pose, sub: Option<&parry3d_f64::math::Pose>| match sub {
@@ -380,6 +389,11 @@ impl Worker {
             let on_second = second.transform_point(p.local_p2.into());
             let (point, gap) = ((on_first + on_second) * 0.5, p.dist);
             let finite = gap.is_finite() && point.iter().all(|c| c.is_finite());
+            let is_at = |other: &Vec3| (other - point).norm_squared() <= same * same;
+            if let Some(k) = self.points.iter().position(is_at) {
+                self.gaps[k] = self.gaps[k].min(gap);
+                continue;
+            }
             // Choose among those that count, or the support polygon would lose points for nothing.
             if finite && search.counts(i, j, point, normal, gap) {
                 self.points.push(point);
@@ -390,12 +404,21 @@ impl Worker {
         reduce::choose(&self.points, &self.gaps, normal, &mut self.chosen);
         for &k in &self.chosen {
             let [fid1, fid2] = self.features[k];
+            let (point, gap) = (self.points[k], self.gaps[k]);
+            let is_one = |other: &&mut Found| {
+                (other.point - point).norm_squared() <= same * same
+                    && other.normal.dot(&normal) >= ALIGNED
+            };
+            if let Some(other) = self.found[first_of_pair..].iter_mut().find(is_one) {
+                other.gap = other.gap.min(gap);
+                continue;
+            }
             self.found.push(Found {
                 bodies: pair,
                 feature: feature_key([manifold.subshape1, manifold.subshape2, fid1, fid2]),
-                point: self.points[k],
+                point,
                 normal,
-                gap: self.gaps[k],
+                gap,
             });
         }
     }

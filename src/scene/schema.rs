@@ -405,6 +405,9 @@ pub struct Material {
     pub tangential_restitution: f64,
     /// Effective contact radius R_c of Coulomb–Contensou spin friction (m); 0 switches it off.
     pub spin_radius: f64,
+    /// Compliance α (m/N): a contact gives way like a spring of stiffness 1/α, along its normal and in
+    /// its tangential plane alike; 0 is rigid. The compliances of two surfaces add up.
+    pub compliance: f64,
     /// A second coefficient of friction, for surfaces that slide more easily one way.
     pub anisotropy: Option<Anisotropy>,
     /// How it combines with another material; of two rules the later one in the list
@@ -431,6 +434,7 @@ impl Default for Material {
             restitution: surface.restitution,
             tangential_restitution: surface.tangential_restitution,
             spin_radius: surface.spin_radius,
+            compliance: surface.compliance,
             anisotropy: None,
             combine: surface.combine,
         }
@@ -449,6 +453,7 @@ impl Material {
             1.0,
         )?;
         check::not_negative("spin_radius", self.spin_radius)?;
+        check::in_range("compliance", self.compliance, 0.0, 1e6)?;
         if let Some(anisotropy) = self.anisotropy {
             check::finite("direction", &anisotropy.direction)
                 .and_then(|()| {
@@ -468,6 +473,7 @@ impl Material {
             restitution: self.restitution,
             tangential_restitution: self.tangential_restitution,
             spin_radius: self.spin_radius,
+            compliance: self.compliance,
             anisotropy: self.anisotropy.map(|a| world::Anisotropy {
                 direction: Vec3::from(a.direction).normalize(),
                 across: a.across,

@@ -26,12 +26,15 @@ const NO_CONTACT: Contact = Contact {
         spin_radius: 0.0,
     },
     bias: [0.0; 4],
+    compliance: 0.0,
 };
 
 struct Contact {
     frame: ContactFrame,
     friction: Friction,
     bias: [f64; 4],
+    /// C of all rows (1/kg).
+    compliance: f64,
 }
 
 /// Fills the problem's contacts. The bodies are there already.
@@ -41,7 +44,6 @@ pub fn contacts(world: &World, found: &FoundContacts, problem: &mut Problem) {
     let n = found.len();
     c.bodies.clone_from(&found.bodies);
     c.gap.clone_from(&found.gap);
-    c.compliance.clear();
     c.compliance.resize(n, [0.0; 2]);
     c.frame.resize(n, NO_CONTACT.frame);
     c.friction.resize(n, NO_CONTACT.friction);
@@ -50,32 +52,80 @@ pub fn contacts(world: &World, found: &FoundContacts, problem: &mut Problem) {
         .par_chunks_mut(CHUNK)
         .zip(c.friction.par_chunks_mut(CHUNK))
         .zip(c.bias.par_chunks_mut(CHUNK))
+        .zip(c.compliance.par_chunks_mut(CHUNK))
         .enumerate()
-        .for_each(|(chunk, ((frame, friction), bias))| {
+        .for_each(|(chunk, (((frame, friction), bias), compliance))| {
             for k in 0..frame.len() {
                 let contact = contact(world, found, chunk * CHUNK + k);
                 frame[k] = contact.frame;
                 friction[k] = contact.friction;
                 bias[k] = contact.bias;
+                compliance[k] = [contact.compliance; 2];
             }
         });
 }
 
 /// Λ to start from: last step's impulses where the contact, or the row of a joint, is the same, else
-/// zero. `rows` are those of the general rows.
+/// zero. `rows` are those of the general rows. Compliant friction rows take theirs as the force that
+/// their springs hold already.
 pub fn warm_start(
     world: &World,
     found: &FoundContacts,
-    problem: &Problem,
+    problem: &mut Problem,
     rows: &[f64],
     lambda: &mut Vec<f64>,
 ) {
     lambda.clear();
     lambda.resize(problem.row_count(), 0.0);
-    if !world.settings.warm_start {
-        return;
+    let warm = world.settings.warm_start;
+    let is_compliant = problem.contacts.compliance.iter().any(|[_, ct]| *ct > 0.0);
+    if warm || is_compliant {
+        last_impulses(world, found, problem, lambda);
     }
-    lambda[problem.contact_rows()..].copy_from_slice(rows);
+    if is_compliant {
+        hold_springs(&world.settings, problem, lambda);
+    }
+    if warm {
+        lambda[problem.contact_rows()..].copy_from_slice(rows);
+    } else {
+        lambda.fill(0.0);
+    }
+}
+
+/// w_T = γ_T + C (Λ_T − Λ_T of the last step): a spring in the tangential plane that slides along
+/// where friction does not hold it.
+fn hold_springs(settings: &Settings, problem: &mut Problem, lambda: &[f64]) {
+    let h = problem.h;
+    let contacts = &mut problem.contacts;
+    for c in 0..contacts.len() {
+        let [cn, ct] = contacts.compliance[c];
+        if ct == 0.0 {
+            continue;
+        }
+        let block = &lambda[contacts.rows(c)];
+        let gap = contacts.gap[c];
+        if gap <= 0.0 {
+            let held = cn * block[0];
+            let bias = &mut contacts.bias[c][0];
+            *bias = bias.min((gap / h).max(-held)) + baumgarte(settings, gap + h * held);
+        }
+        let law = contacts.friction[c].law;
+        let share = match law {
+            FrictionLaw::Pyramid { sides } => 4.0 / f64::from(sides),
+            _ => 1.0,
+        };
+        let [f1, f2] = tangential(law, &block[1..]);
+        let bias = &mut contacts.bias[c];
+        bias[1] -= ct * share * f1;
+        bias[2] -= ct * share * f2;
+        if law == FrictionLaw::Contensou {
+            bias[3] -= ct * block[3];
+        }
+    }
+}
+
+/// Last step's impulses of the contacts that are still there.
+fn last_impulses(world: &World, found: &FoundContacts, problem: &Problem, lambda: &mut [f64]) {
     if world.memory.is_empty() {
         return;
     }
@@ -196,11 +246,24 @@ fn contact(world: &World, found: &FoundContacts, k: usize) -> Contact {
         if fast || settings.restitution_threshold == 0.0 {
             bias[0] = material.restitution * start[0];
         }
-        bias[0] += baumgarte(settings, gap);
+        if material.compliance == 0.0 {
+            bias[0] += baumgarte(settings, gap);
+        }
         bias[1] = material.tangential_restitution * start[1];
         bias[2] = material.tangential_restitution * start[2];
     } else {
         bias[0] = gap / h;
+    }
+    let drift = drift(
+        bodies.velocity[i].angular,
+        bodies.velocity[j].angular,
+        bodies.position[j] - bodies.position[i],
+        h,
+    );
+    if drift != Vec3::zeros() {
+        for (bias, e) in bias.iter_mut().zip(frame.axes()) {
+            *bias += e.dot(&drift);
+        }
     }
     Contact {
         frame,
@@ -214,7 +277,26 @@ fn contact(world: &World, found: &FoundContacts, k: usize) -> Contact {
             spin_radius: material.spin_radius,
         },
         bias,
+        compliance: material.compliance / (h * h),
     }
+}
+
+/// Two bodies that turn as one, `apart` from each other: their centres move along tangents for a whole
+/// step, so that the bodies part at ½ h ω² `apart` without any velocity between their surfaces. Without
+/// this term friction would hold on to what is not there, and a chain wound on a drum would tighten
+/// from step to step. A body that rolls on one at rest has none of it.
+fn drift(first: Vec3, second: Vec3, apart: Vec3, h: f64) -> Vec3 {
+    let (slow, fast) = if first.norm_squared() <= second.norm_squared() {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    let square = slow.norm_squared();
+    if square == 0.0 {
+        return Vec3::zeros();
+    }
+    let common = slow * (slow.dot(&fast) / square).clamp(0.0, 1.0);
+    -common.cross(&common.cross(&apart)) * (0.5 * h)
 }
 
 fn baumgarte(settings: &Settings, gap: f64) -> f64 {

@@ -413,7 +413,7 @@ impl Simulation {
         assemble::warm_start(
             world,
             &self.collider.contacts,
-            &self.problem,
+            &mut self.problem,
             self.joints.start(),
             &mut self.lambda,
         );

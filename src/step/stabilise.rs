@@ -80,10 +80,12 @@ impl Workspace {
                 error / h
             }
         };
+        // Springs hold what they hold.
         self.gap
             .par_iter()
             .with_min_len(CHUNK)
-            .map(|gap| bias(*gap))
+            .zip(&problem.contacts.compliance)
+            .map(|(gap, c)| bias(*gap).max(if c[0] > 0.0 { 0.0 } else { f64::NEG_INFINITY }))
             .collect_into_vec(&mut self.bias);
         let corrected = packed.is_some_and(|solver| {
             problem.rows.is_empty()
@@ -151,7 +153,8 @@ impl Workspace {
         self.active.clear();
         self.active.resize(problem.islands.len(), false);
         let mut any = false;
-        for (k, _) in self.gap.iter().enumerate().filter(|(_, g)| **g < -slop) {
+        let too_deep = |k: &usize| self.gap[*k] < -slop && contacts.compliance[*k][0] == 0.0;
+        for k in (0..contacts.len()).filter(too_deep) {
             if let Some(active) = self.active.get_mut(island_of(problem, k)) {
                 *active = true;
                 any = true;
@@ -209,10 +212,13 @@ impl Workspace {
             .map(|k| gap[*k as usize])
             .collect_into_vec(&mut target.gap);
         chosen
+            .clone()
             .map(|k| [bias[*k as usize], 0.0, 0.0, 0.0])
             .collect_into_vec(&mut target.bias);
+        chosen
+            .map(|k| [source.compliance[*k as usize][0], 0.0])
+            .collect_into_vec(&mut target.compliance);
         target.friction.resize(self.contacts.len(), FRICTIONLESS);
-        target.compliance.resize(self.contacts.len(), [0.0; 2]);
 
         for island in (0..from.islands.len()).filter(|i| self.active[*i]) {
             for &r in from.islands.rows.of(island) {

@@ -16,6 +16,9 @@ pub struct Material {
     pub tangential_restitution: f64,
     /// Effective contact radius R_c of Coulomb–Contensou spin friction (m); 0 switches it off.
     pub spin_radius: f64,
+    /// Compliance α (m/N): a contact gives way like a spring of stiffness 1/α, along its normal and in
+    /// its tangential plane alike; 0 is rigid. The compliances of two surfaces add up.
+    pub compliance: f64,
     /// Second coefficient of friction, across `direction`, for anisotropic surfaces.
     pub anisotropy: Option<Anisotropy>,
     /// How this material combines with another one.
@@ -71,6 +74,7 @@ impl Default for Material {
             restitution: 0.0,
             tangential_restitution: 0.0,
             spin_radius: 0.0,
+            compliance: 0.0,
             anisotropy: None,
             combine: CombineRule::GeometricMean,
         }
@@ -88,6 +92,8 @@ pub struct ContactMaterial {
     pub tangential_restitution: f64,
     /// R_c (m).
     pub spin_radius: f64,
+    /// α (m/N).
+    pub compliance: f64,
 }
 
 impl Material {
@@ -104,6 +110,9 @@ impl Material {
         }
         if !fine(self.spin_radius) {
             return Some("spin_radius must be 0 m or more".into());
+        }
+        if !fine(self.compliance) {
+            return Some("compliance must be from 0 to 1e6 m/N".into());
         }
         if let Some(a) = &self.anisotropy {
             if !a.direction.iter().all(|c| c.is_finite()) || a.direction.norm() <= 0.0 {
@@ -134,6 +143,7 @@ impl Material {
             tangential_restitution: rule
                 .apply(self.tangential_restitution, other.tangential_restitution),
             spin_radius: self.spin_radius.max(other.spin_radius),
+            compliance: self.compliance + other.compliance,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::math::{Pose, Quat, SymMat3, Twist, Vec3};
 
 const MAGIC: &[u8; 8] = b"MOREAUSN";
 /// Version of the snapshot format; another one is refused.
-pub const SNAPSHOT_VERSION: u32 = 4;
+pub const SNAPSHOT_VERSION: u32 = 5;
 const HEADER: usize = 8 + 4 + 8 + 8;
 
 /// Why a snapshot cannot be read.
