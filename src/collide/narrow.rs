@@ -48,6 +48,9 @@ struct Worker {
     gaps: Vec<f64>,
     features: Vec<[u32; 2]>,
     chosen: Vec<usize>,
+    sorted: Vec<usize>,
+    place: Vec<usize>,
+    is_double: Vec<bool>,
 }
 
 /// The workers, one per chunk of pairs; kept from step to step.
@@ -354,9 +357,65 @@ impl Worker {
         let first = self.found.len();
         let same = SAME * a.bounding_radius().min(b.bounding_radius());
         for manifold in manifolds.iter().filter(|m| !m.points.is_empty()) {
-            self.manifold(search, pair, &poses, manifold, first, same);
+            self.manifold(search, pair, &poses, manifold, same);
         }
         self.manifolds = manifolds;
+        self.unite(first, same);
+    }
+
+    /// Of points found from `first` on that are one, keeps the first, with the smallest gap.
+    fn unite(&mut self, first: usize, same: f64) {
+        let found = &mut self.found[first..];
+        if found.len() < 2 {
+            return;
+        }
+        // Only neighbours along one axis need a look.
+        let along = |f: &Found| f.point.x;
+        self.sorted.clear();
+        self.sorted.extend(0..found.len());
+        self.sorted
+            .sort_unstable_by(|a, b| along(&found[*a]).total_cmp(&along(&found[*b])));
+        self.place.clear();
+        self.place.resize(found.len(), 0);
+        for (place, k) in self.sorted.iter().enumerate() {
+            self.place[*k] = place;
+        }
+        self.is_double.clear();
+        self.is_double.resize(found.len(), false);
+        for k in 0..found.len() {
+            if self.is_double[k] {
+                continue;
+            }
+            let Found {
+                point,
+                normal,
+                mut gap,
+                ..
+            } = found[k];
+            let is_near = |other: &&usize| (along(&found[**other]) - point.x).abs() <= same;
+            let (before, after) = self.sorted.split_at(self.place[k]);
+            let before = before.iter().rev().take_while(is_near);
+            let after = after[1..].iter().take_while(is_near);
+            for &other in before.chain(after).filter(|other| **other > k) {
+                let f = &found[other];
+                if (f.point - point).norm_squared() <= same * same
+                    && f.normal.dot(&normal) >= ALIGNED
+                    && !self.is_double[other]
+                {
+                    self.is_double[other] = true;
+                    gap = gap.min(f.gap);
+                }
+            }
+            found[k].gap = gap;
+        }
+        let mut kept = 0;
+        for k in 0..found.len() {
+            if !self.is_double[k] {
+                found[kept] = found[k];
+                kept += 1;
+            }
+        }
+        self.found.truncate(first + kept);
     }
 
     fn manifold(
@@ -365,7 +424,6 @@ impl Worker {
         pair: [u32; 2],
         poses: &[Pose; 2],
         manifold: &ContactManifold<(), ()>,
-        first_of_pair: usize,
         same: f64,
     ) {
         let [i, j] = pair.map(|b| b as usize);
@@ -404,21 +462,12 @@ impl Worker {
         reduce::choose(&self.points, &self.gaps, normal, &mut self.chosen);
         for &k in &self.chosen {
             let [fid1, fid2] = self.features[k];
-            let (point, gap) = (self.points[k], self.gaps[k]);
-            let is_one = |other: &&mut Found| {
-                (other.point - point).norm_squared() <= same * same
-                    && other.normal.dot(&normal) >= ALIGNED
-            };
-            if let Some(other) = self.found[first_of_pair..].iter_mut().find(is_one) {
-                other.gap = other.gap.min(gap);
-                continue;
-            }
             self.found.push(Found {
                 bodies: pair,
                 feature: feature_key([manifold.subshape1, manifold.subshape2, fid1, fid2]),
-                point,
+                point: self.points[k],
                 normal,
-                gap,
+                gap: self.gaps[k],
             });
         }
     }
