@@ -198,6 +198,18 @@ pub fn bpp(label: &'static str, factorization: &str, warm: bool, always: bool) -
     method
 }
 
+/// The same from all rows free, for one problem with friction bounds held at those of the last step's
+/// normal impulses, as in the thesis; nothing makes the bounds consistent.
+pub fn bpp_held(label: &'static str, factorization: &str, always: bool) -> Method {
+    let mut method = bpp(label, factorization, false, always);
+    method.parameters.extend([
+        ("outer_iterations", Value::Integer(1)),
+        ("refinements", Value::Integer(0)),
+        ("coupled_steps", Value::Integer(0)),
+    ]);
+    method
+}
+
 impl Method {
     /// Whether both make the same iterates, up to rounding: all but the scheme is the same.
     pub fn iterates_as(&self, other: &Method) -> bool {

@@ -132,10 +132,45 @@ pub struct Island {
     block_body: Vec<u32>,
     block_rows: Vec<u32>,
     block_order: Vec<u32>,
+    /// What the order and the pattern were found for.
+    known: Structure,
     touch_start: Vec<u32>,
     touch: Vec<[u32; 2]>,
     last_touch: Vec<u32>,
     marked: Vec<u32>,
+}
+
+/// What couples with what.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Structure {
+    layout: Option<Layout>,
+    bodies: usize,
+    start: Vec<u32>,
+    body: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl Structure {
+    fn is(&self, layout: Layout, blocks: &Blocks<'_>) -> bool {
+        self.layout == Some(layout)
+            && self.bodies == blocks.bodies
+            && self.start == blocks.start
+            && self.body == blocks.body
+            && self.rows == blocks.rows
+    }
+
+    fn set(&mut self, layout: Layout, blocks: &Blocks<'_>) {
+        self.layout = Some(layout);
+        self.bodies = blocks.bodies;
+        let known = [&mut self.start, &mut self.body, &mut self.rows];
+        for (known, now) in known
+            .into_iter()
+            .zip([blocks.start, blocks.body, blocks.rows])
+        {
+            known.clear();
+            known.extend_from_slice(now);
+        }
+    }
 }
 
 impl Island {
@@ -159,7 +194,9 @@ impl Island {
         compliance: f64,
         most: usize,
     ) -> Result<(), Refusal> {
-        self.find_order(problem, island, local, layout);
+        let is_known = self.find_order(problem, island, local, layout);
+        // Until all of it is there.
+        self.known.layout = None;
         self.pack_rows(problem, island, local, compliance)?;
         self.group_by_body(problem.islands.bodies.of(island).len());
         self.shape(layout);
@@ -168,9 +205,10 @@ impl Island {
             return Err(Refusal::TooLarge(bytes));
         }
         self.fill();
-        if layout == Layout::Sparse {
+        if layout == Layout::Sparse && !is_known {
             self.find_pattern();
         }
+        self.known.layout = Some(layout);
         Ok(())
     }
 
@@ -208,7 +246,15 @@ impl Island {
         }
     }
 
-    fn find_order(&mut self, problem: &Problem, island: usize, local: &[u32], layout: Layout) {
+    /// Orders the blocks. Returns whether the island couples as it did the last time, so that the order
+    /// and the pattern are still there.
+    fn find_order(
+        &mut self,
+        problem: &Problem,
+        island: usize,
+        local: &[u32],
+        layout: Layout,
+    ) -> bool {
         let contacts = problem.contacts.len() as u32;
         let sources = problem.islands.contacts.of(island).iter().copied().chain(
             problem
@@ -230,21 +276,24 @@ impl Island {
             self.block_rows
                 .push(block_rows(problem, source as usize) as u32);
         }
+        let blocks = Blocks {
+            bodies: problem.islands.bodies.of(island).len(),
+            start: &self.block_start,
+            body: &self.block_body,
+            rows: &self.block_rows,
+        };
+        if self.known.is(layout, &blocks) {
+            return true;
+        }
+        self.known.set(layout, &blocks);
         match layout {
             Layout::Dense => {
                 self.block_order.clear();
                 self.block_order.extend(0..self.block_rows.len() as u32);
             }
-            Layout::Skyline | Layout::Sparse => {
-                let blocks = Blocks {
-                    bodies: problem.islands.bodies.of(island).len(),
-                    start: &self.block_start,
-                    body: &self.block_body,
-                    rows: &self.block_rows,
-                };
-                self.order.find(blocks, &mut self.block_order);
-            }
+            Layout::Skyline | Layout::Sparse => self.order.find(blocks, &mut self.block_order),
         }
+        false
     }
 
     fn pack_rows(
@@ -478,6 +527,7 @@ impl Island {
     /// A given problem instead of an assembled one: `a` symmetric, by rows.
     pub fn set_dense(&mut self, a: &[f64], b: &[f64], lo: &[f64], hi: &[f64], epsilon: f64) {
         let n = b.len();
+        self.known.layout = None;
         self.matrix.n = n;
         self.scale.clear();
         self.scale.extend((0..n).map(|i| {
