@@ -96,6 +96,25 @@ fn a_plate_sinks_as_deep_as_its_springs_give_way() {
     }
 }
 
+/// An overlap that was there before is no spring: it is stabilised away, down to what the springs hold.
+#[test]
+fn an_overlap_from_before_goes() {
+    let expected = 0.5 * ALPHA * 10.0 * G;
+    let mut w = soft(settings(), 0.5);
+    let id = plate(&mut w);
+    w.bodies.position[id.index()].y -= 5e-3;
+    let mut s = simulation(w, exact("gauss-seidel"));
+    let mut fastest = 0.0f64;
+    for _ in 0..240 {
+        s.step().unwrap();
+        fastest = fastest.max(s.world().bodies.velocity[id.index()].linear.y);
+    }
+    assert!(fastest < 1e-2, "thrown up at {fastest} m/s");
+    let sunk = HALF - position(&s, id).y;
+    // Up to the slop of the projection.
+    assert!((sunk - expected).abs() < 1.1e-4, "{sunk:e} m");
+}
+
 /// Pulled sideways by less than μ m g, the plate follows the spring by 2 α F/4 and comes back; it does
 /// not creep meanwhile. Pulled by more, it slides.
 #[test]

@@ -9,11 +9,7 @@ use moreau::step::{Simulation, StepReport};
 const H: f64 = 1.0 / 60.0;
 
 fn open(id: &str) -> Scene {
-    let mut scene = library::shipped(id).unwrap_or_else(|e| panic!("{e}"));
-    // The winches are shipped with sweeps, until pivoting settles their chains.
-    let exact = [("solver.name", "bpp"), ("solver.budget.iterations", "1000")];
-    scene.set_all(&exact).unwrap_or_else(|e| panic!("{e}"));
-    scene
+    library::shipped(id).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// A running machine, and the worst of what it has shown.

@@ -527,6 +527,7 @@ impl Simulation {
             world,
             &self.joints,
             &self.problem,
+            &self.lambda,
             &self.velocity,
             (!failed).then_some(self.solver.as_mut()),
             self.stabiliser.as_mut(),

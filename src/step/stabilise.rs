@@ -50,6 +50,7 @@ impl Workspace {
         world: &mut World,
         joints: &joints::Workspace,
         problem: &Problem,
+        lambda: &[f64],
         velocity: &[Twist],
         packed: Option<&mut dyn Solver>,
         solver: &mut dyn Solver,
@@ -64,7 +65,7 @@ impl Workspace {
         };
         let h = problem.h;
         joints.errors_now(world, &mut self.joint_errors);
-        if !self.find_errors(problem, velocity, slop) {
+        if !self.find_errors(problem, lambda, velocity, slop) {
             return;
         }
         let budget = Budget {
@@ -80,12 +81,10 @@ impl Workspace {
                 error / h
             }
         };
-        // Springs hold what they hold.
         self.gap
             .par_iter()
             .with_min_len(CHUNK)
-            .zip(&problem.contacts.compliance)
-            .map(|(gap, c)| bias(*gap).max(if c[0] > 0.0 { 0.0 } else { f64::NEG_INFINITY }))
+            .map(|gap| bias(*gap))
             .collect_into_vec(&mut self.bias);
         let corrected = packed.is_some_and(|solver| {
             problem.rows.is_empty()
@@ -136,8 +135,15 @@ impl Workspace {
         !matches!(report.status, Status::Failed(_))
     }
 
-    /// Estimates every gap at E and marks the islands that hold an error; false if there is none.
-    fn find_errors(&mut self, problem: &Problem, velocity: &[Twist], slop: f64) -> bool {
+    /// Estimates every gap at E, how far its spring has given way left out, and marks the islands that
+    /// hold an error; false if there is none.
+    fn find_errors(
+        &mut self,
+        problem: &Problem,
+        lambda: &[f64],
+        velocity: &[Twist],
+        slop: f64,
+    ) -> bool {
         let half = 0.5 * problem.h;
         let contacts = &problem.contacts;
         (0..contacts.len())
@@ -147,14 +153,16 @@ impl Workspace {
                 let frame = &contacts.frame[k];
                 let [i, j] = contacts.bodies[k].map(|b| b as usize);
                 let relative = velocity[j].at(frame.arms[1]) - velocity[i].at(frame.arms[0]);
-                contacts.gap[k] + half * frame.normal.dot(&relative)
+                let moved = half * frame.normal.dot(&relative);
+                let [compliance, _] = contacts.compliance[k];
+                let first = contacts.row_start[k] as usize;
+                contacts.gap[k] + moved + problem.h * compliance * lambda[first]
             })
             .collect_into_vec(&mut self.gap);
         self.active.clear();
         self.active.resize(problem.islands.len(), false);
         let mut any = false;
-        let too_deep = |k: &usize| self.gap[*k] < -slop && contacts.compliance[*k][0] == 0.0;
-        for k in (0..contacts.len()).filter(too_deep) {
+        for (k, _) in self.gap.iter().enumerate().filter(|(_, g)| **g < -slop) {
             if let Some(active) = self.active.get_mut(island_of(problem, k)) {
                 *active = true;
                 any = true;
@@ -212,13 +220,10 @@ impl Workspace {
             .map(|k| gap[*k as usize])
             .collect_into_vec(&mut target.gap);
         chosen
-            .clone()
             .map(|k| [bias[*k as usize], 0.0, 0.0, 0.0])
             .collect_into_vec(&mut target.bias);
-        chosen
-            .map(|k| [source.compliance[*k as usize][0], 0.0])
-            .collect_into_vec(&mut target.compliance);
         target.friction.resize(self.contacts.len(), FRICTIONLESS);
+        target.compliance.resize(self.contacts.len(), [0.0; 2]);
 
         for island in (0..from.islands.len()).filter(|i| self.active[*i]) {
             for &r in from.islands.rows.of(island) {
