@@ -526,9 +526,11 @@ impl Simulation {
         self.stabilisation.project(
             world,
             &self.joints,
-            &self.problem,
-            &self.lambda,
-            &self.velocity,
+            stabilise::Solved {
+                problem: &self.problem,
+                lambda: &self.lambda,
+                velocity: &self.velocity,
+            },
             (!failed).then_some(self.solver.as_mut()),
             self.stabiliser.as_mut(),
         );

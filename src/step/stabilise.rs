@@ -42,6 +42,17 @@ pub struct Workspace {
     velocity: Vec<Twist>,
 }
 
+/// A problem and what solves it.
+#[derive(Clone, Copy)]
+pub struct Solved<'a> {
+    /// The step's problem.
+    pub problem: &'a Problem,
+    /// Its impulses.
+    pub lambda: &'a [f64],
+    /// The velocities at E.
+    pub velocity: &'a [Twist],
+}
+
 impl Workspace {
     /// Corrects the poses at E where the scene asks for it. `packed` is the step's own solver if it
     /// solved `problem`: it may still have what the pass needs; otherwise `solver` starts anew.
@@ -49,9 +60,7 @@ impl Workspace {
         &mut self,
         world: &mut World,
         joints: &joints::Workspace,
-        problem: &Problem,
-        lambda: &[f64],
-        velocity: &[Twist],
+        solved: Solved<'_>,
         packed: Option<&mut dyn Solver>,
         solver: &mut dyn Solver,
     ) {
@@ -63,9 +72,12 @@ impl Workspace {
         else {
             return;
         };
+        let Solved {
+            problem, velocity, ..
+        } = solved;
         let h = problem.h;
         joints.errors_now(world, &mut self.joint_errors);
-        if !self.find_errors(problem, lambda, velocity, slop) {
+        if !self.find_errors(solved, slop) {
             return;
         }
         let budget = Budget {
@@ -137,13 +149,12 @@ impl Workspace {
 
     /// Estimates every gap at E, how far its spring has given way left out, and marks the islands that
     /// hold an error; false if there is none.
-    fn find_errors(
-        &mut self,
-        problem: &Problem,
-        lambda: &[f64],
-        velocity: &[Twist],
-        slop: f64,
-    ) -> bool {
+    fn find_errors(&mut self, solved: Solved<'_>, slop: f64) -> bool {
+        let Solved {
+            problem,
+            lambda,
+            velocity,
+        } = solved;
         let half = 0.5 * problem.h;
         let contacts = &problem.contacts;
         (0..contacts.len())
