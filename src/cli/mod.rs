@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use moreau::scene::{Scene, SceneError, library};
-use moreau::solve::ConfigError;
+use moreau::solve::{self, Budget, ConfigError};
 
 /// A rigid-body simulator whose contact solvers are the point.
 #[derive(Debug, Parser)]
@@ -62,7 +62,8 @@ pub struct SceneArgs {
 /// What is changed in a scene before it is used.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Changes {
-    /// Use this solver, with the scene's budget and its own default parameters
+    /// Use this solver, with its own default parameters and the scene's budget; a direct one gets as many
+    /// iterations as it needs, and one that follows a direct one the default
     #[arg(long, value_name = "NAME")]
     pub solver: Option<String>,
     /// Set any value of the scene or solver: generators.0.size=24, solver.budget.iterations=200
@@ -218,6 +219,13 @@ impl Changes {
         if let Some(name) = &self.solver
             && *name != scene.solver.name
         {
+            let least = |name: &str| solve::find(name).map_or(1, |info| info.least_iterations);
+            let iterations = &mut scene.solver.budget.iterations;
+            if least(name) > 1 {
+                *iterations = (*iterations).max(least(name));
+            } else if least(&scene.solver.name) > 1 {
+                *iterations = Budget::default().iterations;
+            }
             scene.solver.name.clone_from(name);
             // They belong to the other solver.
             scene.solver.parameters.clear();
@@ -332,6 +340,29 @@ mod tests {
         assert_eq!(assignment("a.b = c=d"), Ok(("a.b".into(), "c=d".into())));
         assert!(assignment("novalue").is_err());
         assert!(seconds("-1").is_err() && seconds("nan").is_err());
+    }
+
+    #[test]
+    fn another_solver_gets_the_iterations_that_it_needs() {
+        let changed = |scene: &str, solver: &str, set: &[(&str, &str)]| {
+            let mut scene = library::shipped(scene).unwrap();
+            let set = set.iter().map(|(k, v)| ((*k).into(), (*v).into()));
+            let changes = Changes {
+                solver: Some(solver.into()),
+                set: set.collect(),
+            };
+            changes.apply(&mut scene).unwrap();
+            scene.solver.budget.iterations
+        };
+        let own = |scene: &str| library::shipped(scene).unwrap().solver.budget.iterations;
+        let needed = solve::find("bpp").unwrap().least_iterations;
+        assert_eq!(changed("wall", "bpp", &[]), needed);
+        let by_hand = [("solver.budget.iterations", "7")];
+        assert_eq!(changed("wall", "bpp", &by_hand), 7);
+        assert_eq!(changed("wall", "jacobi", &[]), own("wall"));
+        let default = Budget::default().iterations;
+        assert_eq!(changed("crane", "gauss-seidel", &[]), default);
+        assert_eq!(changed("crane", "bpp", &[]), own("crane"));
     }
 
     #[test]
