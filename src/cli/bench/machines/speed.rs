@@ -9,6 +9,8 @@ use super::super::{Failure, Findings, paper};
 use super::record::Recording;
 use super::replay::{Replay, replay};
 
+/// The thesis's limit (table 2.1).
+const MOST_PIVOTS: u32 = 35;
 /// What stands beside a column of the thesis's: in its three, every pivot downdates the factor of A; in
 /// the last one A_FF is factored anew above 15 % of tight rows.
 type Beside = [(&'static str, usize); 4];
@@ -82,6 +84,7 @@ impl Default for Speed {
             ("speed-up over full", "-"),
             ("speed-up, assembling A left out", "-"),
             ("mean rows (the thesis: most)", "-"),
+            ("mean pivots (the thesis: at most 35)", "-"),
         ];
         let beside = |id: &str, title: &str| {
             Table::new(id, Layout::Beside, &keys, &quantities)
@@ -210,6 +213,10 @@ fn beside(machine: &paper::Machine, replay: &Replay, labels: Beside, table: &mut
             pairs.push(Pair {
                 paper: Some(machine.rows),
                 here: rows,
+            });
+            pairs.push(Pair {
+                paper: Some(f64::from(MOST_PIVOTS)),
+                here: replay.mean(label, |s| s.report.pivots as f64),
             });
         } else {
             pairs.push(faster(over(&whole)));
