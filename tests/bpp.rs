@@ -3,12 +3,10 @@
 
 mod common;
 
-use std::path::Path;
-
 use moreau::math::{SymMat3, Twist, Vec3, tangent};
 use moreau::problem::residual::{self, Residual, ResidualWorkspace, Under};
 use moreau::problem::{ContactFrame, Friction, FrictionLaw, NewContact, Problem};
-use moreau::scene::Scene;
+use moreau::scene::library;
 use moreau::solve::bpp::{FACTORIZATIONS, MlcpOptions, MlcpStats, PivotReport, solve_mlcp};
 use moreau::solve::{Budget, Request, SolveReport, SolverConfig, Status, Value};
 
@@ -623,8 +621,7 @@ fn redundant_contacts_are_solved() {
         ("domino_spiral", 120, f64::INFINITY),
     ];
     for (name, steps, most) in scenes {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("scenes/{name}.ron"));
-        let mut scene = Scene::load(&path).expect("a scene");
+        let mut scene = library::shipped(name).expect("a scene");
         scene.settings.friction_law = FrictionLaw::Box;
         scene.solver = config(&[("factorization", Value::Choice("sparse".into()))]);
         scene.solver.budget.iterations = 100_000;

@@ -490,8 +490,8 @@ fn crossed_edges_touch_once() {
 }
 
 /// One pair with more than a thousand contacts, sliding: finding and matching them must stay near linear.
-/// The triangles give sixteen thousand points, most of them several times; a quadratic search would
-/// compare 100 million in every step.
+/// The 2,592 triangles below the box give thousands of points, most of them several times; a quadratic
+/// search would compare tens of millions in every step.
 #[test]
 fn a_large_box_slides_over_a_fine_mesh() {
     let n = 65u32;
