@@ -141,8 +141,9 @@ pub struct Island {
 }
 
 /// What couples with what.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 struct Structure {
+    /// None until order and pattern are there.
     layout: Option<Layout>,
     bodies: usize,
     start: Vec<u32>,
@@ -159,8 +160,7 @@ impl Structure {
             && self.rows == blocks.rows
     }
 
-    fn set(&mut self, layout: Layout, blocks: &Blocks<'_>) {
-        self.layout = Some(layout);
+    fn set(&mut self, blocks: &Blocks<'_>) {
         self.bodies = blocks.bodies;
         let known = [&mut self.start, &mut self.body, &mut self.rows];
         for (known, now) in known
@@ -195,7 +195,6 @@ impl Island {
         most: usize,
     ) -> Result<(), Refusal> {
         let is_known = self.find_order(problem, island, local, layout);
-        // Until all of it is there.
         self.known.layout = None;
         self.pack_rows(problem, island, local, compliance)?;
         self.group_by_body(problem.islands.bodies.of(island).len());
@@ -285,7 +284,7 @@ impl Island {
         if self.known.is(layout, &blocks) {
             return true;
         }
-        self.known.set(layout, &blocks);
+        self.known.set(&blocks);
         match layout {
             Layout::Dense => {
                 self.block_order.clear();
