@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::friction_law;
 use crate::collide::FoundContacts;
-use crate::math::{Vec3, tangent};
+use crate::math::{Quat, Vec3, tangent};
 use crate::problem::{ContactFrame, Friction, FrictionLaw, Problem, tangential};
 use crate::world::{ContactMemory, Settings, Stabilisation, World};
 
@@ -106,8 +106,7 @@ fn hold_springs(settings: &Settings, problem: &mut Problem, lambda: &[f64]) {
         let gap = contacts.gap[c];
         if gap <= 0.0 {
             let held = cn * block[0];
-            let bias = &mut contacts.bias[c][0];
-            *bias = bias.min((gap / h).max(-held)) + baumgarte(settings, gap + h * held);
+            contacts.bias[c][0] += (gap / h).max(-held) + baumgarte(settings, gap + h * held);
         }
         let law = contacts.friction[c].law;
         let share = match law {
@@ -165,15 +164,14 @@ fn last_impulses(world: &World, found: &FoundContacts, problem: &Problem, lambda
                 // By far the most frequent case: one contact then, one now.
                 let rows = contacts.rows(begin);
                 let block = &mut span[rows.start - offset..rows.end - offset];
-                let law = contacts.friction[begin].law;
-                start_from(only, &contacts.frame[begin], law, block);
+                start_from(only, world, problem, begin, block);
             } else if !old.is_empty() {
                 let matching = Matching::new(old, pair_features(found, begin, pair));
                 for k in begin..end {
                     if let Some(m) = matching.find(world, found, k) {
                         let rows = contacts.rows(k);
                         let block = &mut span[rows.start - offset..rows.end - offset];
-                        start_from(m, &contacts.frame[k], contacts.friction[k].law, block);
+                        start_from(m, world, problem, k, block);
                     }
                 }
             }
@@ -254,13 +252,9 @@ fn contact(world: &World, found: &FoundContacts, k: usize) -> Contact {
     } else {
         bias[0] = gap / h;
     }
-    let drift = drift(
-        bodies.velocity[i].angular,
-        bodies.velocity[j].angular,
-        bodies.position[j] - bodies.position[i],
-        h,
-    );
-    if drift != Vec3::zeros() {
+    let turn = common_rotation(bodies.velocity[i].angular, bodies.velocity[j].angular) * h;
+    if turn != Vec3::zeros() {
+        let drift = drift(turn, bodies.position[j] - bodies.position[i]) / h;
         for (bias, e) in bias.iter_mut().zip(frame.axes()) {
             *bias += e.dot(&drift);
         }
@@ -281,11 +275,9 @@ fn contact(world: &World, found: &FoundContacts, k: usize) -> Contact {
     }
 }
 
-/// Two bodies that turn as one, `apart` from each other: their centres move along tangents for a whole
-/// step, so that the bodies part at ½ h ω² `apart` without any velocity between their surfaces. Without
-/// this term friction would hold on to what is not there, and a chain wound on a drum would tighten
-/// from step to step. A body that rolls on one at rest has none of it.
-fn drift(first: Vec3, second: Vec3, apart: Vec3, h: f64) -> Vec3 {
+/// How two bodies turn as one (rad/s): the slower one's rotation, as far as the faster one shares it. A
+/// body that rolls on one at rest has none of it.
+fn common_rotation(first: Vec3, second: Vec3) -> Vec3 {
     let (slow, fast) = if first.norm_squared() <= second.norm_squared() {
         (first, second)
     } else {
@@ -295,8 +287,27 @@ fn drift(first: Vec3, second: Vec3, apart: Vec3, h: f64) -> Vec3 {
     if square == 0.0 {
         return Vec3::zeros();
     }
-    let common = slow * (slow.dot(&fast) / square).clamp(0.0, 1.0);
-    -common.cross(&common.cross(&apart)) * (0.5 * h)
+    slow * (slow.dot(&fast) / square).clamp(0.0, 1.0)
+}
+
+/// What two bodies that turn as one by `turn` (rad), `apart` from each other, gain in distance within a
+/// step, because their centres move along tangents and they themselves along circles: R with
+/// apart + turn × apart = exp(turn) apart + R. Without this term friction would hold on to what is not
+/// there, and a chain wound on a drum would tighten from step to step.
+fn drift(turn: Vec3, apart: Vec3) -> Vec3 {
+    let square = turn.norm_squared();
+    let angle = square.sqrt();
+    // 1 − sin θ/θ and (1 − cos θ)/θ².
+    let (along, across) = if angle < 1e-2 {
+        (
+            square / 6.0 * (1.0 - square / 20.0),
+            0.5 * (1.0 - square / 12.0),
+        )
+    } else {
+        (1.0 - angle.sin() / angle, (1.0 - angle.cos()) / square)
+    };
+    let once = turn.cross(&apart);
+    once * along - turn.cross(&once) * across
 }
 
 fn baumgarte(settings: &Settings, gap: f64) -> f64 {
@@ -409,10 +420,18 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// Writes a remembered impulse in the new frame.
-fn start_from(m: &ContactMemory, frame: &ContactFrame, law: FrictionLaw, block: &mut [f64]) {
-    let [_, t1, t2] = frame.axes();
-    let f = [t1.dot(&m.friction), t2.dot(&m.friction)];
+/// Writes a remembered impulse in the new frame of contact `k`. The spring of a compliant contact has
+/// turned with the two bodies since.
+fn start_from(m: &ContactMemory, world: &World, problem: &Problem, k: usize, block: &mut [f64]) {
+    let contacts = &problem.contacts;
+    let law = contacts.friction[k].law;
+    let [_, t1, t2] = contacts.frame[k].axes();
+    let mut friction = m.friction;
+    if contacts.compliance[k][1] > 0.0 {
+        let [i, j] = contacts.bodies[k].map(|b| world.bodies.velocity[b as usize].angular);
+        friction = Quat::from_scaled_axis(common_rotation(i, j) * problem.h) * friction;
+    }
+    let f = [t1.dot(&friction), t2.dot(&friction)];
     block[0] = m.normal;
     match law {
         FrictionLaw::Pyramid { sides } => {
