@@ -2,13 +2,10 @@
 //! solver asks of a factorisation.
 //!
 //! A panel holds four columns from its own first row down to the envelope's last row of any of them,
-//! column after column. Rows are padded to a multiple of four with rows of the unit matrix. Every inner
-//! loop runs along contiguous memory, in a fixed order and without fused multiply-adds, so that every
-//! processor computes the same to the last bit.
-
-use pulp::Arch;
+//! column after column. Rows are padded to a multiple of four with rows of the unit matrix.
 
 use super::island::IslandMatrix;
+use super::kernels::{Factor, Solve, Trailing, narrow};
 
 /// Columns of a panel, and rows of a tile.
 pub const TILE: usize = 4;
@@ -170,9 +167,8 @@ impl Envelope {
     /// Multiplications of removing row `i` by a rank-one modification, counted in the time that one of
     /// a factorisation takes.
     pub fn removal_cost(&self, i: usize) -> u64 {
-        const SLOWER: u64 = 2;
         (i / TILE..self.panels())
-            .map(|panel| SLOWER * TILE as u64 * (2 * self.height(panel) as u64 + 24))
+            .map(|panel| TILE as u64 * (2 * self.height(panel) as u64 + 24))
             .sum()
     }
 }
@@ -211,15 +207,12 @@ impl Panels {
         if from == 0 {
             self.raised = 0.0;
         }
-        let (value, inverse) = (&mut self.value, &mut self.inverse);
-        let mut raised = self.raised;
-        Arch::new().dispatch(|| {
-            for panel in from..envelope.panels() {
-                let tight = tight.get(panel * TILE..).unwrap_or(&[]);
-                factor_panel(envelope, value, inverse, panel, tight, &mut raised);
-            }
+        narrow(Factor {
+            envelope,
+            panels: self,
+            tight,
+            from,
         });
-        self.raised = raised;
         let pivots = &self.inverse[from * TILE..];
         if pivots.iter().all(|p| p.is_finite()) {
             Ok(())
@@ -244,22 +237,25 @@ impl Panels {
     /// Solves L Lᵀ x = r in place (algorithms 2.4 and 2.6; the back substitution from the last row to
     /// the first).
     pub fn solve(&self, envelope: &Envelope, x: &mut [f64]) {
-        Arch::new().dispatch(|| {
-            forward(envelope, &self.value, &self.inverse, x);
-            backward(envelope, &self.value, &self.inverse, x);
+        narrow(Solve {
+            envelope,
+            panels: self,
+            x,
         });
     }
 
     /// Removes row `i`: algorithms 2.3 and 2.5 with the factor √z/y, a *positive* rank-one
     /// modification σ σᵀ of the trailing block. `sigma` is scratch, zero before and after.
     pub fn remove(&mut self, envelope: &Envelope, i: usize, sigma: &mut [f64]) {
-        Arch::new().dispatch(|| {
-            let column = envelope.column(i);
-            let below = column.start + i % TILE + 1..column.end;
-            sigma[i + 1..i + 1 + below.len()].copy_from_slice(&self.value[below]);
-            super::downdate::trailing(envelope, &mut self.value, &mut self.inverse, i, sigma);
-        });
         let column = envelope.column(i);
+        let below = column.start + i % TILE + 1..column.end;
+        sigma[i + 1..i + 1 + below.len()].copy_from_slice(&self.value[below]);
+        narrow(Trailing {
+            envelope,
+            panels: self,
+            i,
+            sigma,
+        });
         self.value[column.start + i % TILE..column.end].fill(0.0);
         self.value[column.start + i % TILE] = 1.0;
         self.inverse[i] = 0.0;
@@ -278,208 +274,6 @@ impl Panels {
         }
         out
     }
-}
-
-/// C −= P Qᵀ over some panels before `panel`: N rows from tile row `row` on, four columns.
-#[inline(always)]
-fn subtract_products<const N: usize>(
-    envelope: &Envelope,
-    done: &[f64],
-    panels: std::ops::Range<usize>,
-    panel: usize,
-    row: usize,
-    c: &mut [[f64; N]; TILE],
-) {
-    for k in panels {
-        let height = envelope.height(k);
-        let base = &done[envelope.start[k]..envelope.start[k] + TILE * height];
-        let (p_at, q_at) = ((row - k) * TILE, (panel - k) * TILE);
-        for column in base.chunks_exact(height) {
-            let p: &[f64; N] = column[p_at..]
-                .first_chunk()
-                .expect("the tile is within the envelope");
-            let q: &[f64; TILE] = column[q_at..]
-                .first_chunk()
-                .expect("the tile is within the envelope");
-            for (c, q) in c.iter_mut().zip(q) {
-                for (c, p) in c.iter_mut().zip(p) {
-                    *c -= p * q;
-                }
-            }
-        }
-    }
-}
-
-/// One panel of a left-looking Cholesky factorisation, tile by tile.
-#[inline(always)]
-fn factor_panel(
-    envelope: &Envelope,
-    value: &mut [f64],
-    inverse: &mut [f64],
-    panel: usize,
-    tight: &[bool],
-    raised: &mut f64,
-) {
-    let height = envelope.height(panel);
-    let (done, rest) = value.split_at_mut(envelope.start[panel]);
-    let own = &mut rest[..TILE * height];
-    let first = envelope.first[panel] as usize;
-
-    // The tile on the diagonal.
-    let mut c = load::<TILE>(own, height, 0);
-    subtract_products(envelope, done, first..panel, panel, panel, &mut c);
-    let mut d = [0.0; TILE];
-    for k in 0..TILE {
-        if tight.get(k) == Some(&true) {
-            // d stays zero.
-            c[k] = [0.0; TILE];
-            c[k][k] = 1.0;
-            continue;
-        }
-        let mut pivot = c[k][k];
-        for before in &c[..k] {
-            pivot -= before[k] * before[k];
-        }
-        if pivot < BREAKDOWN {
-            *raised = raised.max(RAISED - pivot);
-            pivot = RAISED;
-        }
-        let root = pivot.sqrt();
-        d[k] = 1.0 / root;
-        c[k][k] = root;
-        for i in k + 1..TILE {
-            let mut x = c[k][i];
-            for before in &c[..k] {
-                x -= before[i] * before[k];
-            }
-            c[k][i] = x * d[k];
-        }
-        for above in &mut c[k][..k] {
-            *above = 0.0;
-        }
-    }
-    inverse[panel * TILE..(panel + 1) * TILE].copy_from_slice(&d);
-    store(own, height, 0, &c);
-
-    // The rows below, two tiles at a time where both see the same panels.
-    let last = envelope.last[panel] as usize;
-    let mut row = panel + 1;
-    while row <= last {
-        let begin = (envelope.first[row] as usize).min(panel);
-        if row < last {
-            let both = (envelope.first[row + 1] as usize).min(panel);
-            let mut x = load::<{ 2 * TILE }>(own, height, (row - panel) * TILE);
-            if begin < both {
-                let mut upper = load::<TILE>(own, height, (row - panel) * TILE);
-                subtract_products(envelope, done, begin..both, panel, row, &mut upper);
-                for (x, upper) in x.iter_mut().zip(&upper) {
-                    x[..TILE].copy_from_slice(upper);
-                }
-            }
-            subtract_products(envelope, done, both..panel, panel, row, &mut x);
-            divide(&mut x, &c, &d);
-            store(own, height, (row - panel) * TILE, &x);
-            row += 2;
-        } else {
-            let mut x = load::<TILE>(own, height, (row - panel) * TILE);
-            subtract_products(envelope, done, begin..panel, panel, row, &mut x);
-            divide(&mut x, &c, &d);
-            store(own, height, (row - panel) * TILE, &x);
-            row += 1;
-        }
-    }
-}
-
-/// X ← X L⁻ᵀ for the tile L on the diagonal, whose inverse diagonal is `d`.
-#[inline(always)]
-fn divide<const N: usize>(x: &mut [[f64; N]; TILE], l: &[[f64; TILE]; TILE], d: &[f64; TILE]) {
-    for k in 0..TILE {
-        let (before, own) = x.split_at_mut(k);
-        for (j, before) in before.iter().enumerate() {
-            let factor = l[j][k];
-            for (x, b) in own[0].iter_mut().zip(before) {
-                *x -= b * factor;
-            }
-        }
-        for x in &mut own[0] {
-            *x *= d[k];
-        }
-    }
-}
-
-#[inline(always)]
-fn load<const N: usize>(panel: &[f64], height: usize, row: usize) -> [[f64; N]; TILE] {
-    let mut c = [[0.0; N]; TILE];
-    for (c, column) in c.iter_mut().zip(panel.chunks_exact(height)) {
-        c.copy_from_slice(&column[row..row + N]);
-    }
-    c
-}
-
-#[inline(always)]
-fn store<const N: usize>(panel: &mut [f64], height: usize, row: usize, c: &[[f64; N]; TILE]) {
-    for (c, column) in c.iter().zip(panel.chunks_exact_mut(height)) {
-        column[row..row + N].copy_from_slice(c);
-    }
-}
-
-/// L y = r.
-#[inline(always)]
-fn forward(envelope: &Envelope, value: &[f64], inverse: &[f64], x: &mut [f64]) {
-    for panel in 0..envelope.panels() {
-        let height = envelope.height(panel);
-        let own = &value[envelope.start[panel]..envelope.start[panel] + TILE * height];
-        let at = panel * TILE;
-        let (head, below) = x[at..at + height].split_at_mut(TILE);
-        for k in 0..TILE {
-            head[k] *= inverse[at + k];
-            for i in k + 1..TILE {
-                head[i] -= own[k * height + i] * head[k];
-            }
-        }
-        if head.iter().all(|y| *y == 0.0) {
-            continue;
-        }
-        let [l0, l1, l2, l3] = columns(own, height);
-        for ((((x, l0), l1), l2), l3) in below.iter_mut().zip(l0).zip(l1).zip(l2).zip(l3) {
-            *x -= (l0 * head[0] + l1 * head[1]) + (l2 * head[2] + l3 * head[3]);
-        }
-    }
-}
-
-/// Lᵀ x = y.
-#[inline(always)]
-fn backward(envelope: &Envelope, value: &[f64], inverse: &[f64], x: &mut [f64]) {
-    for panel in (0..envelope.panels()).rev() {
-        let height = envelope.height(panel);
-        let own = &value[envelope.start[panel]..envelope.start[panel] + TILE * height];
-        let at = panel * TILE;
-        let (head, below) = x[at..at + height].split_at_mut(TILE);
-        let mut sum = [[0.0; TILE]; TILE];
-        let (below, _) = below.as_chunks::<TILE>();
-        for (sum, column) in sum.iter_mut().zip(columns(own, height)) {
-            let (column, _) = column.as_chunks::<TILE>();
-            for (l, x) in column.iter().zip(below) {
-                for k in 0..TILE {
-                    sum[k] += l[k] * x[k];
-                }
-            }
-        }
-        for k in (0..TILE).rev() {
-            let [a, b, c, d] = sum[k];
-            let mut y = head[k] - ((a + b) + (c + d));
-            for i in k + 1..TILE {
-                y -= own[k * height + i] * head[i];
-            }
-            head[k] = y * inverse[at + k];
-        }
-    }
-}
-
-/// The four columns of a panel below its tile on the diagonal.
-#[inline(always)]
-fn columns(panel: &[f64], height: usize) -> [&[f64]; TILE] {
-    [0, 1, 2, 3].map(|k| &panel[k * height + TILE..(k + 1) * height])
 }
 
 /// The entries of the free rows of L.

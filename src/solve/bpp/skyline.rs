@@ -115,7 +115,7 @@ impl Factorization for Skyline {
         let again = self.envelope.factor_cost(changed);
         let from_work = self.removal(&self.work, tight);
         let count = tight.iter().filter(|t| **t).count();
-        let copying = self.envelope.len() as u64 / 4;
+        let copying = self.envelope.len() as u64 * 3 / 2;
         let from_base = self
             .removal(&self.base, tight)
             .map(|(cost, rows)| (cost + copying, rows));
