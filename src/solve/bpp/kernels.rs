@@ -427,8 +427,9 @@ fn dots<S: Simd>(simd: S, columns: [&[f64]; TILE], x: &[f64]) -> [f64; TILE] {
     out
 }
 
-/// The block of L behind row `i` becomes the factor of L Lᵀ + σ σᵀ: algorithms 2.3 and 2.5. (The
-/// thesis's line 16 lacks the factor √z/y on the old column.)
+/// The block of L behind row `i` becomes the factor of L Lᵀ + σ σᵀ: algorithms 2.3 and 2.5, but with
+/// the new column as y/√z l + x/(β √z) σ of the old σ. In the thesis's order, √z/y l + x/(β √z) σ of
+/// the new one (whose line 16 lacks the factor √z/y), the two cancel where a pivot y is small.
 pub struct Trailing<'a> {
     /// The shape.
     pub envelope: &'a Envelope,
@@ -440,12 +441,12 @@ pub struct Trailing<'a> {
     pub sigma: &'a mut [f64],
 }
 
-/// What a column of the modification does: σ ← σ − `of` l, then l ← `old` l + `new` σ.
+/// What a column of the modification does: σ ← σ − `of` l and l ← `keep` l + `take` σ at once.
 #[derive(Clone, Copy)]
 struct Turn {
     of: f64,
-    old: f64,
-    new: f64,
+    keep: f64,
+    take: f64,
 }
 
 impl WithSimd for Trailing<'_> {
@@ -467,8 +468,8 @@ impl WithSimd for Trailing<'_> {
             let (head, below) = self.sigma[at..at + height].split_at_mut(TILE);
             let mut turns = [Turn {
                 of: 0.0,
-                old: 1.0,
-                new: 0.0,
+                keep: 1.0,
+                take: 0.0,
             }; TILE];
             let mut any = false;
             for k in first..TILE {
@@ -487,12 +488,13 @@ impl WithSimd for Trailing<'_> {
                 inverse[at + k] = 1.0 / root;
                 turns[k] = Turn {
                     of: x_by_y,
-                    old: root / y,
-                    new: x_by_beta * inverse[at + k],
+                    keep: y * inverse[at + k],
+                    take: x_by_beta * inverse[at + k],
                 };
                 for (l, s) in column[1..].iter_mut().zip(&mut head[k + 1..]) {
-                    *s -= turns[k].of * *l;
-                    *l = turns[k].old * *l + turns[k].new * *s;
+                    let before = *l;
+                    *l = turns[k].keep * before + turns[k].take * *s;
+                    *s -= turns[k].of * before;
                 }
             }
             if any {
@@ -519,8 +521,8 @@ fn turn_below<S: Simd>(
     for (wide, turn) in wide.iter_mut().zip(turns) {
         *wide = [
             simd.splat_f64s(turn.of),
-            simd.splat_f64s(turn.old),
-            simd.splat_f64s(turn.new),
+            simd.splat_f64s(turn.keep),
+            simd.splat_f64s(turn.take),
         ];
     }
     let (a, rest) = panel.split_at_mut(height);
@@ -560,9 +562,10 @@ fn turn_all<S: Simd>(
     l: &mut [S::f64s; TILE],
     turns: &[[S::f64s; 3]; TILE],
 ) -> S::f64s {
-    for (l, [of, old, new]) in l.iter_mut().zip(turns) {
-        s = simd.sub_f64s(s, simd.mul_f64s(*of, *l));
-        *l = simd.add_f64s(simd.mul_f64s(*old, *l), simd.mul_f64s(*new, s));
+    for (l, [of, keep, take]) in l.iter_mut().zip(turns) {
+        let before = *l;
+        *l = simd.add_f64s(simd.mul_f64s(*keep, before), simd.mul_f64s(*take, s));
+        s = simd.sub_f64s(s, simd.mul_f64s(*of, before));
     }
     s
 }
