@@ -59,6 +59,8 @@ pub struct Friction {
     gmres: Gmres,
     direction: Vec<f64>,
     image: Vec<f64>,
+    /// What x_F does in each of the present directions.
+    responses: Vec<f64>,
 }
 
 /// Bounds have settled when what they change is less than this times the noise of w.
@@ -221,54 +223,67 @@ impl Friction {
             return;
         }
         let start = std::time::Instant::now();
-        let n = island.n();
         self.direction.clear();
-        self.direction.resize(n, 0.0);
+        self.direction.resize(island.n(), 0.0);
         self.image.clear();
-        self.image.resize(n, 0.0);
-        let (slipping, direction, image) = (&self.slipping, &mut self.direction, &mut self.image);
-        // z = y/s, in m/s: the residual S x_F(y) − y.
-        self.gmres.reset(slipping.len());
-        for (r, i) in self.gmres.residual.iter_mut().zip(slipping) {
-            let i = *i as usize;
-            let normal = work.x[island.normal[i] as usize];
-            *r = (follow(island, work, i, normal) - work.x[i]) / island.scale[i];
-        }
-        // What x_F does when the slipping rows change by y: −A_FF⁻¹ A_FT y, into `rhs`.
-        let mut respond = |island: &mut Island, work: &mut Work, y: &[f64]| {
-            for (y, i) in y.iter().zip(slipping) {
-                direction[*i as usize] = y * island.scale[*i as usize];
-            }
-            island.product(direction, image);
-            for ((rhs, image), tight) in work.rhs.iter_mut().zip(&*image).zip(&work.tight) {
-                *rhs = if *tight { 0.0 } else { -image };
-            }
-            factor.solve(&mut work.rhs);
-        };
-        self.gmres.solve(tolerance, |y, out| {
-            respond(island, work, y);
-            for ((out, y), i) in out.iter_mut().zip(y).zip(slipping) {
+        self.image.resize(island.n(), 0.0);
+        for _ in 0..Gmres::RESTARTS {
+            // z = y/s, in m/s: the residual S x_F(y) − y.
+            self.gmres.reset(self.slipping.len());
+            for (r, i) in self.gmres.residual.iter_mut().zip(&self.slipping) {
                 let i = *i as usize;
-                let normal = work.rhs[island.normal[i] as usize];
-                *out = y - follow(island, work, i, normal) / island.scale[i];
+                let normal = work.x[island.normal[i] as usize];
+                *r = (follow(island, work, i, normal) - work.x[i]) / island.scale[i];
             }
-        });
-        tally.krylov += self.gmres.iterations;
-        let y = std::mem::take(&mut self.gmres.solution);
-        if y.iter().all(|y| y.is_finite()) {
-            respond(island, work, &y);
-            for i in 0..n {
-                if !work.tight[i] {
-                    work.x[i] += work.rhs[i];
+            if !self.gmres.begin(tolerance) {
+                break;
+            }
+            self.responses.clear();
+            let mut more = true;
+            while more {
+                self.respond(island, factor, work);
+                tally.krylov += 1;
+                more = self.gmres.extend(tolerance);
+            }
+            if !self.gmres.finish() {
+                break;
+            }
+            for (y, i) in self.gmres.step.iter().zip(&self.slipping) {
+                work.x[*i as usize] += y * island.scale[*i as usize];
+            }
+            let responses = self.responses.chunks_exact(island.n());
+            for (share, response) in self.gmres.shares().iter().zip(responses) {
+                for (x, r) in work.x.iter_mut().zip(response) {
+                    *x += share * r;
                 }
             }
         }
-        self.gmres.solution = y;
         for i in &self.slipping {
             let i = *i as usize;
             work.x[i] = follow(island, work, i, work.x[island.normal[i] as usize]);
         }
         work.tally.solve_time += start.elapsed().as_secs_f64();
+    }
+
+    /// What x_F does when the slipping rows change by the last direction y, −A_FF⁻¹ A_FT y, is appended to
+    /// the responses, and y − S x_F becomes the direction's image.
+    fn respond(&mut self, island: &mut Island, factor: &mut dyn Factorization, work: &mut Work) {
+        let n = island.n();
+        for (y, i) in self.gmres.direction().iter().zip(&self.slipping) {
+            self.direction[*i as usize] = y * island.scale[*i as usize];
+        }
+        island.product(&self.direction, &mut self.image);
+        for ((rhs, image), tight) in work.rhs.iter_mut().zip(&self.image).zip(&work.tight) {
+            *rhs = if *tight { 0.0 } else { -image };
+        }
+        factor.solve(&mut work.rhs);
+        self.responses.extend_from_slice(&work.rhs[..n]);
+        let (y, out) = self.gmres.direction_and_image();
+        for ((out, y), i) in out.iter_mut().zip(y).zip(&self.slipping) {
+            let i = *i as usize;
+            let normal = work.rhs[island.normal[i] as usize];
+            *out = y - follow(island, work, i, normal) / island.scale[i];
+        }
     }
 }
 
@@ -380,123 +395,129 @@ fn compliance_error(island: &Island, work: &Work) -> f64 {
     error
 }
 
-/// GMRES (Saad & Schultz 1986) with restarts. Keeps its memory.
+/// One cycle of GMRES (Saad & Schultz 1986), whose caller applies the matrix. Keeps its memory.
 #[derive(Clone, Debug, Default)]
 struct Gmres {
-    /// Before: the residual of a start at zero. After: what is left, estimated.
+    /// The residual of a start at zero.
     residual: Vec<f64>,
-    /// The solution.
-    solution: Vec<f64>,
-    /// Iterations of the last solve.
-    iterations: u32,
+    /// The solution, after [`Gmres::finish`].
+    step: Vec<f64>,
+    /// Directions so far with a column of the Hessenberg matrix.
+    size: usize,
     basis: Vec<f64>,
     hessenberg: Vec<f64>,
     rotation: Vec<[f64; 2]>,
     rhs: Vec<f64>,
+    /// The last direction's image.
     image: Vec<f64>,
-    step: Vec<f64>,
 }
 
 impl Gmres {
     /// Most vectors before a restart.
     const DEPTH: usize = 48;
-    /// Most restarts.
+    /// Most cycles.
     const RESTARTS: usize = 6;
 
     fn reset(&mut self, n: usize) {
-        for v in [&mut self.residual, &mut self.solution, &mut self.image] {
+        for v in [&mut self.residual, &mut self.image] {
             v.clear();
             v.resize(n, 0.0);
         }
     }
 
-    fn solve(&mut self, tolerance: f64, mut apply: impl FnMut(&[f64], &mut [f64])) {
+    /// Returns whether there is anything to do.
+    fn begin(&mut self, tolerance: f64) -> bool {
+        let norm = length(&self.residual);
+        if norm <= tolerance || !norm.is_finite() {
+            return false;
+        }
+        self.basis.clear();
+        self.basis.extend(self.residual.iter().map(|r| r / norm));
+        self.hessenberg.clear();
+        self.rotation.clear();
+        self.rhs.clear();
+        self.rhs.push(norm);
+        self.size = 0;
+        true
+    }
+
+    /// The direction whose image is wanted.
+    fn direction(&self) -> &[f64] {
+        &self.basis[self.size * self.residual.len()..]
+    }
+
+    /// The direction, and where its image belongs.
+    fn direction_and_image(&mut self) -> (&[f64], &mut [f64]) {
         let n = self.residual.len();
-        self.iterations = 0;
-        let depth = Self::DEPTH.min(n);
-        for _ in 0..Self::RESTARTS {
-            let norm = length(&self.residual);
-            if norm <= tolerance || !norm.is_finite() {
-                return;
+        (&self.basis[self.size * n..], &mut self.image)
+    }
+
+    /// Takes the direction's image in. Returns whether there is another direction.
+    fn extend(&mut self, tolerance: f64) -> bool {
+        let n = self.residual.len();
+        let k = self.size;
+        // Column k of the Hessenberg matrix, packed: k + 2 entries, the last one taken apart.
+        let column = self.hessenberg.len();
+        for v in self.basis.chunks_exact(n) {
+            let h = dot(v, &self.image);
+            for (x, v) in self.image.iter_mut().zip(v) {
+                *x -= h * v;
             }
-            self.basis.clear();
-            self.basis.extend(self.residual.iter().map(|r| r / norm));
-            self.hessenberg.clear();
-            self.rotation.clear();
-            self.rhs.clear();
-            self.rhs.push(norm);
-            let mut size = 0;
-            while size < depth {
-                let k = size;
-                apply(&self.basis[k * n..(k + 1) * n], &mut self.image);
-                self.iterations += 1;
-                // Column k of the Hessenberg matrix, packed: k + 2 entries, the last one taken apart.
-                let column = self.hessenberg.len();
-                for j in 0..=k {
-                    let v = &self.basis[j * n..(j + 1) * n];
-                    let h = dot(v, &self.image);
-                    for (x, v) in self.image.iter_mut().zip(v) {
-                        *x -= h * v;
-                    }
-                    self.hessenberg.push(h);
-                }
-                let next = length(&self.image);
-                let h = &mut self.hessenberg[column..];
-                for (j, [c, s]) in self.rotation.iter().enumerate() {
-                    let (a, b) = (h[j], h[j + 1]);
-                    h[j] = c * a + s * b;
-                    h[j + 1] = c * b - s * a;
-                }
-                let radius = h[k].hypot(next);
-                if radius == 0.0 || !radius.is_finite() {
-                    self.hessenberg.truncate(column);
-                    break;
-                }
-                let [c, s] = [h[k] / radius, next / radius];
-                h[k] = radius;
-                self.rotation.push([c, s]);
-                let g = self.rhs[k];
-                self.rhs[k] = c * g;
-                self.rhs.push(-s * g);
-                size += 1;
-                if (s * g).abs() <= 0.1 * tolerance || next <= 1e-14 * radius {
-                    break;
-                }
-                self.basis.extend(self.image.iter().map(|x| x / next));
+            self.hessenberg.push(h);
+        }
+        let next = length(&self.image);
+        let h = &mut self.hessenberg[column..];
+        for (j, [c, s]) in self.rotation.iter().enumerate() {
+            let (a, b) = (h[j], h[j + 1]);
+            h[j] = c * a + s * b;
+            h[j + 1] = c * b - s * a;
+        }
+        let radius = h[k].hypot(next);
+        if radius == 0.0 || !radius.is_finite() {
+            self.hessenberg.truncate(column);
+            return false;
+        }
+        let [c, s] = [h[k] / radius, next / radius];
+        h[k] = radius;
+        self.rotation.push([c, s]);
+        let g = self.rhs[k];
+        self.rhs[k] = c * g;
+        self.rhs.push(-s * g);
+        self.size += 1;
+        let exact = (s * g).abs() <= 0.1 * tolerance || next <= 1e-14 * radius;
+        if exact || self.size == Self::DEPTH.min(n) {
+            return false;
+        }
+        self.basis.extend(self.image.iter().map(|x| x / next));
+        true
+    }
+
+    /// Makes the step. Returns whether there is one, of numbers that are finite.
+    fn finish(&mut self) -> bool {
+        let size = self.size;
+        // Back substitution in the packed triangle: column k begins at k (k + 1)/2.
+        let at = |k: usize, j: usize| k * (k + 1) / 2 + j;
+        for k in (0..size).rev() {
+            let mut y = self.rhs[k];
+            for j in k + 1..size {
+                y -= self.hessenberg[at(j, k)] * self.rhs[j];
             }
-            if size == 0 {
-                return;
-            }
-            // Back substitution in the packed triangle: column k begins at k (k + 1)/2.
-            let at = |k: usize, j: usize| k * (k + 1) / 2 + j;
-            for k in (0..size).rev() {
-                let mut y = self.rhs[k];
-                for j in k + 1..size {
-                    y -= self.hessenberg[at(j, k)] * self.rhs[j];
-                }
-                self.rhs[k] = y / self.hessenberg[at(k, k)];
-            }
-            // The correction and its image, which gives the true residual.
-            let image = &mut self.image;
-            let step = &mut self.step;
-            step.clear();
-            step.resize(n, 0.0);
-            for (y, v) in self.rhs[..size].iter().zip(self.basis.chunks_exact(n)) {
-                for (step, v) in step.iter_mut().zip(v) {
-                    *step += y * v;
-                }
-            }
-            apply(step, image);
-            for ((r, x), (step, image)) in self
-                .residual
-                .iter_mut()
-                .zip(&mut self.solution)
-                .zip(step.iter().zip(image.iter()))
-            {
-                *r -= image;
-                *x += step;
+            self.rhs[k] = y / self.hessenberg[at(k, k)];
+        }
+        let n = self.residual.len();
+        self.step.clear();
+        self.step.resize(n, 0.0);
+        for (y, v) in self.rhs[..size].iter().zip(self.basis.chunks_exact(n)) {
+            for (step, v) in self.step.iter_mut().zip(v) {
+                *step += y * v;
             }
         }
+        size > 0 && self.rhs[..size].iter().all(|y| y.is_finite())
+    }
+
+    /// The step's share of each direction.
+    fn shares(&self) -> &[f64] {
+        &self.rhs[..self.size]
     }
 }
 
