@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use moreau::scene::{Scene, SceneError, library};
-use moreau::solve::{self, Budget, ConfigError};
+use moreau::solve::ConfigError;
 
 /// A rigid-body simulator whose contact solvers are the point.
 #[derive(Debug, Parser)]
@@ -216,19 +216,8 @@ impl Changes {
     /// # Errors
     /// An unknown solver, a path that leads nowhere, or a value that does not fit.
     pub fn apply(&self, scene: &mut Scene) -> Result<(), Failure> {
-        if let Some(name) = &self.solver
-            && *name != scene.solver.name
-        {
-            let least = |name: &str| solve::find(name).map_or(1, |info| info.least_iterations);
-            let iterations = &mut scene.solver.budget.iterations;
-            if least(name) > 1 {
-                *iterations = (*iterations).max(least(name));
-            } else if least(&scene.solver.name) > 1 {
-                *iterations = Budget::default().iterations;
-            }
-            scene.solver.name.clone_from(name);
-            // They belong to the other solver.
-            scene.solver.parameters.clear();
+        if let Some(name) = &self.solver {
+            scene.solver.switch(name);
             scene.solver.check()?;
         }
         let set: Vec<_> = self
@@ -325,6 +314,8 @@ fn size(text: &str) -> Result<(u32, u32), String> {
 
 #[cfg(test)]
 mod tests {
+    use moreau::solve::{self, Budget};
+
     use super::*;
 
     #[test]

@@ -282,6 +282,13 @@ pub struct SolverInfo {
     pub make: fn(&Parameters) -> Box<dyn Solver>,
 }
 
+impl SolverInfo {
+    /// Whether it is a direct solver, whose iterations end by themselves.
+    pub fn is_direct(&self) -> bool {
+        self.least_iterations > 1
+    }
+}
+
 impl std::fmt::Debug for SolverInfo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SolverInfo")
@@ -326,6 +333,24 @@ impl Default for SolverConfig {
             budget: Budget::default(),
             parameters: BTreeMap::new(),
         }
+    }
+}
+
+impl SolverConfig {
+    /// Another solver, with its default parameters. A direct one gets the iterations that it needs; one
+    /// that follows a direct one gets those of the default budget. Nothing happens if it is the same.
+    pub fn switch(&mut self, name: &str) {
+        if self.name == name {
+            return;
+        }
+        let iterations = &mut self.budget.iterations;
+        match (find(&self.name), find(name)) {
+            (_, Some(to)) if to.is_direct() => *iterations = (*iterations).max(to.least_iterations),
+            (Some(from), _) if from.is_direct() => *iterations = Budget::default().iterations,
+            _ => {}
+        }
+        name.clone_into(&mut self.name);
+        self.parameters.clear();
     }
 }
 

@@ -65,10 +65,10 @@ pub fn contacts(world: &World, found: &FoundContacts, problem: &mut Problem) {
         });
 }
 
-/// Λ to start from: last step's impulses where the contact, or the row of a joint, is the same, else
-/// zero. `rows` are those of the general rows. Compliant friction rows take theirs as the force that
-/// their springs hold already.
-pub fn warm_start(
+/// Λ to start from, and the forces that the springs of compliant contacts hold already: last step's
+/// impulses where the contact, or the row of a joint, is the same, else zero. `rows` are those of the
+/// general rows. Without warm start, springs alone remember.
+pub fn start(
     world: &World,
     found: &FoundContacts,
     problem: &mut Problem,
@@ -92,8 +92,9 @@ pub fn warm_start(
     }
 }
 
-/// w_T = γ_T + C (Λ_T − Λ_T of the last step): a spring in the tangential plane that slides along
-/// where friction does not hold it.
+/// The biases of compliant contacts. w_N = γ_N + C Λ_N with the spring's force of the last step in γ_N, as
+/// far as there is one; w_T = γ_T + C (Λ_T − Λ_T of the last step): a spring in the tangential plane that
+/// slides along where friction does not hold it.
 fn hold_springs(settings: &Settings, problem: &mut Problem, lambda: &[f64]) {
     let h = problem.h;
     let contacts = &mut problem.contacts;

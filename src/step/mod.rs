@@ -410,7 +410,7 @@ impl Simulation {
         assemble::contacts(world, &self.collider.contacts, &mut self.problem);
         self.joints.assemble(world, &mut self.problem);
         self.problem.finish();
-        assemble::warm_start(
+        assemble::start(
             world,
             &self.collider.contacts,
             &mut self.problem,
@@ -425,39 +425,24 @@ impl Simulation {
             budget: self.config.budget,
             history: self.record_history,
         };
-        let mut solve = self.solver.solve(
-            &self.problem,
-            &request,
-            &mut self.lambda,
-            &mut self.velocity,
-        );
+        let (lambda, velocity) = (&mut self.lambda, &mut self.velocity);
+        let mut solve = self.solver.solve(&self.problem, &request, lambda, velocity);
         if !matches!(solve.status, Status::Failed(_)) {
             // Once more with the stiffness of this step's own forces, where the last step's are too small.
-            self.joints
-                .remember_forces(world, &self.problem, &self.lambda);
+            self.joints.remember_forces(world, &self.problem, lambda);
             if self.stiffness.is_outdated(world, h) {
                 integrate::free_velocities(world, h, &mut self.problem);
                 self.stiffness.apply(world, &mut self.problem, h);
-                let again = self.solver.solve(
-                    &self.problem,
-                    &request,
-                    &mut self.lambda,
-                    &mut self.velocity,
-                );
+                let again = self.solver.solve(&self.problem, &request, lambda, velocity);
                 solve = after(solve, again);
             }
         }
         for _ in 1..world.settings.joint_iterations {
             let usable = !matches!(solve.status, Status::Failed(_));
-            if !(usable && self.joints.refine(world, &mut self.problem, &self.velocity)) {
+            if !(usable && self.joints.refine(world, &mut self.problem, velocity)) {
                 break;
             }
-            let again = self.solver.solve(
-                &self.problem,
-                &request,
-                &mut self.lambda,
-                &mut self.velocity,
-            );
+            let again = self.solver.solve(&self.problem, &request, lambda, velocity);
             solve = after(solve, again);
         }
         let failed = matches!(solve.status, Status::Failed(_));
@@ -470,17 +455,14 @@ impl Simulation {
             // Never applied to the world: the plain sequential solver takes the step instead, from
             // nothing and with shorter steps, in case it is the one that failed.
             let reason = reason.clone();
-            self.lambda.fill(0.0);
+            lambda.fill(0.0);
             let request = Request {
                 history: false,
                 ..request
             };
-            let second = self.fallback.solve(
-                &self.problem,
-                &request,
-                &mut self.lambda,
-                &mut self.velocity,
-            );
+            let second = self
+                .fallback
+                .solve(&self.problem, &request, lambda, velocity);
             solve.solve_time += second.prepare_time + second.solve_time;
             if let Status::Failed(_) = second.status {
                 return Err(StepError::SolverFailed {

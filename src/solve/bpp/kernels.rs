@@ -569,3 +569,105 @@ fn turn_all<S: Simd>(
     }
     s
 }
+
+#[cfg(test)]
+mod tests {
+    use pulp::Scalar;
+
+    use super::super::factor::tests::{banded, random};
+    use super::super::island::IslandMatrix;
+    use super::*;
+
+    /// What the kernels make of a matrix, by any way of running them.
+    fn everything<S: Simd>(simd: S, matrix: &IslandMatrix) -> (Panels, Vec<f64>) {
+        let envelope = &matrix.envelope;
+        let mut panels = Panels {
+            value: matrix.value.clone(),
+            inverse: vec![1.0; envelope.panels() * TILE],
+            raised: 0.0,
+        };
+        let tight: Vec<bool> = (0..matrix.n).map(|i| i % 5 == 2).collect();
+        simd.vectorize(Factor {
+            envelope,
+            panels: &mut panels,
+            tight: &tight,
+            from: 0,
+        });
+        let mut next = random(3);
+        let mut sigma = vec![0.0; envelope.panels() * TILE];
+        let end = envelope.last[0] as usize * TILE + TILE;
+        sigma[2..end].fill_with(&mut next);
+        simd.vectorize(Trailing {
+            envelope,
+            panels: &mut panels,
+            i: 1,
+            sigma: &mut sigma,
+        });
+        assert!(sigma.iter().all(|s| *s == 0.0), "it is left zero");
+        let mut x: Vec<f64> = (0..envelope.panels() * TILE).map(|_| next()).collect();
+        simd.vectorize(Solve {
+            envelope,
+            panels: &panels,
+            x: &mut x,
+        });
+        (panels, x)
+    }
+
+    #[test]
+    fn every_width_of_registers_computes_the_same() {
+        for (n, width) in [(3, 2), (17, 5), (61, 20), (64, 63), (90, 33)] {
+            let matrix = banded(n, n as u64, |k| (k + width - k % 3).min(n - 1));
+            let (plain, x) = everything(Scalar, &matrix);
+            assert!(x.iter().any(|x| *x != 0.0));
+            struct Wide<'a>(&'a IslandMatrix);
+            impl WithSimd for Wide<'_> {
+                type Output = (Panels, Vec<f64>);
+                fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
+                    everything(simd, self.0)
+                }
+            }
+            let others = [narrow(Wide(&matrix)), Arch::new().dispatch(Wide(&matrix))];
+            for (panels, y) in others {
+                assert_eq!(panels.value, plain.value, "n {n}, width {width}");
+                assert_eq!(panels.inverse, plain.inverse);
+                assert_eq!(x, y);
+            }
+        }
+    }
+
+    /// Pairs of rows that are nearly the same have pivots of 1e-9. With rows removed, what is left must be
+    /// the factor of the rest to rounding.
+    #[test]
+    fn small_pivots_cost_no_digits() {
+        let n = 40;
+        let mut matrix = banded(n, 5, |_| n - 1);
+        for k in 0..n / 2 {
+            let (a, b) = (2 * k, 2 * k + 1);
+            for i in (0..n).filter(|i| i / 2 != k) {
+                let at = |r: usize| matrix.envelope.at(r.max(i), r.min(i));
+                let same = matrix.value[at(a)];
+                let to = at(b);
+                matrix.value[to] = same;
+            }
+            let at = matrix.envelope.at(b, a);
+            matrix.value[at] = 1.0 - 1e-9;
+        }
+        let mut panels = Panels::default();
+        panels
+            .factor(&matrix.envelope, &matrix.value, &[], 0)
+            .unwrap();
+        let mut sigma = vec![0.0; n];
+        let removed = [0, 5, 6, 13, 20, 27];
+        for i in removed {
+            panels.remove(&matrix.envelope, i, &mut sigma);
+        }
+        let l = |i: usize, k: usize| panels.value[matrix.envelope.at(i, k)];
+        for i in (0..n).filter(|i| !removed.contains(i)) {
+            for j in (0..=i).filter(|j| !removed.contains(j)) {
+                let product: f64 = (0..=j).map(|k| l(i, k) * l(j, k)).sum();
+                let error = product - matrix.value[matrix.envelope.at(i, j)];
+                assert!(error.abs() < 1e-14, "({i}, {j}): {error:e}");
+            }
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use bevy_egui::egui;
 
 use super::{Context, theme};
-use crate::solve::{self, Budget, Parameter, ParameterKind, SolverInfo, ToleranceNorm, Value};
+use crate::solve::{self, Parameter, ParameterKind, SolverInfo, ToleranceNorm, Value};
 use crate::viewer::physics::Command;
 
 /// Shows the panel. A change acts on the next step.
@@ -25,22 +25,21 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
                     .clicked()
                     && !chosen
                 {
-                    let iterations = &mut setup.solver.budget.iterations;
-                    *iterations = ui.data_mut(|data| {
-                        let own = egui::Id::new("iterations of other solvers");
-                        let direct = |info: &SolverInfo| info.least_iterations > 1;
-                        if direct(solver) {
-                            data.insert_temp(own, *iterations);
-                            (*iterations).max(solver.least_iterations)
-                        } else if info.is_some_and(direct) {
-                            data.remove_temp(own)
-                                .unwrap_or(Budget::default().iterations)
-                        } else {
-                            *iterations
+                    let iterations = setup.solver.budget.iterations;
+                    setup.solver.switch(solver.name);
+                    // The other solvers' iterations come back after a direct one.
+                    let own = egui::Id::new("iterations of other solvers");
+                    match (info.is_some_and(SolverInfo::is_direct), solver.is_direct()) {
+                        (false, true) => {
+                            ui.data_mut(|data| data.insert_temp(own, iterations));
                         }
-                    });
-                    setup.solver.name = solver.name.into();
-                    setup.solver.parameters.clear();
+                        (true, false) => {
+                            if let Some(own) = ui.data_mut(|data| data.remove_temp::<u32>(own)) {
+                                setup.solver.budget.iterations = own;
+                            }
+                        }
+                        _ => {}
+                    }
                 }
             }
         });
