@@ -635,29 +635,28 @@ mod tests {
         }
     }
 
-    /// Pairs of rows that are nearly the same have pivots of 1e-9. With rows removed, what is left must be
-    /// the factor of the rest to rounding.
+    /// Two rows that are nearly the same leave a pivot of 2e-11. With rows removed, what is left must be the
+    /// factor of the rest to rounding.
     #[test]
     fn small_pivots_cost_no_digits() {
         let n = 40;
         let mut matrix = banded(n, 5, |_| n - 1);
-        for k in 0..n / 2 {
-            let (a, b) = (2 * k, 2 * k + 1);
-            for i in (0..n).filter(|i| i / 2 != k) {
-                let at = |r: usize| matrix.envelope.at(r.max(i), r.min(i));
-                let same = matrix.value[at(a)];
-                let to = at(b);
-                matrix.value[to] = same;
-            }
-            let at = matrix.envelope.at(b, a);
-            matrix.value[at] = 1.0 - 1e-9;
+        let mut next = random(9);
+        let (a, b) = (4, 5);
+        for i in (0..n).filter(|i| ![a, b].contains(i)) {
+            let at = |r: usize| matrix.envelope.at(r.max(i), r.min(i));
+            let (from, to) = (at(a), at(b));
+            matrix.value[to] = matrix.value[from] + 3e-7 * next();
         }
+        let at = matrix.envelope.at(b, a);
+        matrix.value[at] = 1.0 - 1e-11;
         let mut panels = Panels::default();
         panels
             .factor(&matrix.envelope, &matrix.value, &[], 0)
             .unwrap();
+        assert!(panels.raised == 0.0 && panels.diagonal(&matrix.envelope, b) < 1e-5);
         let mut sigma = vec![0.0; n];
-        let removed = [0, 5, 6, 13, 20, 27];
+        let removed = [0, a, 13, 20];
         for i in removed {
             panels.remove(&matrix.envelope, i, &mut sigma);
         }
@@ -666,7 +665,7 @@ mod tests {
             for j in (0..=i).filter(|j| !removed.contains(j)) {
                 let product: f64 = (0..=j).map(|k| l(i, k) * l(j, k)).sum();
                 let error = product - matrix.value[matrix.envelope.at(i, j)];
-                assert!(error.abs() < 1e-14, "({i}, {j}): {error:e}");
+                assert!(error.abs() < 2e-15, "({i}, {j}): {error:e}");
             }
         }
     }
