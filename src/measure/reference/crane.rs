@@ -17,7 +17,9 @@ pub const CABLE_LINKS: usize = 20;
 /// Mass of a link of the cable (kg).
 pub const CABLE_MASS: f64 = 3.5;
 /// Length of a link of the cable (m).
-pub const CABLE_LENGTH: f64 = 0.5;
+pub const LINK_LENGTH: f64 = 0.5;
+/// Length of the cable (m).
+pub const CABLE_LENGTH: f64 = CABLE_LINKS as f64 * LINK_LENGTH;
 /// Radius of the cable (m).
 pub const CABLE_RADIUS: f64 = 0.017;
 /// Mass of the hook (kg).
@@ -40,7 +42,7 @@ pub const LOAD: usize = CABLE_LINKS + 1;
 impl PlanarChain {
     /// The simple crane, about to be let go: see [`crane`](super::crane).
     pub fn simple_crane() -> Self {
-        let mut links = vec![Link::cylinder(CABLE_MASS, CABLE_LENGTH, CABLE_RADIUS); CABLE_LINKS];
+        let mut links = vec![Link::cylinder(CABLE_MASS, LINK_LENGTH, CABLE_RADIUS); CABLE_LINKS];
         links.push(Link::cuboid(HOOK_MASS, HOOK_SIZE[1], HOOK_SIZE[0]));
         links.push(Link::cuboid(LOAD_MASS, LOAD_SIZE[1], LOAD_SIZE[0]));
         let mut chain = Self::new(&links, GRAVITY);
@@ -103,7 +105,7 @@ mod tests {
             half_extents: Vec3::from(size) / 2.0,
         };
         let cable = Geometry::Cylinder {
-            half_height: CABLE_LENGTH / 2.0,
+            half_height: LINK_LENGTH / 2.0,
             radius: CABLE_RADIUS,
         };
         let chain = PlanarChain::simple_crane();
