@@ -339,7 +339,8 @@ impl Simulation {
     /// world is then as it was before the step.
     pub fn step(&mut self) -> Result<&StepReport, StepError> {
         match self.pool.take() {
-            None => self.step_here()?,
+            // The step as a whole goes to the pool, or each of its loops would have to wake it up.
+            None => rayon::scope(|_| self.step_here())?,
             Some(pool) => {
                 let result = pool.install(|| self.step_here());
                 self.pool = Some(pool);

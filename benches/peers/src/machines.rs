@@ -277,6 +277,12 @@ pub fn compare(names: &[String]) -> Result<String, String> {
     );
     let wanted =
         |name: &str| names.is_empty() || names.iter().any(|n| name.starts_with(n.as_str()));
+    // One thread, and no other that has to wake up for every step: Rapier runs on this one, too.
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .use_current_thread()
+        .build_global()
+        .map_err(|e| e.to_string())?;
     for (name, id, set, seconds) in MACHINES.iter().filter(|m| wanted(m.0)) {
         eprintln!("{name}");
         let mut scene = library::shipped(id).map_err(|e| e.to_string())?;
@@ -310,7 +316,8 @@ pub fn compare(names: &[String]) -> Result<String, String> {
 }
 
 fn ours(scene: &Scene, name: &str, engine: &str, seconds: f64) -> Result<Outcome, String> {
-    let simulation = scene.simulation(1).map_err(|e| e.to_string())?;
+    // On rayon's own pool, which is this thread alone.
+    let simulation = scene.simulation(0).map_err(|e| e.to_string())?;
     let world = simulation.world().clone();
     Ok(run(
         &mut Ours(simulation),
