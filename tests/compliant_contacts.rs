@@ -100,6 +100,37 @@ fn a_plate_sinks_as_deep_as_its_springs_give_way() {
     }
 }
 
+/// A spring that is compressed over several steps rebounds by itself. Restitution, which is about the velocity
+/// before a step, must not damp it further.
+#[test]
+fn a_soft_spring_rebounds_with_and_without_restitution() {
+    let rebound = |restitution: f64| {
+        let mut w = world(settings(), 0.5, restitution);
+        w.materials[0].compliance = 7e-4;
+        ground(&mut w);
+        let id = falling_ball(&mut w);
+        let mut s = simulation(w, exact("gauss-seidel"));
+        let (mut fastest, mut impact) = (0.0f64, 0.0f64);
+        for _ in 0..60 {
+            s.step().unwrap();
+            let v = s.world().bodies.velocity[id.index()].linear.y;
+            impact = impact.min(v);
+            fastest = fastest.max(v);
+        }
+        assert!(impact < -4.0, "it fell with {impact} m/s");
+        fastest / -impact
+    };
+    let without = rebound(0.0);
+    assert!(without > 0.5 && without < 1.0, "{without}");
+    for restitution in [0.3, 0.6, 0.9] {
+        let with = rebound(restitution);
+        assert!(
+            with > 0.75 * without && with < 1.0,
+            "{restitution}: {with} instead of {without} of the velocity"
+        );
+    }
+}
+
 /// An overlap that was there before is no spring: it is stabilised away, down to what the springs hold.
 #[test]
 fn an_overlap_from_before_goes() {

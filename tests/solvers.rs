@@ -726,16 +726,11 @@ fn nuetzi_tolerances_stop_the_iteration() {
     }
 }
 
-/// A direct solver ends when it is done, not when it has iterated enough.
-fn is_direct(info: &SolverInfo) -> bool {
-    info.name == "bpp"
-}
-
 /// Budgets: iterations are exact, the wall clock stops a solve that would go on for ever.
 #[test]
 fn budgets_are_kept() {
     let problem = first_problem(stack(&[1.0; 5], Settings::default()));
-    for info in SOLVERS.iter().filter(|info| !is_direct(info)) {
+    for info in SOLVERS.iter().filter(|info| !info.is_direct()) {
         let budget = Budget {
             iterations: 7,
             tolerance: 0.0,
@@ -760,7 +755,7 @@ fn budgets_are_kept() {
 #[test]
 fn direct_solvers_keep_budgets_too() {
     let problem = first_problem(stack(&[1.0; 5], Settings::default()));
-    for info in SOLVERS.iter().filter(|info| is_direct(info)) {
+    for info in SOLVERS.iter().filter(|info| info.is_direct()) {
         let budget = Budget {
             iterations: 1000,
             ..Budget::default()

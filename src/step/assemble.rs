@@ -65,37 +65,34 @@ pub fn contacts(world: &World, found: &FoundContacts, problem: &mut Problem) {
         });
 }
 
-/// Λ to start from, and the forces that the springs of compliant contacts hold already: last step's
-/// impulses where the contact, or the row of a joint, is the same, else zero. `rows` are those of the
-/// general rows. Without warm start, springs alone remember.
-pub fn start(
-    world: &World,
-    found: &FoundContacts,
-    problem: &mut Problem,
-    rows: &[f64],
-    lambda: &mut Vec<f64>,
-) {
+/// Last step's impulses into Λ, where the contact is the same; zero elsewhere. Left out where nobody
+/// asks for them: without warm start, the springs of compliant contacts alone remember.
+pub fn recall(world: &World, found: &FoundContacts, problem: &Problem, lambda: &mut Vec<f64>) {
     lambda.clear();
     lambda.resize(problem.row_count(), 0.0);
-    let warm = world.settings.warm_start;
-    let is_compliant = problem.contacts.compliance.iter().any(|[_, ct]| *ct > 0.0);
-    if warm || is_compliant {
+    if world.settings.warm_start || is_compliant(problem) {
         last_impulses(world, found, problem, lambda);
     }
-    if is_compliant {
-        hold_springs(&world.settings, problem, lambda);
-    }
-    if warm {
+}
+
+/// Λ to start from: as recalled, with `rows` for the general rows; or zero.
+pub fn start(world: &World, problem: &Problem, rows: &[f64], lambda: &mut [f64]) {
+    if world.settings.warm_start {
         lambda[problem.contact_rows()..].copy_from_slice(rows);
     } else {
         lambda.fill(0.0);
     }
 }
 
-/// The biases of compliant contacts. w_N = γ_N + C Λ_N with the spring's force of the last step in γ_N, as
-/// far as there is one; w_T = γ_T + C (Λ_T − Λ_T of the last step): a spring in the tangential plane that
-/// slides along where friction does not hold it.
-fn hold_springs(settings: &Settings, problem: &mut Problem, lambda: &[f64]) {
+fn is_compliant(problem: &Problem) -> bool {
+    problem.contacts.compliance.iter().any(|[_, ct]| *ct > 0.0)
+}
+
+/// The biases of compliant contacts, from last step's impulses. Where bodies overlap,
+/// w_N = min(γ_N, max(g/h, −C Λ_N of the last step)) + C Λ_N: g/h is where the spring of the last force
+/// would be, and it never pushes faster out than that force lets it. w_T = γ_T + C (Λ_T − Λ_T of the last
+/// step): a spring in the tangential plane that slides along where friction does not hold it.
+pub fn hold_springs(world: &World, problem: &mut Problem, lambda: &[f64]) {
     let h = problem.h;
     let contacts = &mut problem.contacts;
     for c in 0..contacts.len() {
@@ -107,7 +104,13 @@ fn hold_springs(settings: &Settings, problem: &mut Problem, lambda: &[f64]) {
         let gap = contacts.gap[c];
         if gap <= 0.0 {
             let held = cn * block[0];
-            contacts.bias[c][0] += (gap / h).max(-held) + baumgarte(settings, gap + h * held);
+            let parting = contacts.frame[c]
+                .normal
+                .dot(&drift(world, contacts.bodies[c]));
+            let bias = &mut contacts.bias[c][0];
+            *bias = bias.min((gap / h).max(-held))
+                + baumgarte(&world.settings, gap + h * held)
+                + parting;
         }
         let law = contacts.friction[c].law;
         let share = match law {
@@ -253,10 +256,11 @@ fn contact(world: &World, found: &FoundContacts, k: usize) -> Contact {
     } else {
         bias[0] = gap / h;
     }
-    let turn = common_rotation(bodies.velocity[i].angular, bodies.velocity[j].angular) * h;
-    if turn != Vec3::zeros() {
-        let drift = drift(turn, bodies.position[j] - bodies.position[i]) / h;
-        for (bias, e) in bias.iter_mut().zip(frame.axes()) {
+    let drift = drift(world, found.bodies[k]);
+    if drift != Vec3::zeros() {
+        // `hold_springs` adds the normal's part where there is a spring.
+        let skip = usize::from(material.compliance > 0.0 && gap <= 0.0);
+        for (bias, e) in bias.iter_mut().zip(frame.axes()).skip(skip) {
             *bias += e.dot(&drift);
         }
     }
@@ -291,11 +295,22 @@ fn common_rotation(first: Vec3, second: Vec3) -> Vec3 {
     slow * (slow.dot(&fast) / square).clamp(0.0, 1.0)
 }
 
-/// What two bodies that turn as one by `turn` (rad), `apart` from each other, gain in distance within a
-/// step, because their centres move along tangents and they themselves along circles: R with
-/// apart + turn × apart = exp(turn) apart + R. Without this term friction would hold on to what is not
+/// How fast two bodies that turn as one part within a step (m/s), because their centres move along
+/// tangents and they themselves along circles. Without this term friction would hold on to what is not
 /// there, and a chain wound on a drum would tighten from step to step.
-fn drift(turn: Vec3, apart: Vec3) -> Vec3 {
+fn drift(world: &World, [i, j]: [u32; 2]) -> Vec3 {
+    let bodies = &world.bodies;
+    let [i, j] = [i as usize, j as usize];
+    let common = common_rotation(bodies.velocity[i].angular, bodies.velocity[j].angular);
+    if common == Vec3::zeros() {
+        return common;
+    }
+    let h = world.settings.substep();
+    parting(common * h, bodies.position[j] - bodies.position[i]) / h
+}
+
+/// R with apart + turn × apart = exp(turn) apart + R.
+fn parting(turn: Vec3, apart: Vec3) -> Vec3 {
     let square = turn.norm_squared();
     let angle = square.sqrt();
     // 1 − sin θ/θ and (1 − cos θ)/θ².

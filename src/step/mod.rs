@@ -175,7 +175,9 @@ impl Snapshot {
 }
 
 impl Simulation {
-    /// Makes a simulation that runs on `threads` threads; 0 means all that there are.
+    /// Makes a simulation that runs on `threads` threads; 0 means rayon's global pool, with all that there
+    /// are. Simulations that are stepped at the same time should have threads of their own: in one pool a
+    /// step may run within another's, whose timings and time budget then count it.
     ///
     /// # Errors
     /// An unknown solver, or parameters out of range.
@@ -411,13 +413,11 @@ impl Simulation {
         assemble::contacts(world, &self.collider.contacts, &mut self.problem);
         self.joints.assemble(world, &mut self.problem);
         self.problem.finish();
-        assemble::start(
-            world,
-            &self.collider.contacts,
-            &mut self.problem,
-            self.joints.start(),
-            &mut self.lambda,
-        );
+        let contacts = &self.collider.contacts;
+        assemble::recall(world, contacts, &self.problem, &mut self.lambda);
+        assemble::hold_springs(world, &mut self.problem, &self.lambda);
+        let rows = self.joints.start();
+        assemble::start(world, &self.problem, rows, &mut self.lambda);
         self.start.clone_from(&self.lambda);
         lap(timings, Stage::Assemble, &mut stage);
 

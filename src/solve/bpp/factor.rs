@@ -244,8 +244,8 @@ impl Panels {
         });
     }
 
-    /// Removes row `i`: algorithms 2.3 and 2.5 with the factor √z/y, a *positive* rank-one
-    /// modification σ σᵀ of the trailing block. `sigma` is scratch, zero before and after.
+    /// Removes row `i` by a rank-one modification of the trailing block ([`Trailing`]). `sigma` is scratch,
+    /// zero before and after.
     pub fn remove(&mut self, envelope: &Envelope, i: usize, sigma: &mut [f64]) {
         let column = envelope.column(i);
         let below = column.start + i % TILE + 1..column.end;

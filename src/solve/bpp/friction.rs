@@ -227,7 +227,7 @@ impl Friction {
         self.direction.resize(island.n(), 0.0);
         self.image.clear();
         self.image.resize(island.n(), 0.0);
-        for _ in 0..Gmres::RESTARTS {
+        for _ in 0..Gmres::CYCLES {
             // z = y/s, in m/s: the residual S x_F(y) − y.
             self.gmres.reset(self.slipping.len());
             for (r, i) in self.gmres.residual.iter_mut().zip(&self.slipping) {
@@ -398,9 +398,9 @@ fn compliance_error(island: &Island, work: &Work) -> f64 {
 /// One cycle of GMRES (Saad & Schultz 1986), whose caller applies the matrix. Keeps its memory.
 #[derive(Clone, Debug, Default)]
 struct Gmres {
-    /// The residual of a start at zero.
+    /// The residual at the cycle's start.
     residual: Vec<f64>,
-    /// The solution, after [`Gmres::finish`].
+    /// The cycle's correction, after [`Gmres::finish`].
     step: Vec<f64>,
     /// Directions so far with a column of the Hessenberg matrix.
     size: usize,
@@ -413,10 +413,10 @@ struct Gmres {
 }
 
 impl Gmres {
-    /// Most vectors before a restart.
+    /// Most directions of a cycle.
     const DEPTH: usize = 48;
     /// Most cycles.
-    const RESTARTS: usize = 6;
+    const CYCLES: usize = 6;
 
     fn reset(&mut self, n: usize) {
         for v in [&mut self.residual, &mut self.image] {

@@ -102,9 +102,14 @@ fn dot<S: Simd>(simd: S, x: &[Octet], y: &[Octet]) -> f64 {
             sums[k] = simd.add_f64s(sums[k], simd.mul_f64s(x[k], y[k]));
         }
     }
-    let mut total = Octet::default();
-    registers_mut::<S>(std::slice::from_mut(&mut total)).copy_from_slice(&sums[..per_octet]);
-    let s = total.0;
+    let mut parts = Octet::default();
+    registers_mut::<S>(std::slice::from_mut(&mut parts)).copy_from_slice(&sums[..per_octet]);
+    total(parts.0)
+}
+
+/// The sum of eight partial sums, in one order for every processor.
+#[inline(always)]
+pub fn total(s: [f64; LANES]) -> f64 {
     ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
