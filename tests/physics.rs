@@ -488,6 +488,49 @@ fn a_box_on_a_turntable_does_not_creep() {
     }
 }
 
+/// Two balls that roll side by side at the same speed turn alike, but not as one: an overlap between them is
+/// pushed apart.
+#[test]
+fn what_rolls_side_by_side_does_not_overlap() {
+    let (r, speed) = (0.1, 1.0);
+    for compliance in [0.0, 1e-7] {
+        let mut w = world(
+            Settings {
+                stabilisation: Stabilisation::Baumgarte {
+                    beta: 0.2,
+                    slop: 0.0,
+                    max_speed: 1.0,
+                },
+                ..settings()
+            },
+            0.1,
+            0.0,
+        );
+        w.materials[0].compliance = compliance;
+        ground(&mut w);
+        let balls = [0.0, 2.0 * r - 2e-3].map(|x| {
+            add(
+                &mut w,
+                BodySpec {
+                    pose: Pose::translation(x, r, 0.0),
+                    shape: ball(r),
+                    mass: Some(1.0),
+                    linear_velocity: Vec3::new(speed, 0.0, 0.0),
+                    angular_velocity: Vec3::new(0.0, 0.0, -speed / r),
+                    ..BodySpec::default()
+                },
+            )
+        });
+        let mut s = simulation(w, exact("gauss-seidel"));
+        for _ in 0..60 {
+            s.step().unwrap();
+        }
+        let [a, b] = balls.map(|id| s.world().bodies.position[id.index()]);
+        let overlap = 2.0 * r - (b - a).norm();
+        assert!(overlap < 1e-4, "{compliance:e} m/N: {overlap:e} m");
+    }
+}
+
 /// Coulomb–Contensou: a ball that spins about the normal is braked by the moment ⅔ μ N R_c, so it
 /// stops after t = I ω/(⅔ μ m g R_c). Exact up to the step in which it stops.
 #[test]

@@ -280,9 +280,30 @@ fn contact(world: &World, found: &FoundContacts, k: usize) -> Contact {
     }
 }
 
-/// How two bodies turn as one (rad/s): the slower one's rotation, as far as the faster one shares it. A
-/// body that rolls on one at rest has none of it.
-fn common_rotation(first: Vec3, second: Vec3) -> Vec3 {
+/// How two bodies turn as one (rad/s): the rotation that both of them share with the line between their
+/// centres. A body that rolls on one at rest has none of it, and neither have two that roll side by side.
+fn common_rotation(world: &World, [i, j]: [u32; 2]) -> Vec3 {
+    let bodies = &world.bodies;
+    let [i, j] = [i as usize, j as usize];
+    let [first, second] = [bodies.velocity[i], bodies.velocity[j]];
+    let both = shared(first.angular, second.angular);
+    if both == Vec3::zeros() {
+        return both;
+    }
+    // The line half a step ago: there the last step's motion along a circle was at right angles to it.
+    let speed = second.linear - first.linear;
+    let line = bodies.position[j] - bodies.position[i] - speed * (0.5 * world.settings.substep());
+    let square = line.norm_squared();
+    if square == 0.0 {
+        return both;
+    }
+    // A rotation about the line does not turn it.
+    let about = line * (line.dot(&both) / square);
+    about + shared(both - about, line.cross(&speed) / square)
+}
+
+/// The slower one of two rotations, as far as the faster one has it, too.
+fn shared(first: Vec3, second: Vec3) -> Vec3 {
     let (slow, fast) = if first.norm_squared() <= second.norm_squared() {
         (first, second)
     } else {
@@ -298,15 +319,14 @@ fn common_rotation(first: Vec3, second: Vec3) -> Vec3 {
 /// How fast two bodies that turn as one part within a step (m/s), because their centres move along
 /// tangents and they themselves along circles. Without this term friction would hold on to what is not
 /// there, and a chain wound on a drum would tighten from step to step.
-fn drift(world: &World, [i, j]: [u32; 2]) -> Vec3 {
-    let bodies = &world.bodies;
-    let [i, j] = [i as usize, j as usize];
-    let common = common_rotation(bodies.velocity[i].angular, bodies.velocity[j].angular);
+fn drift(world: &World, pair: [u32; 2]) -> Vec3 {
+    let common = common_rotation(world, pair);
     if common == Vec3::zeros() {
         return common;
     }
     let h = world.settings.substep();
-    parting(common * h, bodies.position[j] - bodies.position[i]) / h
+    let [i, j] = pair.map(|b| world.bodies.position[b as usize]);
+    parting(common * h, j - i) / h
 }
 
 /// R with apart + turn × apart = exp(turn) apart + R.
@@ -444,8 +464,8 @@ fn start_from(m: &ContactMemory, world: &World, problem: &Problem, k: usize, blo
     let [_, t1, t2] = contacts.frame[k].axes();
     let mut friction = m.friction;
     if contacts.compliance[k][1] > 0.0 {
-        let [i, j] = contacts.bodies[k].map(|b| world.bodies.velocity[b as usize].angular);
-        friction = Quat::from_scaled_axis(common_rotation(i, j) * problem.h) * friction;
+        let turn = common_rotation(world, contacts.bodies[k]) * problem.h;
+        friction = Quat::from_scaled_axis(turn) * friction;
     }
     let f = [t1.dot(&friction), t2.dot(&friction)];
     block[0] = m.normal;
