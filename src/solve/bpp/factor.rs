@@ -244,7 +244,7 @@ impl Panels {
         });
     }
 
-    /// Removes row `i` by a rank-one modification of the trailing block ([`Trailing`]). `sigma` is scratch,
+    /// Removes row `i` by a rank-one modification of the trailing block. `sigma` is scratch,
     /// zero before and after.
     pub fn remove(&mut self, envelope: &Envelope, i: usize, sigma: &mut [f64]) {
         let column = envelope.column(i);
