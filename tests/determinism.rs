@@ -98,7 +98,7 @@ fn variants() -> Vec<SolverConfig> {
 fn the_state_does_not_depend_on_the_number_of_threads() {
     for c in variants() {
         // The defaults for longer, until hundreds of bodies have met.
-        let steps = if c.parameters.is_empty() { 120 } else { 70 };
+        let steps = if c.parameters.is_empty() { 120 } else { 80 };
         let hash = |threads| {
             let mut s = Simulation::new(rain(Settings::default()), c.clone(), threads).unwrap();
             let hash = run(&mut s, steps);
