@@ -70,7 +70,8 @@ pub fn contacts(world: &World, found: &FoundContacts, problem: &mut Problem) {
 pub fn recall(world: &World, found: &FoundContacts, problem: &Problem, lambda: &mut Vec<f64>) {
     lambda.clear();
     lambda.resize(problem.row_count(), 0.0);
-    if world.settings.warm_start || is_compliant(problem) {
+    let is_compliant = || problem.contacts.compliance.iter().any(|[_, ct]| *ct > 0.0);
+    if world.settings.warm_start || is_compliant() {
         last_impulses(world, found, problem, lambda);
     }
 }
@@ -84,14 +85,11 @@ pub fn start(world: &World, problem: &Problem, rows: &[f64], lambda: &mut [f64])
     }
 }
 
-fn is_compliant(problem: &Problem) -> bool {
-    problem.contacts.compliance.iter().any(|[_, ct]| *ct > 0.0)
-}
-
 /// The biases of compliant contacts, from last step's impulses. Where bodies overlap,
 /// w_N = min(γ_N, max(g/h, −C Λ_N of the last step)) + C Λ_N: g/h is where the spring of the last force
 /// would be, and it never pushes faster out than that force lets it. w_T = γ_T + C (Λ_T − Λ_T of the last
-/// step): a spring in the tangential plane that slides along where friction does not hold it.
+/// step): a spring in the tangential plane that slides along where friction does not hold it. The drift of
+/// bodies that turn as one, and Baumgarte's push for what no spring holds, are added to w_N.
 pub fn hold_springs(world: &World, problem: &mut Problem, lambda: &[f64]) {
     let h = problem.h;
     let contacts = &mut problem.contacts;

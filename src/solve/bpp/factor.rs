@@ -5,7 +5,7 @@
 //! column after column. Rows are padded to a multiple of four with rows of the unit matrix.
 
 use super::island::IslandMatrix;
-use super::kernels::{Factor, Solve, Trailing, narrow};
+use super::kernels::{Factor, Remove, Solve, narrow};
 
 /// Columns of a panel, and rows of a tile.
 pub const TILE: usize = 4;
@@ -250,7 +250,7 @@ impl Panels {
         let column = envelope.column(i);
         let below = column.start + i % TILE + 1..column.end;
         sigma[i + 1..i + 1 + below.len()].copy_from_slice(&self.value[below]);
-        narrow(Trailing {
+        narrow(Remove {
             envelope,
             panels: self,
             i,

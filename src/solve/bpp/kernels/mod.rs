@@ -12,7 +12,7 @@ mod solve;
 use pulp::{Arch, Simd, WithSimd};
 
 pub use self::factor::Factor;
-pub use self::remove::Trailing;
+pub use self::remove::Remove;
 pub use self::solve::Solve;
 
 /// Runs a kernel in registers of four numbers at most. Panels begin four rows apart, so that what one
@@ -89,7 +89,7 @@ mod tests {
         let mut sigma = vec![0.0; envelope.panels() * TILE];
         let end = envelope.last[0] as usize * TILE + TILE;
         sigma[2..end].fill_with(&mut next);
-        simd.vectorize(Trailing {
+        simd.vectorize(Remove {
             envelope,
             panels: &mut panels,
             i: 1,

@@ -7,7 +7,7 @@ use super::super::factor::{Envelope, Panels, TILE};
 /// The block of L behind row `i` becomes the factor of L Lᵀ + σ σᵀ: algorithms 2.3 and 2.5, but with
 /// the new column as y/√z l + x/(β √z) σ of the old σ. In the thesis's order, √z/y l + x/(β √z) σ of
 /// the new one (whose line 16 lacks the factor √z/y), the two cancel where a pivot y is small.
-pub struct Trailing<'a> {
+pub struct Remove<'a> {
     /// The shape.
     pub envelope: &'a Envelope,
     /// The factor.
@@ -26,7 +26,7 @@ struct Turn {
     take: f64,
 }
 
-impl WithSimd for Trailing<'_> {
+impl WithSimd for Remove<'_> {
     type Output = ();
 
     #[inline(always)]
