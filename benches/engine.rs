@@ -19,7 +19,7 @@ use moreau::world::Settings;
 
 const GRIDS: [usize; 3] = [8, 24, 40];
 
-/// A grid at rest on its first steps, as in the thesis: 50 iterations, prediction just above zero.
+/// A grid at rest on its first steps, prediction just above zero as in the thesis; ten iterations per step.
 fn grid(n: usize, threads: usize) -> Simulation {
     let settings = Settings {
         prediction: 1e-6,

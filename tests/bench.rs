@@ -1,10 +1,11 @@
 //! `moreau bench`, and the tables and plots it is made of.
+#![cfg(feature = "cli")]
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use moreau::measure::bandwidth::{self, Effort};
-use moreau::measure::plot::{Axis, Mark, Plot};
+use moreau::papers::measure::bandwidth::{self, Effort};
+use moreau::papers::measure::plot::{Axis, Mark, Plot};
 use serde_json::Value;
 
 fn moreau(args: &[&str]) -> Output {
@@ -247,7 +248,7 @@ fn a_plot_has_its_series_and_its_words() {
     let mut plot = Plot {
         title: "Time < quality & \"more\"".into(),
         x: Axis::whole("threads"),
-        y: Axis::log("residual", "m/s"),
+        y: Axis::log("residual [m/s]"),
         ..Plot::default()
     };
     plot.add(
@@ -274,8 +275,8 @@ fn a_plot_has_its_series_and_its_words() {
 #[test]
 fn a_plot_of_nothing_is_still_a_picture() {
     let plot = Plot {
-        x: Axis::log("x", "-"),
-        y: Axis::linear("y", "-"),
+        x: Axis::log("x"),
+        y: Axis::linear("y"),
         ..Plot::default()
     };
     assert!(is_well_formed(&plot.svg()));

@@ -1,4 +1,5 @@
 //! The program as its users call it.
+#![cfg(feature = "cli")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use common::*;
 use moreau::math::{SymMat3, Twist, Vec3, tangent};
-use moreau::problem::residual::{self, ResidualWorkspace, Under};
+use moreau::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use moreau::problem::{ContactFrame, Friction, FrictionLaw, NewContact, Problem};
+use moreau::solve::prox::colored_gs::COLORS;
 use moreau::solve::{Budget, Request, SolveReport, SolverConfig, Status, Value};
 use moreau::world::Settings;
 
@@ -41,7 +42,7 @@ fn solve(config: &SolverConfig, problem: &Problem) -> (Vec<f64>, Vec<Twist>, Sol
 
 fn residual_of(problem: &Problem, lambda: &[f64]) -> f64 {
     let mut workspace = ResidualWorkspace::default();
-    residual::evaluate(problem, lambda, Under::OwnLaw, &mut workspace).residual
+    residual::evaluate(problem, lambda, JudgedLaw::Own, &mut workspace).residual
 }
 
 fn difference(a: &[Twist], b: &[Twist]) -> f64 {
@@ -104,9 +105,9 @@ fn hub(laws: &[FrictionLaw]) -> Problem {
                 friction: Friction {
                     law,
                     mu: [0.3; 2],
-                    spin_radius: 0.1,
+                    length: 0.1,
                 },
-                bias: [0.0; 4],
+                bias: [0.0; 5],
                 compliance: if k % 7 == 0 { [1e-3; 2] } else { [0.0; 2] },
                 gap: 0.0,
             });
@@ -140,7 +141,7 @@ fn a_large_island_is_solved_as_well_as_by_gauss_seidel_and_alike_on_every_number
         colored < 3.0 * sequential && colored < 0.02 * start,
         "{colored} {sequential} {start}"
     );
-    let contacts: u32 = report.colors.iter().sum();
+    let contacts: u32 = report.distribution(COLORS).unwrap().iter().sum();
     assert_eq!(contacts as usize, problem.contacts.len());
 
     let few = Budget {

@@ -5,6 +5,7 @@ mod common;
 
 use common::*;
 use moreau::math::{Pose, Quat, Vec3};
+use moreau::solve::prox::colored_gs::PARALLEL;
 use moreau::solve::{Budget, ParameterKind, SOLVERS, SolverConfig, Value};
 use moreau::step::{Simulation, Snapshot};
 use moreau::world::{BodySpec, Geometry, Settings, World};
@@ -128,9 +129,17 @@ fn a_grid_does_not_depend_on_the_number_of_threads() {
         let hash = |threads| {
             // A direct solver shares islands among threads, never one of them; and its dense variants
             // would take minutes for the large grid.
-            let size = if c.name == "bpp" { 4 } else { 10 };
+            let size = match c.name.as_str() {
+                "bpp" => 4,
+                "colored-gs" => 12,
+                _ => 10,
+            };
             let mut s = Simulation::new(ball_grid(size, settings), c.clone(), threads).unwrap();
-            run(&mut s, 5)
+            let hash = run(&mut s, 5);
+            // The colours of an island of more than 4,096 edges are shared among threads.
+            let shared = s.report().solve.statistic(PARALLEL);
+            assert!(shared.is_none_or(|islands| islands == 1.0), "{shared:?}");
+            hash
         };
         let one = hash(1);
         for threads in [2, 3] {

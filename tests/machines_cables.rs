@@ -61,11 +61,16 @@ impl Machine {
         self.steps += 1;
         self.joint_error = self.joint_error.max(report.joint_error);
         self.penetration = self.penetration.max(report.penetration);
-        self.residual = self.residual.max(report.residual.residual);
+        self.residual = self
+            .residual
+            .max(report.residual.unwrap_or_default().residual);
         self.rows = self.rows.max(self.sim.problem().row_count());
-        if report.residual.residual > 1e-8 {
-            self.rough
-                .push((report.step, report.residual.residual, status));
+        if report.residual.unwrap_or_default().residual > 1e-8 {
+            self.rough.push((
+                report.step,
+                report.residual.unwrap_or_default().residual,
+                status,
+            ));
         }
         report
     }

@@ -45,9 +45,9 @@ impl Machine {
             .step()
             .unwrap_or_else(|e| panic!("{id}: {e}"));
         let report = report.clone();
-        let residual = report.residual.residual;
+        let residual = report.residual.unwrap_or_default().residual;
         if residual > 1e-8 {
-            let status = format!("{:?} {:?}", report.solve.status, report.solve.pivoting);
+            let status = format!("{:?} {:?}", report.solve.status, report.solve.statistics);
             self.missed.push((self.steps, residual, status));
         }
         self.worst = self.worst.max(residual);

@@ -572,11 +572,7 @@ fn spin_friction_stops_a_top() {
 /// Every friction law holds a block on a slope below its bound, and lets it go above.
 #[test]
 fn every_friction_law_sticks_and_slides() {
-    for law in [
-        FrictionLaw::Disc,
-        FrictionLaw::Box,
-        FrictionLaw::Pyramid { sides: 8 },
-    ] {
+    for law in [FrictionLaw::Disc, FrictionLaw::Box, FrictionLaw::pyramid(8)] {
         for (mu, sticks) in [(0.6, true), (0.3, false)] {
             let theta = 0.5f64.atan();
             let gravity = Vec3::new(G * theta.sin(), -G * theta.cos(), 0.0);

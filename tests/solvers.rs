@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use common::*;
 use moreau::math::{SymMat3, Twist, Vec3, tangent};
-use moreau::problem::residual::{self, ResidualWorkspace, Under};
+use moreau::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use moreau::problem::{ContactFrame, Friction, FrictionLaw, NewContact, Problem};
+use moreau::solve::prox::HALVINGS;
 use moreau::solve::{
     Budget, ParameterKind, Request, SOLVERS, SolveReport, SolverConfig, SolverInfo, Status,
     ToleranceNorm, Value,
@@ -41,16 +42,19 @@ fn solve(
 }
 
 fn residual_of(problem: &Problem, lambda: &[f64]) -> f64 {
-    residual_under(problem, lambda, Under::OwnLaw)
+    residual_under(problem, lambda, JudgedLaw::Own)
 }
 
-fn residual_under(problem: &Problem, lambda: &[f64], under: Under) -> f64 {
+fn residual_under(problem: &Problem, lambda: &[f64], under: JudgedLaw) -> f64 {
     residual::evaluate(problem, lambda, under, &mut ResidualWorkspace::default()).residual
 }
 
 /// The law under which a solver's results are exact.
-fn law_of(solver: &str) -> Under {
-    config(solver, Budget::default()).build().unwrap().under()
+fn law_of(solver: &str) -> JudgedLaw {
+    config(solver, Budget::default())
+        .build()
+        .unwrap()
+        .judged_law()
 }
 
 /// The same problem with every friction row within bounds of its own, in laws that an iterative solver
@@ -62,10 +66,10 @@ fn with_intervals(problem: &Problem, lambda: &[f64]) -> Problem {
         let friction = &mut out.contacts.friction[c];
         match friction.law {
             FrictionLaw::Disc | FrictionLaw::Ellipse => friction.law = FrictionLaw::Box,
-            FrictionLaw::Box | FrictionLaw::Pyramid { .. } => {}
+            FrictionLaw::Box | FrictionLaw::Pyramid(_) => {}
             FrictionLaw::Contensou => {
                 let bound = friction.mu[0] * lambda[problem.contacts.rows(c).start];
-                let radius = friction.spin_radius;
+                let radius = friction.length;
                 friction.law = FrictionLaw::Box;
                 friction.mu = [0.0; 2];
                 let frame = problem.contacts.frame[c];
@@ -170,9 +174,9 @@ fn tangle(law: FrictionLaw, seed: u32) -> Problem {
             friction: Friction {
                 law,
                 mu,
-                spin_radius: 0.1,
+                length: 0.1,
             },
-            bias: [0.0, 0.0, 0.0, 0.05],
+            bias: [0.0, 0.0, 0.0, 0.05, 0.0],
             compliance: if k % 3 == 0 { [0.01, 0.02] } else { [0.0; 2] },
             gap: 0.0,
         });
@@ -242,7 +246,7 @@ fn describe(name: &str, parameters: &BTreeMap<String, Value>) -> String {
 fn with_law(mut problem: Problem, law: FrictionLaw) -> Problem {
     for friction in &mut problem.contacts.friction {
         friction.law = law;
-        friction.spin_radius = 0.2;
+        friction.length = 0.2;
         if law == FrictionLaw::Ellipse {
             friction.mu = [0.5, 0.3];
         }
@@ -329,8 +333,8 @@ fn every_solver_scheme_and_law_reaches_the_same_velocities() {
     let laws = [
         FrictionLaw::Disc,
         FrictionLaw::Box,
-        FrictionLaw::Pyramid { sides: 6 },
-        FrictionLaw::Pyramid { sides: 8 },
+        FrictionLaw::pyramid(6),
+        FrictionLaw::pyramid(8),
         FrictionLaw::Ellipse,
         FrictionLaw::Contensou,
     ];
@@ -378,9 +382,12 @@ fn every_solver_scheme_and_law_reaches_the_same_velocities() {
                 let case = format!("{} on {name}", describe(solver, &parameters));
                 let under = law_of(solver);
                 let reference = match under {
-                    Under::Intervals => &boxed,
-                    _ => &reference,
+                    JudgedLaw::Intervals => Some(&boxed),
+                    // The relaxation has another solution wherever something slides.
+                    JudgedLaw::Relaxed => None,
+                    _ => Some(&reference),
                 };
+                let difference = |u: &[Twist]| reference.map_or(0.0, |r| difference(u, r));
                 let excuse = excuse(solver, &parameters, name);
                 let c = SolverConfig {
                     parameters,
@@ -392,7 +399,7 @@ fn every_solver_scheme_and_law_reaches_the_same_velocities() {
                         Status::Failed(why) | Status::Stalled(why) => why.contains(words),
                         _ => false,
                     };
-                    let apart = difference(&u, reference);
+                    let apart = difference(&u);
                     let near = matches!(report.status, Status::Failed(_)) || apart < 1e-4;
                     let wrong = format!("{case} must fail or stall: {apart:e} m/s, {report:?}");
                     return (!(said && near)).then_some((f64::INFINITY, 0.0, wrong));
@@ -404,7 +411,7 @@ fn every_solver_scheme_and_law_reaches_the_same_velocities() {
                 let largest = lambda.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
                 Some((
                     residual_under(problem, &lambda, under) - 1e-14 * largest,
-                    difference(&u, reference),
+                    difference(&u),
                     case,
                 ))
             })
@@ -516,7 +523,7 @@ fn solvers_that_are_the_same_mathematics_have_the_same_iterates() {
     for law in [
         FrictionLaw::Disc,
         FrictionLaw::Box,
-        FrictionLaw::Pyramid { sides: 8 },
+        FrictionLaw::pyramid(8),
         FrictionLaw::Ellipse,
         FrictionLaw::Contensou,
     ] {
@@ -644,7 +651,7 @@ fn jacobi_rolls_back_and_halves_r_where_it_diverges() {
     c.parameters
         .insert("r_factors".into(), Value::Choice("local".into()));
     let (lambda, _, report) = solve(&c, &problem, false);
-    assert!(report.halvings > 0, "{report:?}");
+    assert!(report.statistic(HALVINGS).unwrap() > 0.0, "{report:?}");
     assert_eq!(report.status, Status::Converged, "{report:?}");
     assert!(residual_of(&problem, &lambda) < 1e-8);
 }
@@ -853,7 +860,7 @@ fn heavy_on_light_stack_converges_when_given_the_iterations() {
     }
     assert_eq!(s.report().solve.status, Status::Converged);
     assert!(
-        s.report().residual.residual < 1e-8,
+        s.report().residual.unwrap_or_default().residual < 1e-8,
         "{:?}",
         s.report().residual
     );

@@ -6,18 +6,21 @@ mod render;
 mod run;
 mod scenes;
 mod solvers;
-mod trajectory;
 mod validate;
 #[cfg(feature = "viewer")]
 mod view;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use moreau::papers;
 use moreau::scene::{Scene, SceneError, library};
 use moreau::solve::ConfigError;
+use moreau::step::StepError;
+#[cfg(feature = "viewer")]
+use moreau::viewer::RenderError;
 
 /// A rigid-body simulator whose contact solvers are the point.
 #[derive(Debug, Parser)]
@@ -112,30 +115,51 @@ pub enum ReportFormat {
 /// Why a command ends with an exit code other than 0.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Bad arguments or a bad file: exit code 2.
+    /// A bad scene, or changes that do not fit it.
+    #[error(transparent)]
+    Scene(#[from] SceneError),
+    /// A solver or parameters that there are not.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Other bad arguments and files.
     #[error("{0}")]
     Input(String),
-    /// The work failed: exit code 1.
+    /// An experiment that cannot be done.
+    #[error(transparent)]
+    Paper(#[from] papers::Error),
+    /// A step that was not taken.
+    #[error(transparent)]
+    Step(#[from] StepError),
+    /// A picture that cannot be drawn.
+    #[cfg(feature = "viewer")]
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    /// Values that make no table.
+    #[error(transparent)]
+    Csv(#[from] csv::Error),
+    /// A file that cannot be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Other work that failed.
     #[error("{0}")]
     Work(String),
 }
 
-impl From<SceneError> for Failure {
-    fn from(error: SceneError) -> Self {
-        Self::Input(error.to_string())
+impl Failure {
+    /// 2 for bad arguments and bad files, 1 for work that failed.
+    fn exit_code(&self) -> u8 {
+        use papers::Error::{Config, NoScene, Scene};
+        match self {
+            Self::Scene(_) | Self::Config(_) | Self::Input(_) => 2,
+            Self::Paper(Scene(_) | Config(_) | NoScene(..)) => 2,
+            _ => 1,
+        }
     }
 }
 
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        Self::Input(error.to_string())
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Work(error.to_string())
-    }
+/// Says that a file or folder that was asked for cannot be made.
+fn unwritable(what: &str, path: &Path, error: &io::Error) -> String {
+    format!("{}: the {what} cannot be written: {error}", path.display())
 }
 
 /// Reads the arguments, runs the command, and turns its outcome into the exit code.
@@ -151,14 +175,12 @@ pub fn main() -> ExitCode {
         Some(Command::Scenes(args)) => scenes::run(args),
         Some(Command::Solvers(args)) => solvers::run(args),
     };
-    let (code, message) = match outcome {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Work(message)) => (1, message),
-        Err(Failure::Input(message)) => (2, message),
+    let Err(failure) = outcome else {
+        return ExitCode::SUCCESS;
     };
     // Nothing more can be done when standard error is closed too.
-    let _ = writeln!(io::stderr(), "moreau: {message}");
-    ExitCode::from(code)
+    let _ = writeln!(io::stderr(), "moreau: {failure}");
+    ExitCode::from(failure.exit_code())
 }
 
 #[cfg(feature = "viewer")]
@@ -238,53 +260,6 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Columns of equal width, two spaces apart; the columns named in `right` are aligned to the right.
-fn table(rows: &[Vec<String>], right: &[usize]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |c: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(c));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<_> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (c, cell) in row.iter().enumerate() {
-            let pad = " ".repeat(widths[c] - cell.chars().count());
-            if c > 0 {
-                line.push_str("  ");
-            }
-            if right.contains(&c) {
-                line.push_str(&pad);
-                line.push_str(cell);
-            } else {
-                line.push_str(cell);
-                line.push_str(&pad);
-            }
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-/// Text broken between words into lines of at most `width` characters.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is always a line");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
-}
-
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((path, value)) if !path.trim().is_empty() => {
@@ -354,11 +329,5 @@ mod tests {
         let default = Budget::default().iterations;
         assert_eq!(changed("crane", "gauss-seidel", &[]), default);
         assert_eq!(changed("crane", "bpp", &[]), own("crane"));
-    }
-
-    #[test]
-    fn tables_are_aligned() {
-        let rows = [["a", "1"], ["bcd", "22"]].map(|r| r.map(String::from).to_vec());
-        assert_eq!(table(&rows, &[1]), "a     1\nbcd  22\n");
     }
 }

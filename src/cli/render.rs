@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use image::{ImageFormat, RgbImage};
-use indicatif::{ProgressBar, ProgressStyle};
-use moreau::step::Simulation;
+use moreau::measure::report;
+use moreau::scene::Scene;
 use moreau::viewer::Offscreen;
 use moreau::viewer::draw::bodies::Options;
 use moreau::viewer::draw::contacts::Overlays;
@@ -19,7 +19,46 @@ const FRAMES_PER_SECOND: f64 = 60.0;
 pub fn run(args: &RenderArgs) -> Result<(), Failure> {
     let scene = args.scene.open()?;
     let mut simulation = scene.simulation(0)?;
-    let mut screen = Offscreen::new(args.size).map_err(|e| Failure::Work(e.to_string()))?;
+    let mut screen = screen(&scene, args.size)?;
+    let extension = args.out.extension();
+    let one = extension.is_some_and(|e| e.eq_ignore_ascii_case("png"));
+    let folder = if one {
+        args.out.parent()
+    } else {
+        Some(args.out.as_path())
+    };
+    if let Some(folder) = folder {
+        std::fs::create_dir_all(folder)?;
+    }
+    let step = simulation.world().settings.step;
+    let steps = steps_until(args.seconds, step);
+    let progress = report::progress(Some(steps), "{bar:40} step {pos}/{len}, {eta} left");
+    let mut taken = 0;
+    for k in 0..=steps {
+        if k > 0 {
+            simulation.step()?;
+            progress.inc(1);
+        }
+        if one {
+            continue;
+        }
+        // A step much longer than a picture gives each of its pictures the same state.
+        while f64::from(taken) / FRAMES_PER_SECOND <= k as f64 * step + 1e-9 {
+            let path = args.out.join(format!("frame_{taken:05}.png"));
+            save(&screen.draw(&simulation)?, &path)?;
+            taken += 1;
+        }
+    }
+    progress.finish_and_clear();
+    if one {
+        return save(&screen.draw(&simulation)?, &args.out);
+    }
+    super::print(&format!("{taken} pictures in {}\n", args.out.display()))
+}
+
+/// The picture's frame, looked at as the scene wants it.
+fn screen(scene: &Scene, size: (u32, u32)) -> Result<Offscreen, Failure> {
+    let mut screen = Offscreen::new(size)?;
     screen.look(Some(start_view(&scene.camera)));
     let view = &scene.view;
     screen.show(
@@ -36,53 +75,7 @@ pub fn run(args: &RenderArgs) -> Result<(), Failure> {
             grid: view.grid,
         },
     );
-    let mut draw = |simulation: &Simulation| {
-        screen
-            .draw(simulation)
-            .map_err(|e| Failure::Work(e.to_string()))
-    };
-
-    let one = args
-        .out
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("png"));
-    let step = simulation.world().settings.step;
-    let steps = steps_until(args.seconds, step);
-    let progress = progress(steps);
-    if one {
-        if let Some(folder) = args.out.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        for _ in 0..steps {
-            simulation
-                .step()
-                .map_err(|e| Failure::Work(e.to_string()))?;
-            progress.inc(1);
-        }
-        progress.finish_and_clear();
-        return save(&draw(&simulation)?, &args.out);
-    }
-
-    std::fs::create_dir_all(&args.out)?;
-    let mut taken = 0;
-    for k in 0..=steps {
-        if k > 0 {
-            simulation
-                .step()
-                .map_err(|e| Failure::Work(e.to_string()))?;
-            progress.inc(1);
-        }
-        // A step much longer than a picture gives each of its pictures the same state.
-        while f64::from(taken) / FRAMES_PER_SECOND <= k as f64 * step + 1e-9 {
-            save(
-                &draw(&simulation)?,
-                &args.out.join(format!("frame_{taken:05}.png")),
-            )?;
-            taken += 1;
-        }
-    }
-    progress.finish_and_clear();
-    super::print(&format!("{taken} pictures in {}\n", args.out.display()))
+    Ok(screen)
 }
 
 /// The number of steps that end at or after a time.
@@ -94,16 +87,6 @@ fn save(picture: &RgbImage, path: &Path) -> Result<(), Failure> {
     picture
         .save_with_format(path, ImageFormat::Png)
         .map_err(|e| Failure::Work(format!("{} cannot be written: {e}", path.display())))
-}
-
-/// A bar on a terminal, nothing elsewhere.
-fn progress(steps: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:40} step {pos}/{len}, {eta} left");
-    let bar = ProgressBar::new(steps);
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,16 @@
-use std::fmt::Write as _;
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+//! `moreau run`: a scene without a window, and a report on it.
 
-use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
-use moreau::measure::{Stage, Summary};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use moreau::measure::trajectory::Trajectory;
+use moreau::measure::{Stage, Summary, report};
 use moreau::scene::Scene;
-use moreau::solve::Status;
-use moreau::step::{Simulation, StepReport};
+use moreau::solve::{Statistic, Status};
+use moreau::step::{ResidualSchedule, Simulation, StepError, StepReport};
 use serde_json::{Map, Value, json};
 
-use super::trajectory::Trajectory;
-use super::{Failure, ReportFormat, SceneArgs, print, seconds, table};
+use super::{Failure, ReportFormat, SceneArgs, print, seconds, unwritable};
 
 /// Arguments of `run`.
 #[derive(Args, Clone, Debug)]
@@ -31,12 +30,34 @@ pub struct RunArgs {
     /// x y z w, velocity, angular velocity), and the times beside it (F.times.npy)
     #[arg(long, value_name = "F.npy")]
     trajectory: Option<PathBuf>,
+    /// When to evaluate the residual: in every substep, in the last one of each step, or never
+    #[arg(long, value_enum, default_value_t)]
+    residual: Residuals,
     /// How to report: a table, one JSON object, or one line per step
     #[arg(long, value_enum, default_value_t)]
     report: ReportFormat,
     /// End with exit code 1 when a step did not reach its tolerance within its budget
     #[arg(long)]
     require_convergence: bool,
+}
+
+/// `--residual`.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Residuals {
+    #[default]
+    Every,
+    Last,
+    Off,
+}
+
+impl From<Residuals> for ResidualSchedule {
+    fn from(residuals: Residuals) -> Self {
+        match residuals {
+            Residuals::Every => Self::Every,
+            Residuals::Last => Self::Last,
+            Residuals::Off => Self::Never,
+        }
+    }
 }
 
 /// Simulated time of a run that names none (s).
@@ -59,81 +80,63 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         (time / scene.settings.step - 1e-9).ceil().max(0.0) as u64
     });
     let mut simulation = scene.simulation(args.threads as usize)?;
+    let mut record = Record::default();
+    simulation.set_residuals(args.residual.into());
+    let stopped =
+        simulation.on_threads(|simulation| simulate(args, simulation, steps, &mut record))?;
+    print(&match args.report {
+        ReportFormat::Text => record.as_text(&scene, &simulation),
+        ReportFormat::Json => format!("{:#}\n", record.as_json(&scene, &simulation)),
+        ReportFormat::Csv => record.as_csv()?,
+    })?;
+    if let Some(error) = stopped {
+        return Err(error.into());
+    }
+    record.verdict(args.require_convergence)
+}
+
+/// Takes the steps, and returns why it took no more, if it did not take all.
+fn simulate(
+    args: &RunArgs,
+    simulation: &mut Simulation,
+    steps: u64,
+    record: &mut Record,
+) -> Result<Option<StepError>, Failure> {
+    let path = args.trajectory.clone().unwrap_or_default();
+    let unwritable = |e: std::io::Error| unwritable("trajectory", &path, &e);
     let mut trajectory = match &args.trajectory {
-        Some(path) => Some(Trajectory::create(path, simulation.world()).map_err(|e| {
-            Failure::Input(format!(
-                "{}: the trajectory cannot be written: {e}",
-                path.display()
-            ))
-        })?),
+        Some(path) => {
+            let created = Trajectory::create(path, simulation.world());
+            Some(created.map_err(&unwritable).map_err(Failure::Input)?)
+        }
         None => None,
     };
-
-    let mut record = Record::default();
-    let progress = progress_bar(steps);
-    // The disk may fill up on the way.
-    let broken = |e: std::io::Error| {
-        let path = args.trajectory.as_deref().unwrap_or(Path::new(""));
-        Failure::Work(unwritable(path, &e))
-    };
-    let mut error = None;
+    let progress = report::progress(
+        Some(steps),
+        "{bar:40} {pos}/{len} steps, {per_sec}, {eta} left",
+    );
+    let mut stopped = None;
     for _ in 0..steps {
         match simulation.step() {
             Ok(report) => record.add(report),
-            Err(e) => {
-                error = Some(e.to_string());
+            Err(error) => {
+                stopped = Some(error);
                 break;
             }
         }
         if let Some(trajectory) = &mut trajectory {
-            trajectory.add(simulation.world()).map_err(broken)?;
+            // The disk may fill up on the way.
+            let added = trajectory.add(simulation.world());
+            added.map_err(&unwritable).map_err(Failure::Work)?;
         }
         progress.inc(1);
     }
     progress.finish_and_clear();
     if let Some(trajectory) = trajectory {
-        trajectory.finish().map_err(broken)?;
+        let finished = trajectory.finish();
+        finished.map_err(&unwritable).map_err(Failure::Work)?;
     }
-
-    print(&match args.report {
-        ReportFormat::Text => record.as_text(&scene, &simulation),
-        ReportFormat::Json => format!("{:#}\n", record.as_json(&scene, &simulation)),
-        ReportFormat::Csv => record.as_csv(),
-    })?;
-    if let Some(error) = error {
-        return Err(Failure::Work(error));
-    }
-    if let Some(first) = &record.first_failure {
-        return Err(Failure::Work(format!(
-            "{} of {} solves failed; the first: {first}",
-            record.failed,
-            record.steps.len()
-        )));
-    }
-    if args.require_convergence && record.budget > 0 {
-        return Err(Failure::Work(format!(
-            "{} of {} steps ran out of budget before they converged",
-            record.budget,
-            record.steps.len()
-        )));
-    }
-    Ok(())
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> String {
-    format!(
-        "{}: the trajectory cannot be written: {error}",
-        path.display()
-    )
-}
-
-/// Shown on a terminal only.
-fn progress_bar(steps: u64) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} steps, {per_sec}, {eta} left");
-    ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    Ok(stopped)
 }
 
 /// What is kept of one step.
@@ -144,11 +147,12 @@ struct StepLine {
     dynamic_contacts: usize,
     islands: usize,
     iterations: u32,
-    residual: f64,
+    residual: Option<f64>,
     residual_coulomb: Option<f64>,
     status: &'static str,
     penetration: f64,
     joint_error: f64,
+    statistics: Vec<Statistic>,
     milliseconds: [f64; Stage::ALL.len()],
 }
 
@@ -186,27 +190,66 @@ impl Record {
             dynamic_contacts: report.dynamic_contacts,
             islands: report.islands,
             iterations: report.solve.iterations,
-            residual: report.residual.residual,
+            residual: report.residual.map(|r| r.residual),
             residual_coulomb: report.residual_coulomb.map(|r| r.residual),
             status,
             penetration: report.penetration,
             joint_error: report.joint_error,
+            statistics: report.solve.statistics.clone(),
             milliseconds: Stage::ALL.map(|stage| 1e3 * report.timings.get(stage)),
         });
+    }
+
+    /// Whether the work was done as asked.
+    fn verdict(&self, require_convergence: bool) -> Result<(), Failure> {
+        let steps = self.steps.len();
+        if let Some(first) = &self.first_failure {
+            let failed = self.failed;
+            return Err(Failure::Work(format!(
+                "{failed} of {steps} solves failed; the first: {first}"
+            )));
+        }
+        if require_convergence && self.budget > 0 {
+            let budget = self.budget;
+            return Err(Failure::Work(format!(
+                "{budget} of {steps} steps ran out of budget before they converged"
+            )));
+        }
+        Ok(())
     }
 
     fn summary(&self, value: impl Fn(&StepLine) -> f64) -> Summary {
         Summary::of(&self.steps.iter().map(value).collect::<Vec<_>>())
     }
 
+    /// Of a number that steps may lack; none where all of them do.
+    fn summary_of_some(&self, value: impl Fn(&StepLine) -> Option<f64>) -> Option<Summary> {
+        let values: Vec<f64> = self.steps.iter().filter_map(value).collect();
+        (!values.is_empty()).then(|| Summary::of(&values))
+    }
+
+    fn residual(&self) -> Option<Summary> {
+        self.summary_of_some(|s| s.residual)
+    }
+
     /// The residual under exact Coulomb friction, where a step has one of its own.
     fn coulomb(&self) -> Option<Summary> {
-        let values: Vec<f64> = self
-            .steps
-            .iter()
-            .filter_map(|s| s.residual_coulomb)
-            .collect();
-        (!values.is_empty()).then(|| Summary::of(&values))
+        self.summary_of_some(|s| s.residual_coulomb)
+    }
+
+    /// The solver's own numbers, as the last step has them, over all steps.
+    fn statistics(&self) -> Vec<(&Statistic, Summary)> {
+        let of = |name: &str| {
+            let value = |s: &StepLine| {
+                s.statistics
+                    .iter()
+                    .find(|s| s.name == name)
+                    .map(|s| s.value)
+            };
+            self.summary_of_some(value).unwrap_or_default()
+        };
+        let last = self.steps.last().map_or(&[][..], |s| &s.statistics);
+        last.iter().map(|s| (s, of(s.name))).collect()
     }
 
     fn timing(&self, stage: Stage) -> Summary {
@@ -225,6 +268,14 @@ impl Record {
             .into_iter()
             .map(|stage| (stage.name().to_owned(), json!(self.timing(stage))))
             .collect();
+        let statistics: Map<String, Value> = self
+            .statistics()
+            .into_iter()
+            .map(|(s, of)| {
+                let value = json!({"unit": s.unit, "mean": of.mean, "max": of.max});
+                (s.name.to_owned(), value)
+            })
+            .collect();
         json!({
             "scene": scene.id(),
             "solver": simulation.solver_config().name,
@@ -238,9 +289,10 @@ impl Record {
             "islands": mean_max(self.summary(|s| s.islands as f64)),
             "timings_ms": timings,
             "iterations": mean_max(self.summary(|s| f64::from(s.iterations))),
-            "residual": mean_max(self.summary(|s| s.residual)),
+            "residual": self.residual().map(mean_max),
             "residual_coulomb": self.coulomb().map(mean_max),
             "status": {"converged": self.converged, "budget": self.budget, "failed": self.failed},
+            "statistics": statistics,
             "penetration": mean_max(self.summary(|s| s.penetration)),
             "joint_error": mean_max(self.summary(|s| s.joint_error)),
             "kinetic_energy": world.bodies.kinetic_energy(),
@@ -249,115 +301,104 @@ impl Record {
         })
     }
 
-    fn as_csv(&self) -> String {
-        let mut text = String::from(
-            "step,time,contacts,dynamic_contacts,islands,iterations,residual,status,penetration,joint_error",
-        );
-        for stage in Stage::ALL {
-            let _ = write!(text, ",{}_ms", stage.name());
-        }
-        text.push('\n');
-        for s in &self.steps {
-            let _ = write!(
-                text,
-                "{},{},{},{},{},{},{:e},{},{:e},{:e}",
-                s.step,
-                s.time,
-                s.contacts,
-                s.dynamic_contacts,
-                s.islands,
-                s.iterations,
-                s.residual,
-                s.status,
-                s.penetration,
-                s.joint_error
-            );
-            for ms in s.milliseconds {
-                let _ = write!(text, ",{ms:.6}");
-            }
-            text.push('\n');
-        }
-        text
+    fn as_csv(&self) -> Result<String, csv::Error> {
+        let names = "step,time,contacts,dynamic_contacts,islands,iterations,residual,status,penetration,joint_error";
+        let names = names.split(',').map(String::from);
+        let stages = Stage::ALL.map(|stage| format!("{}_ms", stage.name()));
+        let header: Vec<String> = names.chain(stages).collect();
+        let row = |s: &StepLine| {
+            let cells = [
+                s.step.to_string(),
+                s.time.to_string(),
+                s.contacts.to_string(),
+                s.dynamic_contacts.to_string(),
+                s.islands.to_string(),
+                s.iterations.to_string(),
+                s.residual.map_or(String::new(), |r| format!("{r:e}")),
+                s.status.to_owned(),
+                format!("{:e}", s.penetration),
+                format!("{:e}", s.joint_error),
+            ];
+            let stages = s.milliseconds.map(|ms| format!("{ms:.6}"));
+            cells.into_iter().chain(stages).collect::<Vec<String>>()
+        };
+        report::csv(&header, self.steps.iter().map(row))
     }
 
     fn as_text(&self, scene: &Scene, simulation: &Simulation) -> String {
+        let facts = report::columns(&self.facts(scene, simulation));
+        let header = ["per step", "mean", "median", "p95", "max"].map(String::from);
+        format!(
+            "{facts}\n{}",
+            report::table(&header, &self.per_step(), 1..5)
+        )
+    }
+
+    fn facts(&self, scene: &Scene, simulation: &Simulation) -> Vec<Vec<String>> {
         let world = simulation.world();
-        let first = self.steps.first();
-        let pair = |name: &str, value: String| vec![name.to_owned(), value];
+        let settings = &world.settings;
+        let [contacts, dynamic] = match self.steps.first() {
+            Some(first) => [first.contacts, first.dynamic_contacts],
+            None => [0; 2],
+        };
+        let (kinetic, potential) = (world.bodies.kinetic_energy(), world.potential_energy());
+        let solver = &simulation.solver_config().name;
         let facts = [
-            pair("scene", format!("{} ({})", scene.id(), scene.name)),
-            pair(
+            ("scene", format!("{} ({})", scene.id(), scene.name)),
+            (
                 "solver",
-                format!(
-                    "{}, threads: {}",
-                    simulation.solver_config().name,
-                    threads(simulation)
-                ),
+                format!("{solver}, threads: {}", threads(simulation)),
             ),
-            pair(
+            (
                 "steps",
                 format!(
                     "{} of {:.6} s, substeps: {}, to {:.4} s",
                     self.steps.len(),
-                    world.settings.step,
-                    world.settings.substeps,
+                    settings.step,
+                    settings.substeps,
                     world.time
                 ),
             ),
-            pair("bodies", world.bodies.len().to_string()),
-            pair(
+            ("bodies", world.bodies.len().to_string()),
+            (
                 "solves",
                 format!(
                     "{} converged, {} out of budget, {} failed",
                     self.converged, self.budget, self.failed
                 ),
             ),
-            pair(
+            (
                 "contacts",
-                format!(
-                    "{} on the first step, {} of them between dynamic bodies",
-                    first.map_or(0, |s| s.contacts),
-                    first.map_or(0, |s| s.dynamic_contacts)
-                ),
+                format!("{contacts} on the first step, {dynamic} of them between dynamic bodies"),
             ),
-            pair(
+            (
                 "energy",
-                format!(
-                    "{:.6e} J kinetic, {:.6e} J potential",
-                    world.bodies.kinetic_energy(),
-                    world.potential_energy()
-                ),
+                format!("{kinetic:.6e} J kinetic, {potential:.6e} J potential"),
             ),
-            pair("state hash", format!("{:016x}", world.state_hash())),
+            ("state hash", format!("{:016x}", world.state_hash())),
         ];
+        let row = |(name, value): (&str, String)| vec![name.to_owned(), value];
+        facts.map(row).to_vec()
+    }
 
-        let mut rows = vec![
-            ["per step", "mean", "median", "p95", "max"]
-                .map(String::from)
-                .to_vec(),
-        ];
+    fn per_step(&self) -> Vec<Vec<String>> {
+        let mut rows = Vec::new();
         let mut row = |name: &str, s: Summary, show: fn(f64) -> String| {
-            let mut cells = vec![name.to_owned()];
-            cells.extend([s.mean, s.median, s.p95, s.max].map(show));
-            rows.push(cells);
+            let cells = [s.mean, s.median, s.p95, s.max].map(show);
+            rows.push([name.to_owned()].into_iter().chain(cells).collect());
         };
-        let count: fn(f64) -> String = |v| format!("{v:.1}");
-        let small: fn(f64) -> String = |v| {
-            if v == 0.0 {
-                "0".into()
-            } else {
-                format!("{v:.3e}")
-            }
+        let count = |v: f64| format!("{v:.1}");
+        let small = |v: f64| match v {
+            0.0 => "0".to_owned(),
+            v => format!("{v:.3e}"),
         };
-        let time: fn(f64) -> String = |v| format!("{v:.4}");
         row("contacts", self.summary(|s| s.contacts as f64), count);
         row("islands", self.summary(|s| s.islands as f64), count);
-        row(
-            "iterations",
-            self.summary(|s| f64::from(s.iterations)),
-            count,
-        );
-        row("residual [m/s]", self.summary(|s| s.residual), small);
+        let iterations = self.summary(|s| f64::from(s.iterations));
+        row("iterations", iterations, count);
+        if let Some(residual) = self.residual() {
+            row("residual [m/s]", residual, small);
+        }
         if let Some(coulomb) = self.coulomb() {
             row("residual, exact Coulomb [m/s]", coulomb, small);
         }
@@ -365,10 +406,25 @@ impl Record {
         if self.steps.iter().any(|s| s.joint_error > 0.0) {
             row("joint error [m]", self.summary(|s| s.joint_error), small);
         }
-        for stage in Stage::ALL {
-            row(&format!("{} [ms]", stage.name()), self.timing(stage), time);
+        for (statistic, of) in self.statistics() {
+            let name = match statistic.unit {
+                "-" => statistic.name.to_owned(),
+                unit => format!("{} [{unit}]", statistic.name),
+            };
+            let round = |v: f64| {
+                if v.fract() == 0.0 {
+                    format!("{v}")
+                } else {
+                    format!("{v:.4e}")
+                }
+            };
+            row(&name, of, round);
         }
-        format!("{}\n{}", table(&facts, &[]), table(&rows, &[1, 2, 3, 4]))
+        for stage in Stage::ALL {
+            let name = format!("{} [ms]", stage.name());
+            row(&name, self.timing(stage), |v| format!("{v:.4}"));
+        }
+        rows
     }
 }
 

@@ -1,8 +1,9 @@
 use clap::Args;
-use moreau::scene::library;
+use moreau::measure::report;
+use moreau::scene::library::{self, Entry};
 use serde_json::json;
 
-use super::{Failure, ReportFormat, print, table};
+use super::{Failure, ReportFormat, print};
 
 /// Arguments of `scenes`.
 #[derive(Args, Clone, Debug)]
@@ -17,11 +18,8 @@ pub fn run(args: &ScenesArgs) -> Result<(), Failure> {
     let entries = library::list();
     let text = match args.report {
         ReportFormat::Text => {
-            let rows: Vec<_> = entries
-                .iter()
-                .map(|e| vec![e.group.clone(), e.id.clone(), e.summary.clone()])
-                .collect();
-            table(&rows, &[])
+            let row = |e: Entry| vec![e.group, e.id, e.summary];
+            report::columns(&entries.into_iter().map(row).collect::<Vec<_>>())
         }
         ReportFormat::Json => {
             let list: Vec<_> = entries
@@ -39,17 +37,8 @@ pub fn run(args: &ScenesArgs) -> Result<(), Failure> {
             format!("{:#}\n", json!(list))
         }
         ReportFormat::Csv => {
-            let mut text = String::from("id,group,summary\n");
-            for e in &entries {
-                let quoted = |s: &str| format!("\"{}\"", s.replace('"', "\"\""));
-                text += &format!(
-                    "{},{},{}\n",
-                    quoted(&e.id),
-                    quoted(&e.group),
-                    quoted(&e.summary)
-                );
-            }
-            text
+            let rows = entries.iter().map(|e| (&e.id, &e.group, &e.summary));
+            report::csv(&["id", "group", "summary"], rows)?
         }
     };
     print(&text)

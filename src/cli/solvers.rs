@@ -1,8 +1,9 @@
 use clap::Args;
-use moreau::solve::{Parameter, ParameterKind, SOLVERS};
+use moreau::measure::report;
+use moreau::solve::{Parameter, ParameterKind, SOLVERS, SolverInfo};
 use serde_json::{Value, json};
 
-use super::{Failure, ReportFormat, print, wrap};
+use super::{Failure, ReportFormat, print};
 
 /// Arguments of `solvers`.
 #[derive(Args, Clone, Debug)]
@@ -30,7 +31,7 @@ pub fn run(args: &SolversArgs) -> Result<(), Failure> {
                 .collect();
             format!("{:#}\n", json!(list))
         }
-        ReportFormat::Csv => as_csv(),
+        ReportFormat::Csv => as_csv()?,
     };
     print(&text)
 }
@@ -39,9 +40,7 @@ fn as_text() -> String {
     let mut text = String::new();
     for solver in SOLVERS {
         text += &format!("{}\n", solver.name);
-        for line in wrap(solver.summary, 92) {
-            text += &format!("  {line}\n");
-        }
+        text += &report::paragraph(solver.summary, 2, 94);
         text += &format!("  Source: {}\n", solver.source);
         for p in solver.parameters {
             let unit = if p.unit == "-" {
@@ -55,9 +54,7 @@ fn as_text() -> String {
                 p.default_value(),
                 p.expected()
             );
-            for line in wrap(&format!("{} ({})", p.summary, p.source), 88) {
-                text += &format!("      {line}\n");
-            }
+            text += &report::paragraph(&format!("{} ({})", p.summary, p.source), 6, 94);
         }
         text.push('\n');
     }
@@ -82,22 +79,29 @@ fn as_json(p: &Parameter) -> Value {
     })
 }
 
-fn as_csv() -> String {
-    let quoted = |s: &str| format!("\"{}\"", s.replace('"', "\"\""));
-    let mut text = String::from("solver,parameter,unit,default,expected,summary,source\n");
-    for solver in SOLVERS {
-        for p in solver.parameters {
-            let cells = [
-                solver.name,
-                p.name,
-                p.unit,
-                &p.default_value().to_string(),
-                &p.expected(),
-                p.summary,
-                p.source,
-            ];
-            text += &(cells.map(quoted).join(",") + "\n");
-        }
-    }
-    text
+fn as_csv() -> Result<String, csv::Error> {
+    let header = [
+        "solver",
+        "parameter",
+        "unit",
+        "default",
+        "expected",
+        "summary",
+        "source",
+    ];
+    let parameters = |s: &'static SolverInfo| s.parameters.iter().map(move |p| (s.name, p));
+    let rows = SOLVERS.iter().copied().flat_map(parameters);
+    let row = |(solver, p): (&'static str, &'static Parameter)| {
+        let default = p.default_value().to_string();
+        (
+            solver,
+            p.name,
+            p.unit,
+            default,
+            p.expected(),
+            p.summary,
+            p.source,
+        )
+    };
+    report::csv(&header, rows.map(row))
 }

@@ -1,17 +1,17 @@
-//! Measuring: stage timings and their statistics, the memory's bandwidth, tables and plots, and reference solutions.
+//! Measuring: the clock of a step, stage timings and their statistics, trajectories, and how the command
+//! line shows them.
 
-pub mod bandwidth;
-pub mod pattern;
-pub mod plot;
-pub mod reference;
-pub mod table;
+pub mod clock;
+#[cfg(feature = "cli")]
+pub mod report;
+pub mod trajectory;
 
 use serde::Serialize;
 
 /// The stages of a step, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
-    /// The whole step, all of the below but `Residual`.
+    /// The whole step: all of the below but `Measure`.
     Step,
     /// Which pairs of bodies may touch.
     Broadphase,
@@ -23,15 +23,17 @@ pub enum Stage {
     Prepare,
     /// The iterations.
     Solve,
-    /// Moving the bodies, stabilisation included.
+    /// Moving the bodies, and keeping what the next step starts from.
     Integrate,
-    /// Evaluating the residual; measuring, so not a part of the step.
-    Residual,
+    /// Correcting the positions after the step.
+    Project,
+    /// Evaluating residuals, recording histories and counting: measuring, so not a part of the step.
+    Measure,
 }
 
 impl Stage {
     /// All stages.
-    pub const ALL: [Stage; 8] = [
+    pub const ALL: [Stage; 9] = [
         Stage::Step,
         Stage::Broadphase,
         Stage::Narrowphase,
@@ -39,17 +41,19 @@ impl Stage {
         Stage::Prepare,
         Stage::Solve,
         Stage::Integrate,
-        Stage::Residual,
+        Stage::Project,
+        Stage::Measure,
     ];
 
     /// The stages that make up a step.
-    pub const PARTS: [Stage; 6] = [
+    pub const PARTS: [Stage; 7] = [
         Stage::Broadphase,
         Stage::Narrowphase,
         Stage::Assemble,
         Stage::Prepare,
         Stage::Solve,
         Stage::Integrate,
+        Stage::Project,
     ];
 
     /// Its name in reports.
@@ -62,7 +66,8 @@ impl Stage {
             Stage::Prepare => "prepare",
             Stage::Solve => "solve",
             Stage::Integrate => "integrate",
-            Stage::Residual => "residual",
+            Stage::Project => "project",
+            Stage::Measure => "measure",
         }
     }
 }
@@ -72,9 +77,12 @@ impl Stage {
 pub struct Timings([f64; Stage::ALL.len()]);
 
 impl Timings {
-    /// The time of one stage (s).
+    /// The time of one stage (s); that of the step is the sum of its parts.
     pub fn get(&self, stage: Stage) -> f64 {
-        self.0[stage as usize]
+        match stage {
+            Stage::Step => Stage::PARTS.iter().map(|part| self.get(*part)).sum(),
+            part => self.0[part as usize],
+        }
     }
 
     /// Adds to the time of one stage (s).

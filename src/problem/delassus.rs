@@ -9,8 +9,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::law::{FrictionRow, Law};
 use super::{FrictionLaw, Problem};
-use crate::math::Twist;
+use crate::math::{Twist, Vec3};
 
 /// Block rows per unit of parallel work.
 const CHUNK: usize = 256;
@@ -339,7 +340,7 @@ impl OwnSides {
 /// Rows of a block.
 pub(crate) fn block_rows(problem: &Problem, source: usize) -> usize {
     match problem.contacts.friction.get(source) {
-        Some(friction) => friction.law.rows(),
+        Some(friction) => friction.law.row_count(),
         None => 1,
     }
 }
@@ -423,20 +424,24 @@ pub(crate) fn block_jacobian(problem: &Problem, source: usize, body: u32, out: &
     let sign = if second { 1.0 } else { -1.0 };
     let arm = frame.arms[usize::from(second)];
     let [n, t1, t2] = frame.axes();
-    let mut directions = [n, t1, t2, n, n, n, n, n, n];
-    if let FrictionLaw::Pyramid { sides } = friction.law {
-        for k in 0..sides as usize / 2 {
-            let d = FrictionLaw::pyramid_direction(sides, k);
-            directions[1 + k] = t1 * d[0] + t2 * d[1];
-        }
-    }
-    for (row, e) in out.iter_mut().zip(directions).take(friction.law.rows()) {
-        row.linear = e * sign;
-        row.angular = arm.cross(&e) * sign;
-    }
-    if friction.law == FrictionLaw::Contensou {
-        out[3].linear = crate::math::Vec3::zeros();
-        out[3].angular = n * (sign * friction.spin_radius);
+    out[0] = Twist {
+        linear: n * sign,
+        angular: arm.cross(&n) * sign,
+    };
+    for (out, row) in out[1..].iter_mut().zip(friction.law.rows()) {
+        *out = match row {
+            FrictionRow::Slide { direction: [x, y] } => {
+                let e = t1 * *x + t2 * *y;
+                Twist {
+                    linear: e * sign,
+                    angular: arm.cross(&e) * sign,
+                }
+            }
+            FrictionRow::Turn { axis } => Twist {
+                linear: Vec3::zeros(),
+                angular: [n, t1, t2][*axis] * (sign * friction.length),
+            },
+        };
     }
 }
 
@@ -570,7 +575,7 @@ pub(crate) mod tests {
         let laws = [
             FrictionLaw::Disc,
             FrictionLaw::Box,
-            FrictionLaw::Pyramid { sides: 6 },
+            FrictionLaw::pyramid(6),
             FrictionLaw::Contensou,
             FrictionLaw::Ellipse,
         ];
@@ -586,9 +591,9 @@ pub(crate) mod tests {
                 friction: Friction {
                     law,
                     mu: [0.5, 0.3],
-                    spin_radius: 0.2,
+                    length: 0.2,
                 },
-                bias: [0.1, 0.2, -0.1, 0.3],
+                bias: [0.1, 0.2, -0.1, 0.3, 0.0],
                 compliance: [0.01, 0.02],
                 gap: 0.0,
             });
@@ -683,7 +688,7 @@ pub(crate) mod tests {
                 bodies: [k % 3, 1 + (k + k / 5) % 3],
                 frame: p.contacts.frame[0],
                 friction: p.contacts.friction[0],
-                bias: [0.0; 4],
+                bias: [0.0; 5],
                 compliance: [0.0; 2],
                 gap: 0.0,
             };

@@ -15,7 +15,11 @@ pub mod residual;
 
 use crate::math::{SymMat3, Twist, Vec3};
 pub use islands::Islands;
-pub use law::FrictionLaw;
+pub use law::{Friction, FrictionLaw};
+use law::{FrictionRow, Law};
+
+/// Biases of a contact: along n, t₁ and t₂, and of its couples in the order of the law's rows.
+pub const BIASES: usize = 3 + law::COUPLES;
 
 /// What is needed of the bodies: M⁻¹ and the velocities without constraint impulses.
 #[derive(Clone, Debug, Default)]
@@ -65,17 +69,6 @@ impl ContactFrame {
     }
 }
 
-/// The friction law of one contact with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Friction {
-    /// Which set.
-    pub law: FrictionLaw,
-    /// μ₁ and μ₂ (-); equal except for the ellipse.
-    pub mu: [f64; 2],
-    /// R_c (m): scales the spin row of Coulomb–Contensou friction to N s and m/s.
-    pub spin_radius: f64,
-}
-
 /// The contacts, one array per quantity.
 #[derive(Clone, Debug, Default)]
 pub struct Contacts {
@@ -85,8 +78,8 @@ pub struct Contacts {
     pub frame: Vec<ContactFrame>,
     /// Friction laws.
     pub friction: Vec<Friction>,
-    /// Bias of the N, T1, T2 and τ rows (m/s); a pyramid's directions take theirs from T1 and T2.
-    pub bias: Vec<[f64; 4]>,
+    /// Bias along N, T1 and T2 and of up to two couples (m/s).
+    pub bias: Vec<[f64; BIASES]>,
     /// Compliance C of the normal row and of the friction rows (1/kg).
     pub compliance: Vec<[f64; 2]>,
     /// Gap at the midpoint (m); negative when the bodies overlap.
@@ -119,9 +112,7 @@ impl Contacts {
 
     /// Whether some contact has polyhedral friction.
     pub fn have_polyhedra(&self) -> bool {
-        let polyhedral =
-            |f: &Friction| matches!(f.law, FrictionLaw::Box | FrictionLaw::Pyramid { .. });
-        self.friction.iter().any(polyhedral)
+        self.friction.iter().any(|f| f.law.is_polyhedral())
     }
 
     /// Whether no contact has friction or compliance: then the normal rows are the whole problem.
@@ -204,8 +195,8 @@ pub struct NewContact {
     pub frame: ContactFrame,
     /// Its friction.
     pub friction: Friction,
-    /// Bias of the N, T1, T2 and τ rows (m/s).
-    pub bias: [f64; 4],
+    /// Bias along N, T1 and T2 and of up to two couples (m/s).
+    pub bias: [f64; BIASES],
     /// Compliance of the normal and the friction rows (1/kg).
     pub compliance: [f64; 2],
     /// Gap (m).
@@ -301,7 +292,7 @@ impl Problem {
         let mut row = 0u32;
         c.row_start.push(0);
         for f in &c.friction {
-            row += f.law.rows() as u32;
+            row += f.law.row_count() as u32;
             c.row_start.push(row);
         }
         if self.rows.start.is_empty() {
@@ -360,19 +351,13 @@ impl Problem {
         }
     }
 
-    /// The impulse of contact `c` on its second body: force part in the world frame (N s) and
-    /// spin moment about the normal (N m s). The first body gets the opposite.
+    /// The impulse of contact `c` on its second body in the world frame: force (N s) and couple
+    /// (N m s). The first body gets the opposite.
     #[inline]
-    pub fn contact_impulse(&self, c: usize, block: &[f64]) -> (Vec3, f64) {
-        let frame = &self.contacts.frame[c];
-        let friction = &self.contacts.friction[c];
-        let [n, t1, t2] = frame.axes();
-        let [f1, f2] = tangential(friction.law, &block[1..]);
-        let spin = match friction.law {
-            FrictionLaw::Contensou => block[3] * friction.spin_radius,
-            _ => 0.0,
-        };
-        (n * block[0] + t1 * f1 + t2 * f2, spin)
+    pub fn contact_impulse(&self, c: usize, block: &[f64]) -> (Vec3, Vec3) {
+        let [n, t1, t2] = self.contacts.frame[c].axes();
+        let ([f1, f2], [m0, m1, m2]) = self.contacts.friction[c].impulse(&block[1..]);
+        (n * block[0] + t1 * f1 + t2 * f2, n * m0 + t1 * m1 + t2 * m2)
     }
 
     /// Adds the impulse of contact `c`, as [`Problem::contact_impulse`] gives it, to the momentum of
@@ -382,7 +367,7 @@ impl Problem {
         &self,
         c: usize,
         side: usize,
-        (force, spin): &(Vec3, f64),
+        (force, couple): &(Vec3, Vec3),
         momentum: &mut Twist,
     ) {
         let frame = &self.contacts.frame[c];
@@ -390,8 +375,8 @@ impl Problem {
         let p = force * sign;
         momentum.linear += p;
         momentum.angular += frame.arms[side].cross(&p);
-        if *spin != 0.0 {
-            momentum.angular += frame.normal * (*spin * sign);
+        if *couple != Vec3::zeros() {
+            momentum.angular += couple * sign;
         }
     }
 
@@ -399,31 +384,21 @@ impl Problem {
     #[inline]
     pub fn contact_velocity(&self, c: usize, u: &[Twist], block: &[f64], w: &mut [f64]) {
         let frame = &self.contacts.frame[c];
-        let friction = &self.contacts.friction[c];
-        let bias = &self.contacts.bias[c];
+        let [b0, b1, b2, couples @ ..] = self.contacts.bias[c];
         let [cn, ct] = self.contacts.compliance[c];
         let [i, j] = self.contacts.bodies[c].map(|b| b as usize);
         let relative = u[j].at(frame.arms[1]) - u[i].at(frame.arms[0]);
-        let [n, t1, t2] = frame.axes();
-        w[0] = n.dot(&relative) + cn * block[0] + bias[0];
-        let tangent = [t1.dot(&relative) + bias[1], t2.dot(&relative) + bias[2]];
-        match friction.law {
-            FrictionLaw::Pyramid { sides } => {
-                for k in 0..sides as usize / 2 {
-                    let d = FrictionLaw::pyramid_direction(sides, k);
-                    w[1 + k] = d[0] * tangent[0] + d[1] * tangent[1] + ct * block[1 + k];
-                }
-            }
-            FrictionLaw::Contensou => {
-                w[1] = tangent[0] + ct * block[1];
-                w[2] = tangent[1] + ct * block[2];
-                let spin = n.dot(&(u[j].angular - u[i].angular));
-                w[3] = friction.spin_radius * spin + ct * block[3] + bias[3];
-            }
-            _ => {
-                w[1] = tangent[0] + ct * block[1];
-                w[2] = tangent[1] + ct * block[2];
-            }
+        let axes = frame.axes();
+        let [n, t1, t2] = axes.map(|e| e.dot(&relative));
+        w[0] = n + cn * block[0] + b0;
+        let w = &mut w[1..block.len()];
+        let turning = match w.len() {
+            2 => [0.0; 3],
+            _ => axes.map(|e| e.dot(&(u[j].angular - u[i].angular))),
+        };
+        self.contacts.friction[c].velocities([t1 + b1, t2 + b2], turning, couples, w);
+        for (w, x) in w.iter_mut().zip(&block[1..]) {
+            *w += ct * x;
         }
     }
 
@@ -444,31 +419,31 @@ impl Problem {
 
     /// The diagonal of A over the rows of contact `c` (1/kg), written to `diagonal`.
     pub fn contact_diagonal(&self, c: usize, diagonal: &mut [f64]) {
-        let frame = &self.contacts.frame[c];
         let friction = &self.contacts.friction[c];
         let [cn, ct] = self.contacts.compliance[c];
-        let axes = frame.axes();
-        diagonal[0] = self.contact_coupling(c, axes[0], axes[0]) + cn;
-        match friction.law {
-            FrictionLaw::Pyramid { sides } => {
-                for k in 0..sides as usize / 2 {
-                    let d = FrictionLaw::pyramid_direction(sides, k);
-                    let e = axes[1] * d[0] + axes[2] * d[1];
-                    diagonal[1 + k] = self.contact_coupling(c, e, e) + ct;
-                }
-            }
-            _ => {
-                diagonal[1] = self.contact_coupling(c, axes[1], axes[1]) + ct;
-                diagonal[2] = self.contact_coupling(c, axes[2], axes[2]) + ct;
-            }
+        let [nn, t1t1, t2t2, ..] = self.contact_block(c);
+        diagonal[0] = nn + cn;
+        let rows = friction.law.rows();
+        if rows.len() == 2 {
+            diagonal[1..3].copy_from_slice(&[t1t1 + ct, t2t2 + ct]);
+            return;
         }
-        if friction.law == FrictionLaw::Contensou {
-            let n = frame.normal;
-            let spin: f64 = self.contacts.bodies[c]
-                .iter()
-                .map(|b| n.dot(&self.bodies.inverse_inertia[*b as usize].mul_vec(n)))
-                .sum();
-            diagonal[3] = spin * friction.spin_radius * friction.spin_radius + ct;
+        let axes = self.contacts.frame[c].axes();
+        for (d, row) in diagonal[1..].iter_mut().zip(rows) {
+            let inertial = match row {
+                FrictionRow::Slide { direction: [x, y] } => {
+                    let e = axes[1] * *x + axes[2] * *y;
+                    self.contact_coupling(c, e, e)
+                }
+                FrictionRow::Turn { axis } => {
+                    let e = axes[*axis];
+                    let turned = |b: &u32| self.bodies.inverse_inertia[*b as usize].mul_vec(e);
+                    let pair = self.contacts.bodies[c].iter();
+                    let spin: f64 = pair.map(|b| e.dot(&turned(b))).sum();
+                    spin * friction.length * friction.length
+                }
+            };
+            *d = inertial + ct;
         }
     }
 
@@ -517,22 +492,5 @@ impl Problem {
             })
             .sum();
         inertial + self.rows.compliance[r]
-    }
-}
-
-/// The friction impulse in (t₁, t₂) of a contact, whatever its law's rows are.
-#[inline]
-pub fn tangential(law: FrictionLaw, rows: &[f64]) -> [f64; 2] {
-    match law {
-        FrictionLaw::Pyramid { sides } => {
-            let mut sum = [0.0; 2];
-            for (k, f) in rows.iter().enumerate() {
-                let d = FrictionLaw::pyramid_direction(sides, k);
-                sum[0] += d[0] * f;
-                sum[1] += d[1] * f;
-            }
-            sum
-        }
-        _ => [rows[0], rows[1]],
     }
 }

@@ -6,7 +6,8 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{FrictionLaw, Problem, law, tangential};
+use super::law::{Law, projection};
+use super::{Friction, FrictionLaw, Problem};
 use crate::math::Twist;
 
 /// Blocks per unit of parallel work.
@@ -37,16 +38,19 @@ pub struct Residual {
     pub natural_map: Option<f64>,
 }
 
-/// Under which friction law a solution is judged.
+/// The friction law that a solution is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Under {
+pub enum JudgedLaw {
     /// Each contact's own.
-    OwnLaw,
+    Own,
     /// Each contact's own, with discs, ellipses and ellipsoids replaced by the boxes around them: every
     /// friction row by itself within ± its share of μ Λ_N.
     Intervals,
     /// Exact Coulomb friction, whatever polyhedron it was solved with.
     Coulomb,
+    /// Cone complementarity, the convex relaxation of each contact's own law: Λ ∈ K ⟂ w ∈ K* over the
+    /// whole contact (Anitescu 2006; Mazhar et al. 2015). Sliding contacts part at μ‖w_T‖.
+    Relaxed,
 }
 
 /// Reusable memory of the evaluation.
@@ -66,7 +70,7 @@ const REST: f64 = 1e-9;
 pub fn evaluate(
     problem: &Problem,
     lambda: &[f64],
-    under: Under,
+    law: JudgedLaw,
     workspace: &mut ResidualWorkspace,
 ) -> Residual {
     assert_eq!(lambda.len(), problem.row_count(), "one impulse per row");
@@ -81,7 +85,7 @@ pub fn evaluate(
             let first_rows = contacts.div_ceil(CHUNK);
             if unit < first_rows {
                 for c in unit * CHUNK..((unit + 1) * CHUNK).min(contacts) {
-                    part.add_contact(problem, c, u, &lambda[problem.contacts.rows(c)], under);
+                    part.add_contact(problem, c, u, &lambda[problem.contacts.rows(c)], law);
                 }
             } else {
                 let begin = (unit - first_rows) * CHUNK;
@@ -136,34 +140,34 @@ impl Part {
         c: usize,
         u: &[Twist],
         block: &[f64],
-        under: Under,
+        law: JudgedLaw,
     ) {
         let mut w = [0.0; FrictionLaw::MAX_ROWS];
         let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
         problem.contact_velocity(c, u, block, &mut w);
         problem.contact_diagonal(c, &mut diagonal);
         let own = problem.contacts.friction[c];
-        let polyhedral = matches!(own.law, FrictionLaw::Box | FrictionLaw::Pyramid { .. });
+        let rows = block.len();
         let out = &mut self.residual;
-        let errors = if under == Under::Coulomb && polyhedral {
+        let errors = if law == JudgedLaw::Coulomb && own.law.is_polyhedral() {
             // The same impulse, seen as a disc contact: tangential components only.
-            let [f1, f2] = tangential(own.law, &block[1..]);
+            let ([f1, f2], _) = own.impulse(&block[1..]);
             let as_disc = [block[0], f1, f2];
             let (w, diagonal) = as_disc_contact(problem, c, u, &as_disc);
-            let disc = Seen {
-                law: FrictionLaw::Disc,
-                mu: own.mu,
-                as_box: false,
+            let disc = Judged {
+                friction: Friction {
+                    law: FrictionLaw::Disc,
+                    ..own
+                },
+                by: JudgedLaw::Coulomb,
             };
             add_contact(out, disc, &as_disc, &w, &diagonal)
         } else {
-            let rows = own.law.rows();
-            let seen = Seen {
-                law: own.law,
-                mu: own.mu,
-                as_box: under == Under::Intervals,
+            let own = Judged {
+                friction: own,
+                by: law,
             };
-            add_contact(out, seen, block, &w[..rows], &diagonal[..rows])
+            add_contact(out, own, block, &w[..rows], &diagonal[..rows])
         };
         for error in errors {
             self.note(error);
@@ -230,49 +234,74 @@ fn as_disc_contact(problem: &Problem, c: usize, u: &[Twist], x: &[f64; 3]) -> ([
 
 /// The set that a contact's friction is judged by.
 #[derive(Clone, Copy)]
-struct Seen {
-    law: FrictionLaw,
-    mu: [f64; 2],
-    as_box: bool,
+struct Judged {
+    friction: Friction,
+    by: JudgedLaw,
 }
 
-impl Seen {
+impl Judged {
+    #[inline]
     fn project(self, friction: &mut [f64], normal: f64) {
-        if self.as_box {
-            self.law.project_rows(friction, self.mu, normal);
+        if self.by == JudgedLaw::Intervals {
+            self.friction.project_rows(friction, normal);
         } else {
-            self.law.project(friction, self.mu, normal);
+            self.friction.project(friction, normal);
+        }
+    }
+
+    /// Λ ← prox(Λ), the whole contact.
+    #[inline]
+    fn prox(self, impulse: &mut [f64]) {
+        if self.by == JudgedLaw::Relaxed {
+            self.friction.law.project_cone(impulse, self.friction.mu);
+        } else {
+            impulse[0] = positive_part(impulse[0]);
+            let normal = impulse[0];
+            self.project(&mut impulse[1..], normal);
         }
     }
 
     /// How far a friction impulse is outside of its set (N s); 0 inside.
     fn violation(self, friction: &[f64], normal: f64) -> f64 {
-        law::distance(friction, |inside| self.project(inside, normal.max(0.0)))
+        projection::distance(friction, |inside| self.project(inside, normal.max(0.0)))
     }
 }
 
 /// Adds one contact's shares and returns the errors of its normal row and its friction block.
-fn add_contact(out: &mut Residual, seen: Seen, x: &[f64], w: &[f64], diagonal: &[f64]) -> [f64; 2] {
+fn add_contact(
+    out: &mut Residual,
+    judged: Judged,
+    x: &[f64],
+    w: &[f64],
+    diagonal: &[f64],
+) -> [f64; 2] {
     let moved = |rho_n: f64, rho_t: f64| {
-        let normal = positive_part(x[0] - rho_n * w[0]);
-        let mut friction = [0.0; FrictionLaw::MAX_ROWS];
-        let friction = &mut friction[..x.len() - 1];
-        for (k, f) in friction.iter_mut().enumerate() {
-            *f = x[1 + k] - rho_t * w[1 + k];
+        let mut next = [0.0; FrictionLaw::MAX_ROWS];
+        let next = &mut next[..x.len()];
+        next[0] = x[0] - rho_n * w[0];
+        for (k, f) in next.iter_mut().enumerate().skip(1) {
+            *f = x[k] - rho_t * w[k];
         }
-        seen.project(friction, normal);
-        let difference: f64 = friction
-            .iter()
-            .zip(&x[1..])
-            .map(|(a, b)| (a - b) * (a - b))
-            .sum();
-        ((x[0] - normal).abs(), difference)
+        judged.prox(next);
+        let squares = next[1..].iter().zip(&x[1..]);
+        let difference: f64 = squares.map(|(a, b)| (a - b) * (a - b)).sum();
+        ((x[0] - next[0]).abs(), difference)
     };
-    let largest = diagonal[1..].iter().copied().fold(0.0, f64::max);
-    let (rho_n, rho_t) = (1.0 / diagonal[0], 1.0 / largest);
+    let mut largest = diagonal[1..].iter().copied().fold(0.0, f64::max);
+    let mut normal = diagonal[0];
+    if judged.by == JudgedLaw::Relaxed {
+        // The rows of a contact are one block.
+        largest = largest.max(normal);
+        normal = largest;
+    }
+    let (rho_n, rho_t) = (1.0 / normal, 1.0 / largest);
     let errors = if rho_n.is_finite() && rho_t.is_finite() {
         let (normal, friction) = moved(rho_n, rho_t);
-        [normal / rho_n, friction.sqrt() / rho_t]
+        if judged.by == JudgedLaw::Relaxed {
+            [(normal * normal + friction).sqrt() / rho_n, 0.0]
+        } else {
+            [normal / rho_n, friction.sqrt() / rho_t]
+        }
     } else {
         // Both bodies are immovable: nothing can be solved here, and nothing is owed.
         [0.0, 0.0]
@@ -280,15 +309,20 @@ fn add_contact(out: &mut Residual, seen: Seen, x: &[f64], w: &[f64], diagonal: &
     let (normal, friction) = moved(POULSEN_R, POULSEN_R);
     out.gamma += 0.5 * (normal * normal + friction);
     out.penetration_velocity = max(out.penetration_velocity, -w[0]);
-    out.complementarity = max(out.complementarity, (x[0] * w[0].max(0.0)).abs());
-    let outside = seen.violation(&x[1..], x[0]);
+    let power = if judged.by == JudgedLaw::Relaxed {
+        x.iter().zip(w).map(|(x, w)| x * w).sum()
+    } else {
+        x[0] * w[0].max(0.0)
+    };
+    out.complementarity = max(out.complementarity, f64::abs(power));
+    let outside = judged.violation(&x[1..], x[0]);
     out.cone = max(max(out.cone, outside), -x[0]);
 
     // Only a law with one disc has a direction to compare.
-    if seen.law == FrictionLaw::Disc && !seen.as_box {
+    if judged.friction.law.has_direction() && judged.by != JudgedLaw::Intervals {
         let slip = w[1].hypot(w[2]);
         let force = x[1].hypot(x[2]);
-        let bound = seen.mu[0] * x[0];
+        let bound = judged.friction.mu[0] * x[0];
         if force > 0.0 && force >= bound * (1.0 - 1e-9) && slip > REST {
             let misfit = (x[1] / force + w[1] / slip).hypot(x[2] / force + w[2] / slip);
             out.sliding_direction = max(out.sliding_direction, misfit);
@@ -329,9 +363,9 @@ mod tests {
             friction: Friction {
                 law,
                 mu: [mu; 2],
-                spin_radius: 0.1,
+                length: 0.1,
             },
-            bias: [0.0; 4],
+            bias: [0.0; 5],
             compliance: [0.0; 2],
             gap: 0.0,
         });
@@ -340,7 +374,7 @@ mod tests {
     }
 
     fn of(p: &Problem, lambda: &[f64]) -> Residual {
-        evaluate(p, lambda, Under::OwnLaw, &mut ResidualWorkspace::default())
+        evaluate(p, lambda, JudgedLaw::Own, &mut ResidualWorkspace::default())
     }
 
     #[test]
@@ -388,8 +422,8 @@ mod tests {
         let weight = 2.0 * G * H;
         let lambda = [weight, -0.5 * weight, -0.5 * weight];
         let mut workspace = ResidualWorkspace::default();
-        let own = evaluate(&p, &lambda, Under::OwnLaw, &mut workspace);
-        let coulomb = evaluate(&p, &lambda, Under::Coulomb, &mut workspace);
+        let own = evaluate(&p, &lambda, JudgedLaw::Own, &mut workspace);
+        let coulomb = evaluate(&p, &lambda, JudgedLaw::Coulomb, &mut workspace);
         assert!(own.residual < 1e-14);
         assert!((coulomb.cone - 0.5 * weight * (2f64.sqrt() - 1.0)).abs() < 1e-14);
     }
@@ -455,22 +489,19 @@ mod tests {
     #[test]
     fn nan_is_never_hidden() {
         let p = ball_on_ground(FrictionLaw::Disc, 0.5, Vec3::zeros());
-        for law in [
-            FrictionLaw::Disc,
-            FrictionLaw::Box,
-            FrictionLaw::Pyramid { sides: 8 },
-            FrictionLaw::Ellipse,
-            FrictionLaw::Contensou,
-        ] {
+        for law in FrictionLaw::all() {
             let mut p = ball_on_ground(law, 0.5, Vec3::zeros());
             for bad in [f64::NAN, f64::INFINITY] {
-                let mut lambda = vec![0.0; law.rows()];
+                let mut lambda = vec![0.0; law.row_count()];
                 lambda[0] = bad;
                 let residual = of(&p, &lambda).residual;
                 assert!(!residual.is_finite(), "{law:?}, {bad}: {residual}");
             }
             p.contacts.bias[0][0] = f64::NAN;
-            assert!(of(&p, &vec![0.0; law.rows()]).residual.is_nan(), "{law:?}");
+            assert!(
+                of(&p, &vec![0.0; law.row_count()]).residual.is_nan(),
+                "{law:?}"
+            );
         }
         let mut p = p;
         let j = Twist {

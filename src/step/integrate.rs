@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::report::StepError;
 use crate::math::{Quat, SymMat3, Twist, Vec3, rotate_by};
 use crate::problem::Problem;
 use crate::world::joint::RowMemory;
@@ -70,14 +71,36 @@ pub fn free_velocities(world: &World, h: f64, problem: &mut Problem) {
         });
 }
 
-/// The first body whose free velocity cannot be used: collision detection and solvers must never see
-/// a NaN or an infinity.
-pub fn first_unusable(problem: &Problem) -> Option<usize> {
-    problem
-        .bodies
-        .free_velocity
-        .iter()
-        .position(|u| !is_speed_usable(u))
+/// Collision detection and solvers must never see a NaN or an infinity: checks the bodies at M and their
+/// free velocities.
+///
+/// # Errors
+/// The first body that is out of bounds.
+pub fn check_free(world: &World, problem: &Problem) -> Result<(), StepError> {
+    check_bounds(world)?;
+    let mut free = problem.bodies.free_velocity.iter();
+    match free.position(|u| !is_speed_usable(u)) {
+        Some(slot) => Err(out_of_bounds(world, slot)),
+        None => Ok(()),
+    }
+}
+
+/// Checks the bodies' poses and velocities.
+///
+/// # Errors
+/// The first body that is out of bounds.
+pub fn check_bounds(world: &World) -> Result<(), StepError> {
+    match world.first_out_of_bounds() {
+        Some(slot) => Err(out_of_bounds(world, slot)),
+        None => Ok(()),
+    }
+}
+
+fn out_of_bounds(world: &World, slot: usize) -> StepError {
+    StepError::OutOfBounds {
+        step: world.step_index + 1,
+        body: world.bodies.label(slot),
+    }
 }
 
 /// ω_E of a free body with torque τ, such that its angular momentum is exactly L_S + h τ.

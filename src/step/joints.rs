@@ -3,8 +3,10 @@
 
 use crate::math::{Pose, Twist, Vec3, rotate_by};
 use crate::problem::Problem;
-use crate::world::joint::{Axis, GearTerm, Joint, JointKind, Motion, RowMemory, Target, WORLD};
-use crate::world::{Bodies, Stabilisation, World};
+use crate::world::joint::{GearTerm, Joint, JointKind, Motion, RowMemory, Target, WORLD};
+use crate::world::{
+    Bodies, JointGeometry, Stabilisation, World, joint_geometry, joint_geometry_at,
+};
 
 /// A limit gets a row when the coordinate is this near to it (m, or rad times the joint's length) …
 const LIMIT_REACH: f64 = 0.02;
@@ -12,28 +14,14 @@ const LIMIT_REACH: f64 = 0.02;
 const LIMIT_STEPS: f64 = 4.0;
 /// β of rigid limits where the joint names none.
 const LIMIT_BETA: f64 = 0.2;
-/// Below this |cos| of the middle angle the three angles of a joint are not told apart.
-const GIMBAL: f64 = 0.05;
-
-/// Numbers of the rows of a joint: six that hold or couple, then per coordinate a lower and an upper
+/// Numbers of the rows of a joint: six that lock a coordinate or couple some, then per coordinate a lower and an upper
 /// limit, a motor and friction.
 mod number {
-    pub const HOLD: u8 = 0;
+    pub const LOCK: u8 = 0;
     pub const LOWER: u8 = 6;
     pub const UPPER: u8 = 12;
     pub const MOTOR: u8 = 18;
     pub const FRICTION: u8 = 24;
-}
-
-/// A joint as it is at the midpoint.
-#[derive(Clone, Copy, Debug)]
-pub struct Geometry {
-    /// Its frames in the world.
-    pub frames: [Pose; 2],
-    /// The coordinates (m, rad).
-    pub value: [f64; 6],
-    /// The share of each body in each coordinate's velocity.
-    pub jacobian: [[Twist; 2]; 6],
 }
 
 /// Which rows the joints wrote, for the warm start and for reports.
@@ -55,7 +43,7 @@ pub struct Workspace {
     /// Λ from the (sub)step before, which aimed at it.
     error: Vec<f64>,
     /// The geometry of every joint.
-    geometry: Vec<Geometry>,
+    geometry: Vec<JointGeometry>,
 }
 
 impl Workspace {
@@ -65,7 +53,7 @@ impl Workspace {
     }
 
     /// The joints at the midpoint of the last (sub)step.
-    pub fn geometry(&self) -> &[Geometry] {
+    pub fn geometry(&self) -> &[JointGeometry] {
         &self.geometry
     }
 
@@ -86,7 +74,7 @@ impl Workspace {
             ..
         } = world;
         for joint in joints.iter_mut() {
-            let geometry = geometry(joint, bodies);
+            let geometry = joint_geometry(joint, bodies);
             joint.angles = [3, 4, 5].map(|k| geometry.value[k]);
             self.geometry.push(geometry);
         }
@@ -131,7 +119,7 @@ impl Workspace {
             )
         };
         let mut any = false;
-        let mut found: Option<(u32, Geometry)> = None;
+        let mut found: Option<(u32, JointGeometry)> = None;
         for (r, (index, row)) in self.written.rows.iter().enumerate() {
             let beta = self.written.beta[r];
             let joint = &world.joints[*index as usize];
@@ -142,7 +130,7 @@ impl Workspace {
             };
             let geometry = match found {
                 Some((i, geometry)) if i == *index => geometry,
-                _ => geometry_at(joint, ahead),
+                _ => joint_geometry_at(joint, ahead),
             };
             found = Some((*index, geometry));
             let scale = row_scale(joint, k);
@@ -159,7 +147,7 @@ impl Workspace {
     /// for all others.
     pub fn errors_now(&self, world: &World, errors: &mut Vec<Option<f64>>) {
         errors.clear();
-        let mut found: Option<(u32, Geometry)> = None;
+        let mut found: Option<(u32, JointGeometry)> = None;
         for (index, row) in &self.written.rows {
             let joint = &world.joints[*index as usize];
             let k = *row as usize;
@@ -167,7 +155,7 @@ impl Workspace {
             errors.push(held.map(|at| {
                 let geometry = match found {
                     Some((i, geometry)) if i == *index => geometry,
-                    _ => geometry(joint, &world.bodies),
+                    _ => joint_geometry(joint, &world.bodies),
                 };
                 found = Some((*index, geometry));
                 row_scale(joint, k) * (geometry.value[k] - at)
@@ -228,159 +216,11 @@ fn row_scale(joint: &Joint, k: usize) -> f64 {
     }
 }
 
-/// The coordinates of a joint and their Jacobians at the bodies' present poses.
-pub fn geometry(joint: &Joint, bodies: &Bodies) -> Geometry {
-    geometry_at(joint, |slot| bodies.pose(slot))
-}
-
-fn geometry_at(joint: &Joint, pose: impl Fn(usize) -> Pose) -> Geometry {
-    let frames = joint.frames_at(&pose);
-    let mut out = Geometry {
-        frames,
-        value: [0.0; 6],
-        jacobian: [[Twist::ZERO; 2]; 6],
-    };
-    if let JointKind::Gear(_) = joint.kind {
-        return out;
-    }
-    let [a, b] = frames;
-    let center = joint.bodies.map(|slot| match slot {
-        WORLD => Vec3::zeros(),
-        slot => pose(slot as usize).position,
-    });
-    let apart = b.position - a.position;
-    let arm_b = b.position - center[1];
-    let mut lengthwise = |k: usize, e: Vec3, value: f64, arm_a: Vec3| {
-        out.value[k] = value;
-        out.jacobian[k] = [
-            Twist {
-                linear: -e,
-                angular: -arm_a.cross(&e),
-            },
-            Twist {
-                linear: e,
-                angular: arm_b.cross(&e),
-            },
-        ];
-    };
-    if let JointKind::Distance = joint.kind {
-        let distance = apart.norm();
-        let e = apart.try_normalize(1e-12).unwrap_or_else(Vec3::y);
-        lengthwise(0, e, distance, a.position - center[0]);
-        return out;
-    }
-    let all_held = joint.axes[..3].iter().all(|x| x.motion == Motion::Locked);
-    let axes_a = axes(&a);
-    for k in 0..3 {
-        if all_held {
-            // The frames' origins coincide: any axes will do, and the world's never turn.
-            let e = Vec3::ith(k, 1.0);
-            lengthwise(k, e, apart[k], a.position - center[0]);
-        } else {
-            // Along an axis that turns with the first body, the force acts on it at the second's place.
-            let e = axes_a[k];
-            lengthwise(k, e, e.dot(&apart), b.position - center[0]);
-        }
-    }
-    if joint.kind == JointKind::Spherical && joint.axes[3..] == [Axis::default(); 3] {
-        return out;
-    }
-    let (angles, turns) = angles(joint, &a, &b);
-    for k in 0..3 {
-        out.value[3 + k] = match joint.kind {
-            JointKind::Spherical => angles[k],
-            _ => unwrap(angles[k], joint.angles[k]),
-        };
-        out.jacobian[3 + k] = [-turns[k], turns[k]].map(|angular| Twist {
-            linear: Vec3::zeros(),
-            angular,
-        });
-    }
-    out
-}
-
-fn axes(frame: &Pose) -> [Vec3; 3] {
-    [Vec3::x(), Vec3::y(), Vec3::z()].map(|e| frame.rotation * e)
-}
-
-/// The angle nearest to the last one that is the same but for whole turns.
-fn unwrap(angle: f64, last: f64) -> f64 {
-    use std::f64::consts::TAU;
-    angle + ((last - angle) / TAU).round() * TAU
-}
-
-/// The three angles of a joint, and the axes that the relative angular velocity is taken along to get
-/// their rates.
-fn angles(joint: &Joint, a: &Pose, b: &Pose) -> ([f64; 3], [Vec3; 3]) {
-    let [ax, ay, az] = axes(a);
-    let [bx, by, bz] = axes(b);
-    let held = |k: usize| joint.axes[3 + k].motion == Motion::Locked;
-    match joint.kind {
-        JointKind::Spherical => {
-            let swing = ax.dot(&bx).clamp(-1.0, 1.0).acos();
-            let across = ax.cross(&bx).try_normalize(1e-9).unwrap_or(ay);
-            // The shortest turn that takes x to its place, taken back, leaves the twist.
-            let relative = a.rotation.inverse() * b.rotation;
-            let twist = 2.0 * relative.i.atan2(relative.w);
-            let middle = (ax + bx).try_normalize(1e-6).unwrap_or(ax);
-            let slope = middle.dot(&ax).max(GIMBAL);
-            (
-                [half_turn(twist), swing, 0.0],
-                [middle / slope, across, Vec3::zeros()],
-            )
-        }
-        JointKind::Universal => {
-            // The two axes are held at a right angle: coordinate 2 is their scalar product.
-            let first = by.dot(&az).atan2(by.dot(&ay));
-            let second = bz.dot(&ax).atan2(bx.dot(&ax));
-            ([first, second, -ax.dot(&by)], [ax, by, ax.cross(&by)])
-        }
-        _ if held(0) && held(1) && held(2) => {
-            let error = (a.rotation.inverse() * b.rotation).scaled_axis();
-            ([error.x, error.y, error.z], [ax, ay, az])
-        }
-        _ if (0..3).filter(|k| held(*k)).count() == 2 => {
-            // A hinge about the one axis i that is free; j and k follow it.
-            let i = (0..3).find(|i| !held(*i)).unwrap_or(0);
-            let (j, k) = ((i + 1) % 3, (i + 2) % 3);
-            let (a, b) = ([ax, ay, az], [bx, by, bz]);
-            let mut angles = [0.0; 3];
-            let mut turns = [Vec3::zeros(); 3];
-            (angles[i], turns[i]) = (b[j].dot(&a[k]).atan2(b[j].dot(&a[j])), a[i]);
-            (angles[j], turns[j]) = (-b[i].dot(&a[k]), a[k].cross(&b[i]));
-            (angles[k], turns[k]) = (b[i].dot(&a[j]), b[i].cross(&a[j]));
-            (angles, turns)
-        }
-        _ => {
-            // R = Rx(α) Ry(β) Rz(γ); the axes of the three rates are x_a, n and z_b.
-            let first = (-bz.dot(&ay)).atan2(bz.dot(&az));
-            let sine = bz.dot(&ax).clamp(-1.0, 1.0);
-            let third = (-by.dot(&ax)).atan2(bx.dot(&ax));
-            let middle = ay * first.cos() + az * first.sin();
-            let cos_squared = (1.0 - sine * sine).max(GIMBAL * GIMBAL);
-            (
-                [first, sine.asin(), third],
-                [
-                    (ax - bz * sine) / cos_squared,
-                    middle,
-                    (bz - ax * sine) / cos_squared,
-                ],
-            )
-        }
-    }
-}
-
-/// The same angle from −π to π.
-fn half_turn(angle: f64) -> f64 {
-    use std::f64::consts::TAU;
-    angle - (angle / TAU).round() * TAU
-}
-
 /// The rows of one joint in the making.
 struct Rows<'a> {
     problem: &'a mut Problem,
     out: &'a mut Written,
-    geometry: &'a [Geometry],
+    geometry: &'a [JointGeometry],
     joints: &'a [Joint],
     bodies: &'a Bodies,
     index: usize,
@@ -393,16 +233,16 @@ struct Rows<'a> {
     error: f64,
 }
 
-/// C and β of a row.
-struct Give {
+/// C and β of a row that stands for a spring and a damper, or for a rigid coordinate.
+struct SpringTerms {
     compliance: f64,
     beta: f64,
 }
 
 /// A spring and a damper, implicitly: C = 1/(h²k + hc), β = hk/(hk + c).
-fn spring(stiffness: f64, damping: f64, h: f64) -> Give {
+fn spring(stiffness: f64, damping: f64, h: f64) -> SpringTerms {
     let whole = h * stiffness + damping;
-    Give {
+    SpringTerms {
         compliance: 1.0 / (h * whole),
         beta: h * stiffness / whole,
     }
@@ -443,7 +283,7 @@ impl Rows<'_> {
         let h = self.h;
         let row = |number: u8| number + k as u8;
         if let Some(at) = axis.motion.held() {
-            self.hold(row(number::HOLD), &entries, value - scale * at, length);
+            self.lock(row(number::LOCK), &entries, value - scale * at, length);
         } else if let Motion::Limited([lo, hi]) = axis.motion {
             let reach = LIMIT_REACH + LIMIT_STEPS * h * self.velocity(&entries).abs();
             let opposite = entries.map(|(body, j)| (body, scaled(&j, -1.0)));
@@ -454,11 +294,12 @@ impl Rows<'_> {
                 if left > reach {
                     continue;
                 }
-                let give = self.give(length, joint.softness.stabilisation.unwrap_or(LIMIT_BETA));
-                let share = if left > 0.0 { 1.0 } else { give.beta };
+                let terms =
+                    self.spring_terms(length, joint.softness.stabilisation.unwrap_or(LIMIT_BETA));
+                let share = if left > 0.0 { 1.0 } else { terms.beta };
                 let bounds = [0.0, f64::INFINITY];
                 let bias = share * left / h;
-                self.push(row(number), entries, bounds, bias, give.compliance, left);
+                self.push(row(number), entries, bounds, bias, terms.compliance, left);
             }
         }
         if let Some(motor) = axis.motor.filter(|m| m.max_force > 0.0) {
@@ -472,9 +313,9 @@ impl Rows<'_> {
                     damping,
                 } => {
                     let square = scale * scale;
-                    let give = spring(stiffness / square, damping / square, h);
+                    let terms = spring(stiffness / square, damping / square, h);
                     let error = value - scale * position;
-                    (give.beta * error / h - scale * rate, give.compliance)
+                    (terms.beta * error / h - scale * rate, terms.compliance)
                 }
             };
             let number = row(number::MOTOR);
@@ -528,22 +369,22 @@ impl Rows<'_> {
                 }
             }
         }
-        self.hold(number::HOLD, &entries[..count], scale * sum, false);
+        self.lock(number::LOCK, &entries[..count], scale * sum, false);
     }
 
-    /// A bilateral row that holds `error` at zero.
-    fn hold(&mut self, row: u8, entries: &[Entry], error: f64, length: bool) {
-        let give = self.give(length, self.beta);
+    /// A bilateral row that locks `error` at zero.
+    fn lock(&mut self, row: u8, entries: &[Entry], error: f64, length: bool) {
+        let terms = self.spring_terms(length, self.beta);
         let (alpha, damping) = self.softness(length);
         if damping == 0.0 {
             let found = (error + alpha * self.remembered(row) / self.h).abs();
             self.error = self.error.max(found);
         }
         let bounds = [f64::NEG_INFINITY, f64::INFINITY];
-        let bias = give.beta * error / self.h;
-        let pushed = self.push(row, entries, bounds, bias, give.compliance, error);
+        let bias = terms.beta * error / self.h;
+        let pushed = self.push(row, entries, bounds, bias, terms.compliance, error);
         if let (true, Some(beta)) = (pushed, self.out.beta.last_mut()) {
-            *beta = give.beta;
+            *beta = terms.beta;
         }
     }
 
@@ -558,9 +399,9 @@ impl Rows<'_> {
         }
     }
 
-    fn give(&self, length: bool, beta: f64) -> Give {
+    fn spring_terms(&self, length: bool, beta: f64) -> SpringTerms {
         match self.softness(length) {
-            (0.0, _) => Give {
+            (0.0, _) => SpringTerms {
                 compliance: 0.0,
                 beta,
             },
@@ -621,137 +462,5 @@ fn scaled(j: &Twist, factor: f64) -> Twist {
     Twist {
         linear: j.linear * factor,
         angular: j.angular * factor,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::math::Quat;
-    use crate::world::{BodySpec, JointSpec, Settings};
-
-    fn body(world: &mut World, position: Vec3, turn: Vec3) -> crate::world::BodyId {
-        world
-            .add_body(BodySpec {
-                pose: Pose::new(position, Quat::from_scaled_axis(turn)),
-                mass: Some(1.0),
-                inertia: Some(crate::math::SymMat3::diagonal(1.0, 1.0, 1.0)),
-                ..BodySpec::default()
-            })
-            .unwrap()
-    }
-
-    /// Every coordinate's velocity is its Jacobian times the bodies' velocities.
-    #[test]
-    fn jacobians_are_the_derivatives_of_the_coordinates() {
-        use JointKind::*;
-        // The held angles are exact at zero error alone, and free ones everywhere.
-        let cases: [(JointKind, &[Motion], &[usize], Vec3); 8] = [
-            (Spherical, &[], &[0, 1, 2, 3, 4], Vec3::new(0.0, 0.3, -0.8)),
-            (Hinge, &[], &[0, 1, 2, 3, 4, 5], Vec3::new(2.5, 0.0, 0.0)),
-            (
-                Cylindrical,
-                &[],
-                &[0, 1, 2, 3, 4, 5],
-                Vec3::new(-1.2, 0.0, 0.0),
-            ),
-            (Slider, &[], &[0, 1, 2, 3, 4, 5], Vec3::zeros()),
-            (Fixed, &[], &[0, 1, 2, 3, 4, 5], Vec3::zeros()),
-            (
-                Universal,
-                &[],
-                &[0, 1, 2, 3, 4, 5],
-                Vec3::new(0.7, 0.0, 0.0),
-            ),
-            (
-                SixDof,
-                &[Motion::Free; 6],
-                &[0, 1, 2, 3, 4, 5],
-                Vec3::new(0.4, -0.9, 1.3),
-            ),
-            (Distance, &[], &[0], Vec3::new(0.4, -0.9, 1.3)),
-        ];
-        for (kind, motions, coordinates, turned) in cases {
-            let mut world = World::new(Settings::default());
-            let a = body(
-                &mut world,
-                Vec3::new(0.1, -0.2, 0.3),
-                Vec3::new(0.5, 0.2, -0.4),
-            );
-            let b = body(
-                &mut world,
-                Vec3::new(1.0, 0.5, -0.3),
-                Vec3::new(-0.3, 0.9, 0.1),
-            );
-            let at = Vec3::new(0.4, 0.3, 0.2);
-            let frame = Pose::new(at, Quat::from_scaled_axis(Vec3::new(0.2, 0.4, -0.5)));
-            let mut second = frame;
-            second.rotation *= Quat::from_scaled_axis(turned);
-            if kind == Universal {
-                second.rotation *= Quat::from_scaled_axis(Vec3::new(0.0, -0.6, 0.0));
-            }
-            let slides = matches!(kind, Slider | Cylindrical | SixDof | Distance);
-            if slides {
-                second.position += frame.rotation * Vec3::new(0.3, 0.0, 0.0);
-            }
-            if matches!(kind, SixDof | Distance) {
-                second.position += Vec3::new(0.1, 0.2, -0.3);
-            }
-            let mut spec = JointSpec::new(kind.clone(), [Some(a), Some(b)], frame);
-            spec.frames[1] = second;
-            for (axis, motion) in spec.axes.iter_mut().zip(motions) {
-                axis.motion = *motion;
-            }
-            // Somebody must want to know the angles of a ball joint.
-            spec.axes[3].friction = 1.0;
-            world.add_joint(spec).unwrap();
-            let u = [
-                Twist {
-                    linear: Vec3::new(0.3, -0.1, 0.7),
-                    angular: Vec3::new(-0.5, 0.8, 0.2),
-                },
-                Twist {
-                    linear: Vec3::new(-0.2, 0.4, 0.1),
-                    angular: Vec3::new(0.9, -0.3, 0.6),
-                },
-            ];
-            let at_time = |t: f64| {
-                let mut moved = world.bodies.clone();
-                for (slot, u) in u.iter().enumerate() {
-                    moved.position[slot] += u.linear * t;
-                    moved.rotation[slot] = rotate_by(&moved.rotation[slot], u.angular, t);
-                }
-                geometry(&world.joints[0], &moved)
-            };
-            let (dt, now) = (1e-6, at_time(0.0));
-            let (after, before) = (at_time(dt), at_time(-dt));
-            for &k in coordinates {
-                let slope = (after.value[k] - before.value[k]) / (2.0 * dt);
-                let [first, second] = now.jacobian[k];
-                let rate = first.linear.dot(&u[0].linear)
-                    + first.angular.dot(&u[0].angular)
-                    + second.linear.dot(&u[1].linear)
-                    + second.angular.dot(&u[1].angular);
-                assert!(
-                    (slope - rate).abs() < 1e-7,
-                    "{kind:?}, coordinate {k}: {slope} and {rate}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn angles_count_whole_turns() {
-        let mut world = World::new(Settings::default());
-        let b = body(&mut world, Vec3::zeros(), Vec3::zeros());
-        let spec = JointSpec::new(JointKind::Hinge, [None, Some(b)], Pose::IDENTITY);
-        world.add_joint(spec).unwrap();
-        for k in 1..100 {
-            let angle = 0.3 * f64::from(k);
-            world.bodies.rotation[0] = Quat::from_scaled_axis(Vec3::x() * angle);
-            let found = geometry(&world.joints[0], &world.bodies).value[3];
-            assert!((found - angle).abs() < 1e-9, "{found} for {angle}");
-            world.joints[0].angles[0] = found;
-        }
     }
 }

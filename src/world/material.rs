@@ -86,6 +86,8 @@ impl Default for Material {
 pub struct ContactMaterial {
     /// μ along t₁ and t₂ (-); equal unless anisotropic.
     pub friction: [f64; 2],
+    /// Whether one of the surfaces slides more easily one way.
+    pub is_anisotropic: bool,
     /// ε (-).
     pub restitution: f64,
     /// ε_T (-).
@@ -128,17 +130,20 @@ impl Material {
     }
 
     /// Combines two materials; the friction is `[along, across]` of whichever is anisotropic.
+    #[inline]
     pub fn combine(&self, other: &Material) -> ContactMaterial {
         let rule = self.combine.max(other.combine);
         let along = rule.apply(self.friction, other.friction);
-        let across = if self.anisotropy.is_none() && other.anisotropy.is_none() {
-            along
-        } else {
+        let is_anisotropic = self.anisotropy.is_some() || other.anisotropy.is_some();
+        let across = if is_anisotropic {
             let second = |m: &Material| m.anisotropy.map_or(m.friction, |a| a.across);
             rule.apply(second(self), second(other))
+        } else {
+            along
         };
         ContactMaterial {
             friction: [along, across],
+            is_anisotropic,
             restitution: rule.apply(self.restitution, other.restitution),
             tangential_restitution: rule
                 .apply(self.tangential_restitution, other.tangential_restitution),

@@ -3,6 +3,7 @@
 pub mod body;
 pub mod drive;
 pub mod joint;
+mod joint_geometry;
 pub mod manifolds;
 pub mod material;
 pub mod shape;
@@ -12,9 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::math::{SymMat3, Twist, Vec3};
 use crate::problem::FrictionLaw;
+use crate::problem::law::Law;
 pub use body::{Bodies, BodyError, BodyId, BodyKind, BodySpec, Groups};
 pub use drive::Drive;
 pub use joint::{Joint, JointError, JointSpec};
+pub(crate) use joint_geometry::joint_geometry_at;
+pub use joint_geometry::{JointGeometry, joint_geometry};
 pub use material::{Anisotropy, CombineRule, ContactMaterial, Material};
 pub use shape::{Geometry, MassProperties, Shape, ShapeError};
 
@@ -200,8 +204,8 @@ pub struct ContactMemory {
     pub normal: f64,
     /// Friction impulse on the second body, world frame (N s).
     pub friction: Vec3,
-    /// Spin impulse (N s).
-    pub spin: f64,
+    /// Couple on the second body, world frame (N m s).
+    pub couple: Vec3,
 }
 
 /// Everything that the next step starts from.
@@ -297,14 +301,13 @@ impl World {
     /// See [`JointError`]; nothing is added then.
     pub fn add_joint(&mut self, spec: JointSpec) -> Result<u32, JointError> {
         let mut joint = Joint::new(spec, &self.bodies, &self.joints)?;
-        joint.angles =
-            [3, 4, 5].map(|k| crate::step::joint_geometry(&joint, &self.bodies).value[k]);
+        joint.angles = [3, 4, 5].map(|k| joint_geometry(&joint, &self.bodies).value[k]);
         if let joint::JointKind::Gear(terms) = &joint.kind {
             joint.gear_offset = terms
                 .iter()
                 .map(|term| {
                     let of = &self.joints[term.joint as usize];
-                    let value = crate::step::joint_geometry(of, &self.bodies).value;
+                    let value = joint_geometry(of, &self.bodies).value;
                     term.coefficient * value[term.axis as usize]
                 })
                 .sum();

@@ -17,7 +17,7 @@ use crate::math::{Pose, Quat, SymMat3, Twist, Vec3};
 
 const MAGIC: &[u8; 8] = b"MOREAUSN";
 /// Version of the snapshot format; another one is refused.
-pub const SNAPSHOT_VERSION: u32 = 5;
+pub const SNAPSHOT_VERSION: u32 = 6;
 const HEADER: usize = 8 + 4 + 8 + 8;
 
 /// Why a snapshot cannot be read.
@@ -128,7 +128,8 @@ impl World {
             add(b.velocity[slot].angular.as_slice());
         }
         for m in &self.memory {
-            add(&[m.normal, m.spin]);
+            // Couples count by their size: most contacts have none.
+            add(&[m.normal, m.couple.norm()]);
             add(m.friction.as_slice());
         }
         for joint in &self.joints {

@@ -5,14 +5,12 @@
 //! losses come from the poses, in `f64`; overlaps from parry's contact query on them; the crane's load
 //! is compared with a planar chain in reduced coordinates at 6 kHz.
 
-use std::fmt::Write as _;
 use std::time::Instant;
 
 use moreau::math::{Pose, Quat, Vec3};
-use moreau::measure::reference::{chain::PlanarChain, crane};
-use moreau::measure::{Stage, Summary};
+use moreau::measure::{Stage, Summary, report};
 use moreau::scene::{Scene, library};
-use moreau::step::Simulation;
+use moreau::step::{ResidualSchedule, Simulation};
 use moreau::world::joint::{JointKind, Target, WORLD};
 use moreau::world::{Bodies, BodyKind, Geometry, World};
 use nalgebra::Quaternion;
@@ -22,8 +20,17 @@ use rapier3d::prelude::{
     RevoluteJointBuilder, RigidBodyBuilder, RigidBodyHandle, SphericalJointBuilder, Vector,
 };
 
-/// The scenes by name: what to load, what to set, and for how long to run it (s).
-const MACHINES: [(&str, &str, &[(&str, &str)], f64); 9] = [
+use crate::reference::{chain::PlanarChain, crane};
+
+/// A scene by name: what to load, what to set, and for how long to run it (s).
+type Task = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    f64,
+);
+
+const MACHINES: [Task; 9] = [
     ("crane", "simple_crane", &[], 10.0),
     ("winch", "simple_winch", &[], 6.0),
     (
@@ -88,9 +95,8 @@ struct Ours(Simulation);
 
 impl Machine for Ours {
     fn step(&mut self) -> Result<f64, String> {
-        let start = Instant::now();
         let report = self.0.step().map_err(|e| e.to_string())?;
-        Ok(start.elapsed().as_secs_f64() - report.timings.get(Stage::Residual))
+        Ok(report.timings.get(Stage::Step))
     }
 
     fn poses(&self) -> Vec<Pose> {
@@ -127,95 +133,31 @@ impl Rapier {
                 .translation(vector(pose.position))
                 .rotation(vector(axis))
                 .can_sleep(false);
-            let groups = bodies.groups[slot];
-            let shape = bodies.shape[slot].as_ref().map(|s| s.geometry());
-            let collider = match shape {
-                Some(Geometry::Ball { radius }) => Some(ColliderBuilder::ball(*radius as f32)),
-                Some(Geometry::Cuboid { half_extents: h }) => {
-                    Some(ColliderBuilder::cuboid(h.x as f32, h.y as f32, h.z as f32))
-                }
-                Some(Geometry::Capsule {
-                    half_height,
-                    radius,
-                }) => Some(ColliderBuilder::capsule_y(
-                    *half_height as f32,
-                    *radius as f32,
-                )),
-                Some(Geometry::Cylinder {
-                    half_height,
-                    radius,
-                }) => Some(ColliderBuilder::cylinder(
-                    *half_height as f32,
-                    *radius as f32,
-                )),
-                _ if mass.is_none() && groups.memberships == 0 => None,
-                _ => {
-                    return Err(format!(
-                        "{} has a shape that is not translated",
-                        bodies.label(slot)
-                    ));
+            let collider = match collider(bodies, slot)? {
+                Some(collider) => collider,
+                None => {
+                    handles.push(world.insert_body(rigid));
+                    continue;
                 }
             };
+            let collider = match mass {
+                Some(mass) => collider.mass(mass as f32),
+                None => collider,
+            };
+            let groups = bodies.groups[slot];
+            let groups = InteractionGroups::new(
+                Group::from_bits_retain(groups.memberships),
+                Group::from_bits_retain(groups.filter),
+                InteractionTestMode::And,
+            );
             let friction = from.materials[bodies.material[slot] as usize].friction;
-            handles.push(match collider {
-                None => world.insert_body(rigid),
-                Some(collider) => {
-                    let collider = match mass {
-                        Some(mass) => collider.mass(mass as f32),
-                        None => collider,
-                    };
-                    let groups = InteractionGroups::new(
-                        Group::from_bits_retain(groups.memberships),
-                        Group::from_bits_retain(groups.filter),
-                        InteractionTestMode::And,
-                    );
-                    let collider = collider
-                        .friction(friction as f32)
-                        .restitution(0.0)
-                        .collision_groups(groups);
-                    world.insert(rigid, collider).0
-                }
-            });
+            let collider = collider
+                .friction(friction as f32)
+                .restitution(0.0)
+                .collision_groups(groups);
+            handles.push(world.insert(rigid, collider).0);
         }
-        let ground = world.insert_body(RigidBodyBuilder::fixed());
-        for (k, joint) in from.joints().iter().enumerate() {
-            let ends = joint.bodies.map(|b| match b {
-                WORLD => ground,
-                slot => handles[slot as usize],
-            });
-            // The shapes of all these bodies are centred on their masses.
-            let anchors = joint.frames.map(|f| vector(f.position));
-            match joint.kind {
-                JointKind::Spherical => {
-                    let made = SphericalJointBuilder::new()
-                        .local_anchor1(anchors[0])
-                        .local_anchor2(anchors[1])
-                        .contacts_enabled(joint.collide);
-                    world.insert_impulse_joint(ends[0], ends[1], made);
-                }
-                JointKind::Hinge => {
-                    let axis = joint.frames.map(|f| f.rotation * Vec3::x());
-                    let mut made = RevoluteJointBuilder::new(vector(axis[0]))
-                        .local_anchor1(anchors[0])
-                        .local_anchor2(anchors[1])
-                        .contacts_enabled(joint.collide);
-                    if let Some(Target::Velocity(speed)) = joint.axes[3].motor.map(|m| m.target) {
-                        made = made
-                            .motor_velocity(speed as f32, 1e3)
-                            .motor_max_force(f32::MAX);
-                    }
-                    let mut data: rapier3d::prelude::GenericJoint = made.build().into();
-                    data.set_local_axis2(vector(axis[1]));
-                    world.insert_impulse_joint(ends[0], ends[1], data);
-                }
-                _ => {
-                    return Err(format!(
-                        "{} is of a kind that is not translated",
-                        joint.label(k)
-                    ));
-                }
-            }
-        }
+        add_joints(from, &mut world, &handles)?;
         let offset = bodies.shape_offset.iter().map(Pose::inverse).collect();
         Ok(Self {
             world,
@@ -223,6 +165,79 @@ impl Rapier {
             offset,
         })
     }
+}
+
+/// The shape of a body, if it has one that takes part.
+fn collider(bodies: &Bodies, slot: usize) -> Result<Option<ColliderBuilder>, String> {
+    let collider = match bodies.shape[slot].as_ref().map(|s| s.geometry()) {
+        Some(Geometry::Ball { radius }) => ColliderBuilder::ball(*radius as f32),
+        Some(Geometry::Cuboid { half_extents: h }) => {
+            ColliderBuilder::cuboid(h.x as f32, h.y as f32, h.z as f32)
+        }
+        Some(Geometry::Capsule {
+            half_height,
+            radius,
+        }) => ColliderBuilder::capsule_y(*half_height as f32, *radius as f32),
+        Some(Geometry::Cylinder {
+            half_height,
+            radius,
+        }) => ColliderBuilder::cylinder(*half_height as f32, *radius as f32),
+        _ if bodies.kind[slot] != BodyKind::Dynamic && bodies.groups[slot].memberships == 0 => {
+            return Ok(None);
+        }
+        _ => {
+            let label = bodies.label(slot);
+            return Err(format!("{label} has a shape that is not translated"));
+        }
+    };
+    Ok(Some(collider))
+}
+
+fn add_joints(
+    from: &World,
+    world: &mut PhysicsWorld,
+    handles: &[RigidBodyHandle],
+) -> Result<(), String> {
+    let ground = world.insert_body(RigidBodyBuilder::fixed());
+    for (k, joint) in from.joints().iter().enumerate() {
+        let ends = joint.bodies.map(|b| match b {
+            WORLD => ground,
+            slot => handles[slot as usize],
+        });
+        // The shapes of all these bodies are centred on their masses.
+        let anchors = joint.frames.map(|f| vector(f.position));
+        match joint.kind {
+            JointKind::Spherical => {
+                let made = SphericalJointBuilder::new()
+                    .local_anchor1(anchors[0])
+                    .local_anchor2(anchors[1])
+                    .contacts_enabled(joint.collide);
+                world.insert_impulse_joint(ends[0], ends[1], made);
+            }
+            JointKind::Hinge => {
+                let axis = joint.frames.map(|f| f.rotation * Vec3::x());
+                let mut made = RevoluteJointBuilder::new(vector(axis[0]))
+                    .local_anchor1(anchors[0])
+                    .local_anchor2(anchors[1])
+                    .contacts_enabled(joint.collide);
+                if let Some(Target::Velocity(speed)) = joint.axes[3].motor.map(|m| m.target) {
+                    made = made
+                        .motor_velocity(speed as f32, 1e3)
+                        .motor_max_force(f32::MAX);
+                }
+                let mut data: rapier3d::prelude::GenericJoint = made.build().into();
+                data.set_local_axis2(vector(axis[1]));
+                world.insert_impulse_joint(ends[0], ends[1], data);
+            }
+            _ => {
+                return Err(format!(
+                    "{} is of a kind that is not translated",
+                    joint.label(k)
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn vector(v: Vec3) -> Vector {
@@ -271,10 +286,10 @@ struct Outcome {
 /// # Errors
 /// No such scene, or one that cannot be built.
 pub fn compare(names: &[String]) -> Result<String, String> {
-    let mut out = String::from(
-        "| scene | engine | median ms | p95 ms | joints apart mm | stretch % | load off mm | overlap mm | lost mm | |\n\
-         |---|---|---:|---:|---:|---:|---:|---:|---:|---|\n",
-    );
+    let header =
+        "scene,engine,median ms,p95 ms,joints apart mm,stretch %,load off mm,overlap mm,lost mm,";
+    let header: Vec<String> = header.split(',').map(String::from).collect();
+    let mut rows = Vec::new();
     let wanted =
         |name: &str| names.is_empty() || names.iter().any(|n| name.starts_with(n.as_str()));
     // One thread, and no other that has to wake up for every step: Rapier runs on this one, too.
@@ -308,16 +323,15 @@ pub fn compare(names: &[String]) -> Result<String, String> {
             iterations *= 2;
             outcomes.push(rapier(&scene, name, iterations, "as long", *seconds)?);
         }
-        for outcome in &outcomes {
-            outcome.write(name, &mut out);
-        }
+        rows.extend(outcomes.iter().map(|outcome| outcome.row(name)));
     }
-    Ok(out)
+    Ok(report::table(&header, &rows, 2..9))
 }
 
 fn ours(scene: &Scene, name: &str, engine: &str, seconds: f64) -> Result<Outcome, String> {
     // On rayon's own pool, which is this thread alone.
-    let simulation = scene.simulation(0).map_err(|e| e.to_string())?;
+    let mut simulation = scene.simulation(0).map_err(|e| e.to_string())?;
+    simulation.set_residuals(ResidualSchedule::Never);
     let world = simulation.world().clone();
     Ok(run(
         &mut Ours(simulation),
@@ -398,8 +412,8 @@ fn run(
             (b.position - a.position).norm()
         });
         let (sum, most) = gaps.fold((0.0, 0.0f64), |(sum, most), g| (sum + g, most.max(g)));
-        // Written so that a NaN counts as exploded.
-        if !(most < EXPLODED) {
+        // The largest gap does not see a NaN, their sum does.
+        if most >= EXPLODED || sum.is_nan() {
             outcome.remark = format!("exploded after {:.1} s", step as f64 * world.settings.step);
             outcome.gap = f64::INFINITY;
             break;
@@ -466,24 +480,23 @@ fn deepest(world: &World, bodies: &Bodies) -> f64 {
 }
 
 impl Outcome {
-    fn write(&self, scene: &str, out: &mut String) {
+    fn row(&self, scene: &str) -> Vec<String> {
         let scaled = |value: Option<f64>, scale: f64| match value {
             Some(v) if v.is_finite() => format!("{:.3e}", v * scale),
             Some(_) => "∞".into(),
             None => String::new(),
         };
-        let _ = writeln!(
-            out,
-            "| {scene} | {} | {:.4} | {:.4} | {} | {} | {} | {} | {} | {} |",
-            self.engine,
-            1e3 * self.step.median,
-            1e3 * self.step.p95,
+        vec![
+            scene.to_owned(),
+            self.engine.clone(),
+            format!("{:.4}", 1e3 * self.step.median),
+            format!("{:.4}", 1e3 * self.step.p95),
             scaled((self.gap > 0.0).then_some(self.gap), 1e3),
             scaled(self.stretch, 100.0),
             scaled(self.load, 1e3),
             scaled((self.load.is_none()).then_some(self.overlap), 1e3),
             scaled(self.lost, 1e3),
-            self.remark,
-        );
+            self.remark.clone(),
+        ]
     }
 }

@@ -12,6 +12,8 @@ mod engine;
 mod machines;
 mod ours;
 mod peer;
+#[path = "../../../tests/reference/mod.rs"]
+mod reference;
 mod ruler;
 mod run;
 mod scene;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use moreau::measure::report;
+
 use crate::engine::Times;
 use crate::run::{Measured, Outcome};
 
@@ -21,7 +23,7 @@ const RAPIER: &str = "0.36.1";
 
 /// Time per step, of collision detection and of the solver.
 pub fn steps(results: &[Outcome]) -> String {
-    let mut table = Table::new(&[
+    let header = [
         "scene",
         "threads",
         "ours median",
@@ -42,8 +44,8 @@ pub fn steps(results: &[Outcome]) -> String {
         "Rapier",
         "iterations",
         "solver, most",
-    ]);
-    for r in results {
+    ];
+    let rows = results.iter().map(|r| {
         let ours = |f: &dyn Fn(&Measured) -> f64| r.ours.as_ref().map(f);
         let rapier = |f: &dyn Fn(&Measured) -> f64| r.rapier.as_ref().map(f);
         let mut row = r.head();
@@ -67,9 +69,9 @@ pub fn steps(results: &[Outcome]) -> String {
             text(ours(&|m| m.iterations), |v| format!("{v:.1}")),
             r.solver.clone(),
         ]);
-        table.row(row);
-    }
-    table.render("Time per step")
+        row
+    });
+    table("Time per step", &header, rows.collect())
 }
 
 /// Mean time of every stage of both engines.
@@ -86,7 +88,7 @@ pub fn stages(results: &[Outcome]) -> String {
     let mut header = vec!["scene", "threads", "engine"];
     header.extend(STAGES.map(|(name, _)| name));
     header.push("step");
-    let mut table = Table::new(&header);
+    let mut rows = Vec::new();
     for r in results {
         for (name, measured) in [("ours", &r.ours), ("Rapier", &r.rapier)] {
             let Some(measured) = measured else { continue };
@@ -94,18 +96,17 @@ pub fn stages(results: &[Outcome]) -> String {
             row.push(name.into());
             row.extend(STAGES.map(|(_, time)| ms(Some(time(&measured.stages)))));
             row.push(ms(Some(measured.stages.step)));
-            table.row(row);
+            rows.push(row);
         }
     }
-    table.render(
-        "Mean time of the stages (prepare: ours assembly and packing, Rapier's islands; integrate: \
-         ours with stabilisation, Rapier's inside solve)",
-    )
+    let title = "Mean time of the stages (prepare: ours assembly and packing, Rapier's islands; integrate: \
+                 ours with stabilisation, Rapier's inside solve)";
+    table(title, &header, rows)
 }
 
 /// Overlaps, speeds and loss of height at the end.
 pub fn state(results: &[Outcome]) -> String {
-    let mut table = Table::new(&[
+    let header = [
         "scene",
         "threads",
         "deepest ours",
@@ -121,8 +122,8 @@ pub fn state(results: &[Outcome]) -> String {
         "Rapier",
         "top sank ours",
         "Rapier",
-    ]);
-    for r in results {
+    ];
+    let rows = results.iter().map(|r| {
         let mut row = r.head();
         let both = |f: &dyn Fn(&Measured) -> f64, show: &dyn Fn(f64) -> String| {
             [&r.ours, &r.rapier].map(|m| text(m.as_ref().map(f), show))
@@ -136,12 +137,11 @@ pub fn state(results: &[Outcome]) -> String {
         row.extend(both(&|m| m.speeds.mean, &speed));
         row.extend(both(&|m| m.speeds.max, &speed));
         row.extend([&r.ours, &r.rapier].map(|m| text(m.as_ref().and_then(|m| m.sunk), mm)));
-        table.row(row);
-    }
-    table.render(
-        "At the end of the phase: overlaps [mm] (deepest of all; the deepest, mean over the phase; \
-         each body's deepest, mean), speeds [m/s], loss of height [mm]",
-    )
+        row
+    });
+    let title = "At the end of the phase: overlaps [mm] (deepest of all; the deepest, mean over the phase; \
+                 each body's deepest, mean), speeds [m/s], loss of height [mm]";
+    table(title, &header, rows.collect())
 }
 
 /// One line per grid: the share of collision detection.
@@ -183,6 +183,14 @@ impl Outcome {
     }
 }
 
+fn table(title: &str, header: &[&str], rows: Vec<Vec<String>>) -> String {
+    let header: Vec<String> = header.iter().map(ToString::to_string).collect();
+    format!(
+        "**{title}**\n\n{}",
+        report::table(&header, &rows, 1..header.len())
+    )
+}
+
 fn text(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or("-".into(), show)
 }
@@ -199,52 +207,6 @@ fn ms(seconds: Option<f64>) -> String {
         };
         format!("{ms:.digits$}")
     })
-}
-
-/// A Markdown table whose columns line up in the terminal too.
-struct Table {
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    fn new(header: &[&str]) -> Self {
-        Self {
-            rows: vec![header.iter().map(|s| (*s).into()).collect()],
-        }
-    }
-
-    fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
-    }
-
-    fn render(&self, title: &str) -> String {
-        let columns = self.rows[0].len();
-        let width = |c: usize| self.rows.iter().map(|r| r[c].chars().count()).max();
-        let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();
-        let mut out = format!("**{title}**\n\n");
-        for (k, row) in self.rows.iter().enumerate() {
-            for (c, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let _ = if c == 0 {
-                    write!(out, "| {cell:<width$} ")
-                } else {
-                    write!(out, "| {cell:>width$} ")
-                };
-            }
-            out.push_str("|\n");
-            if k == 0 {
-                for (c, width) in widths.iter().enumerate() {
-                    let dashes = "-".repeat(width + 1);
-                    let _ = if c == 0 {
-                        write!(out, "|{dashes}-")
-                    } else {
-                        write!(out, "|{dashes}:")
-                    };
-                }
-                out.push_str("|\n");
-            }
-        }
-        out
-    }
 }
 
 #[cfg(test)]

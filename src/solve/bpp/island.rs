@@ -7,6 +7,7 @@
 use super::factor::{Envelope, TILE};
 use super::order::{Blocks, Order};
 use crate::problem::delassus::{block_bodies, block_compliance, block_jacobian, block_rows};
+use crate::problem::law::Law;
 use crate::problem::{FrictionLaw, Problem};
 
 /// Marks a row whose bounds are its own.

@@ -32,15 +32,15 @@ use self::friction::{Ending, Friction, Outer, OuterTally};
 use self::island::{Island, Layout, NONE, Refusal};
 pub use self::mlcp::{FACTORIZATIONS, MlcpOptions, MlcpStats, solve_mlcp};
 use self::pivot::{Limits, Work, project};
-pub use self::report::{MatrixView, PivotReport};
+pub use self::report::PivotReport;
 use self::skyline::Skyline;
 use crate::math::Twist;
 use crate::problem::Problem;
-use crate::problem::residual::{self, ResidualWorkspace, Under};
+use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::solve::prox::shorten;
 use crate::solve::{
-    HistoryPoint, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
-    Status,
+    HistoryPoint, MatrixView, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver,
+    SolverInfo, Status,
 };
 
 /// The entry in the list.
@@ -594,8 +594,8 @@ impl Solver for Bpp {
         &INFO
     }
 
-    fn under(&self) -> Under {
-        Under::Intervals
+    fn judged_law(&self) -> JudgedLaw {
+        JudgedLaw::Intervals
     }
 
     fn solve(
@@ -639,6 +639,7 @@ impl Solver for Bpp {
             let cost = self.islands[..islands].iter();
             let cost: f64 = cost.map(|own| own.work.recorder.cost).sum();
             report.solve_time = (report.solve_time - cost).max(0.0);
+            report.record_time += cost;
         }
         report.status = status(&self.islands[..islands], settings);
         if matches!(report.status, Status::Failed(_)) {
@@ -648,6 +649,7 @@ impl Solver for Bpp {
         if report.status != Status::Converged && shorten(problem, lambda, u) {
             problem.velocities(lambda, u);
         }
+        let measuring = Instant::now();
         if settings.verify {
             self.islands[..islands].par_iter_mut().for_each(Own::verify);
         }
@@ -656,11 +658,12 @@ impl Solver for Bpp {
             pivoting.add(&own.report);
         }
         report.iterations = pivoting.most_pivots as u32;
-        report.pivoting = Some(pivoting);
+        report.statistics = pivoting.statistics();
         self.largest = (0..islands).max_by_key(|i| (self.islands[*i].island.n(), islands - i));
         if request.history {
             self.write_history(problem, lambda, &mut report);
         }
+        report.record_time += measuring.elapsed().as_secs_f64();
         report
     }
 
@@ -730,7 +733,7 @@ impl Bpp {
             report.history.push(HistoryPoint {
                 iteration: pivot as u32 + 1,
                 time,
-                residual: residual::evaluate(problem, &now, Under::Intervals, &mut workspace)
+                residual: residual::evaluate(problem, &now, JudgedLaw::Intervals, &mut workspace)
                     .residual,
                 delta,
             });

@@ -1,9 +1,9 @@
-//! What pivoting did, and a view of the matrices, for reports and pictures.
+//! What pivoting did.
 
-use serde::{Deserialize, Serialize};
+use crate::solve::report::{Over, Statistic};
 
 /// What a pivoting solver did in one solve; sums over the islands unless said otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PivotReport {
     /// Islands that were solved.
     pub islands: u64,
@@ -114,66 +114,85 @@ impl PivotReport {
         self.downdate_error = worse(self.downdate_error, other.downdate_error);
     }
 
-    /// Adds what an earlier solve of the same step did; sizes and sets stay those of the last one.
-    pub fn follow(&mut self, earlier: &Self) {
-        let last = *self;
-        self.add(earlier);
-        *self = Self {
-            islands: last.islands,
-            rows: last.rows,
-            largest_island: last.largest_island,
-            free: last.free,
-            tight: last.tight,
-            most_tight: last.most_tight.max(earlier.most_tight),
-            stored: last.stored,
-            cache_entries: last.cache_entries,
-            cache_bytes: last.cache_bytes,
-            ..*self
+    /// The numbers as every table and panel shows them.
+    pub fn statistics(&self) -> Vec<Statistic> {
+        use Over::{Last, Max, Sum};
+        let count = |n: u64| n as f64;
+        let mut all: Vec<(&'static str, &'static str, Over, f64)> = vec![
+            ("rows", "-", Last, count(self.rows)),
+            (
+                "rows of the largest island",
+                "-",
+                Last,
+                count(self.largest_island),
+            ),
+            ("free rows", "-", Last, count(self.free)),
+            ("tight rows", "-", Last, count(self.tight)),
+            ("most tight rows", "-", Max, count(self.most_tight)),
+            ("pivots", "-", Sum, count(self.pivots)),
+            (
+                "most pivots of an island",
+                "-",
+                Max,
+                count(self.most_pivots),
+            ),
+            ("single pivots", "-", Sum, count(self.single_pivots)),
+            ("projected Newton steps", "-", Sum, count(self.descents)),
+            (
+                "problems with fixed bounds",
+                "-",
+                Sum,
+                count(self.outer_iterations),
+            ),
+            (
+                "most problems of an island",
+                "-",
+                Max,
+                count(self.most_outer_iterations),
+            ),
+            ("coupled Newton steps", "-", Sum, count(self.coupled_steps)),
+            ("GMRES iterations", "-", Sum, count(self.krylov_iterations)),
+            ("proximal refinements", "-", Sum, count(self.refinements)),
+            ("downdates", "-", Sum, count(self.downdates)),
+            ("factorisations", "-", Sum, count(self.refactorizations)),
+            ("values stored", "-", Last, count(self.stored)),
+            ("cache hits", "-", Sum, count(self.cache_hits)),
+            ("cache entries", "-", Last, count(self.cache_entries)),
+            ("cache size", "B", Last, count(self.cache_bytes)),
+            ("assembly time", "s", Sum, self.assemble_time),
+            ("factor time", "s", Sum, self.factor_time),
+            ("substitution time", "s", Sum, self.solve_time),
+            ("condition, at least", "-", Max, self.condition),
+            (
+                "ill-conditioned",
+                "-",
+                Max,
+                f64::from(u8::from(self.ill_conditioned)),
+            ),
+            ("added compliance", "1/kg", Max, self.added_compliance),
+            ("pivots raised by", "-", Max, self.raised),
+            (
+                "residual with compliance",
+                "m/s",
+                Max,
+                self.residual_with_compliance,
+            ),
+        ];
+        let on_request = [
+            ("factor error", self.factor_error),
+            ("downdate error", self.downdate_error),
+        ];
+        all.extend(
+            on_request
+                .iter()
+                .filter_map(|(name, e)| Some((*name, "-", Max, (*e)?))),
+        );
+        let statistic = |(name, unit, over, value)| Statistic {
+            name,
+            unit,
+            value,
+            over,
         };
-    }
-}
-
-/// The matrices of the largest island of the last solve, for pictures (Lefebvre 2020, figures 2.5 and
-/// 2.6). All rows count from 0 in the order that the factor has.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MatrixView {
-    /// Number of rows.
-    pub n: usize,
-    /// Row and column of the non-zero blocks' entries in the lower triangle of A.
-    pub a: Vec<[u32; 2]>,
-    /// Row and column of the non-zero entries of L, tight rows left out.
-    pub l: Vec<[u32; 2]>,
-    /// Last row of each column's envelope.
-    pub envelope: Vec<u32>,
-    /// Place of each row in the problem's own order, from 0 within the island.
-    pub natural: Vec<u32>,
-    /// Row of the problem's Λ.
-    pub row: Vec<u32>,
-    /// Which rows are tight.
-    pub tight: Vec<bool>,
-}
-
-impl MatrixView {
-    /// Counts all rows in another order: `order` holds the present row at each new place.
-    pub(super) fn reorder(&mut self, order: &[u32]) {
-        let mut place = vec![0; order.len()];
-        for (k, i) in order.iter().enumerate() {
-            place[*i as usize] = k as u32;
-        }
-        for entries in [&mut self.a, &mut self.l] {
-            for [i, k] in entries.iter_mut() {
-                let (p, q) = (place[*i as usize], place[*k as usize]);
-                (*i, *k) = (p.max(q), p.min(q));
-            }
-        }
-        let at = |v: &[u32]| order.iter().map(|i| v[*i as usize]).collect();
-        self.natural = at(&self.natural);
-        self.row = at(&self.row);
-        self.tight = order.iter().map(|i| self.tight[*i as usize]).collect();
-        self.envelope = (0..order.len() as u32).collect();
-        for [i, k] in &self.l {
-            let last = &mut self.envelope[*k as usize];
-            *last = (*last).max(*i);
-        }
+        all.into_iter().map(statistic).collect()
     }
 }

@@ -2,7 +2,8 @@
 
 use super::contact_block::solve_contact;
 use crate::math::{SymMat3, Twist, Vec3};
-use crate::problem::FrictionLaw;
+use crate::problem::law::{COUPLES, FrictionRow, Law, projection};
+use crate::problem::{Friction, FrictionLaw};
 
 /// A body as a sweep sees it: velocity and M⁻¹ side by side.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,19 +52,29 @@ pub struct PackedContact {
 /// What the other laws need besides.
 #[derive(Clone, Copy, Debug)]
 pub struct Extra {
-    pub law: FrictionLaw,
-    pub mu: [f64; 2],
+    pub friction: Friction,
     /// C of the normal and of the friction rows.
     pub compliance: [f64; 2],
     /// Where the contact's impulses begin in the island's Λ.
     pub offset: u32,
-    pub spin_radius: f64,
-    /// Bias of the spin row.
-    pub spin_bias: f64,
-    /// A_T1T1, A_T1T2, A_T2T2 without compliance: pyramids are swept row by row.
+    /// The relative angular velocity about n, t₁ and t₂ of what [`PackedContact::bias`] includes.
+    pub turning: [f64; 3],
+    /// Biases of the couples.
+    pub couple_bias: [f64; COUPLES],
+    /// A_T1T1, A_T1T2, A_T2T2 without compliance: redundant rows are swept one after the other.
     pub tangential: [f64; 3],
-    /// A_τN: what the normal impulse does to the spin row.
-    pub spin_coupling: f64,
+    /// The relative angular velocity about n, t₁ and t₂ that a unit normal impulse makes.
+    pub turning_coupling: [f64; 3],
+}
+
+impl Extra {
+    /// Whether every number that a sweep reads is finite.
+    pub fn is_finite(&self) -> bool {
+        let Friction { mu, length, .. } = self.friction;
+        let sum = mu[1] + length + self.compliance.iter().sum::<f64>();
+        let couples = self.turning.iter().chain(&self.couple_bias).sum::<f64>();
+        (sum + couples).is_finite()
+    }
 }
 
 /// What a sweep changed, for the stopping and divergence tests.
@@ -143,11 +154,11 @@ pub struct Sweep {
     pub coupled: bool,
 }
 
-/// A change of impulse on the second body: in the world frame, and the spin moment about n.
+/// A change of impulse on the second body in the world frame (N s, N m s).
 #[derive(Clone, Copy, Debug)]
 pub struct Push {
     pub force: Vec3,
-    pub moment: f64,
+    pub couple: Vec3,
 }
 
 /// Λ ← (1 − ω)Λ + ω Λ_local for one block: notes it, and writes the change to `step`.
@@ -205,29 +216,27 @@ impl PackedContact {
         lambda: &[f64],
         w: &mut [f64],
     ) {
-        let plain = self.velocity(bodies, &self.axes());
+        let axes = self.axes();
+        let plain = self.velocity(bodies, &axes);
         let Some(extra) = extra else {
             w.copy_from_slice(&plain);
             return;
         };
         let [cn, ct] = extra.compliance;
         w[0] = plain[0] + cn * lambda[0];
-        match extra.law {
-            FrictionLaw::Pyramid { sides } => {
-                for (k, w) in w[1..].iter_mut().enumerate() {
-                    let d = FrictionLaw::pyramid_direction(sides, k);
-                    *w = d[0] * plain[1] + d[1] * plain[2] + ct * lambda[1 + k];
-                }
+        let w = &mut w[1..];
+        let mut turning = [0.0; 3];
+        if w.len() > 2 {
+            let [first, second] = bodies.map(|b| b.velocity.angular);
+            for (k, turning) in turning.iter_mut().enumerate() {
+                *turning = axes[k].dot(&(second - first)) + extra.turning[k];
             }
-            law => {
-                w[1] = plain[1] + ct * lambda[1];
-                w[2] = plain[2] + ct * lambda[2];
-                if law == FrictionLaw::Contensou {
-                    let [first, second] = bodies.map(|b| b.velocity.angular);
-                    let spin = self.normal.dot(&(second - first));
-                    w[3] = extra.spin_radius * spin + extra.spin_bias + ct * lambda[3];
-                }
-            }
+        }
+        let tangential = [plain[1], plain[2]];
+        let friction = &extra.friction;
+        friction.velocities(tangential, turning, extra.couple_bias, w);
+        for (w, x) in w.iter_mut().zip(&lambda[1..]) {
+            *w += ct * x;
         }
     }
 
@@ -261,7 +270,7 @@ impl PackedContact {
         let seen = if sweep.coupled { dn } else { 0.0 };
         let z1 = lambda[1] - rt * (w[1] + self.coupling[0] * seen);
         let z2 = lambda[2] - rt * (w[2] + self.coupling[1] * seen);
-        let [f1, f2] = crate::problem::law::disc([z1, z2], self.mu * normal);
+        let [f1, f2] = projection::disc([z1, z2], self.mu * normal);
         self.relax(&[normal, f1, f2], lambda, sweep, change)
     }
 
@@ -334,30 +343,34 @@ impl PackedContact {
         } else {
             0.0
         };
-        // What the impulses of this step have added to the tangential velocity so far.
+        // What the impulses of this step have added to the velocities so far.
         let mut added = [self.coupling[0] * seen, self.coupling[1] * seen];
+        let friction = &extra.friction;
         let (new, w) = (&mut local[1..], &w[1..]);
-        if let FrictionLaw::Pyramid { sides } = extra.law {
-            let bound = FrictionLaw::pyramid_share(sides) * extra.mu[0] * normal;
-            let [k11, k12, k22] = extra.tangential;
-            for (k, (f, w)) in new.iter_mut().zip(w).enumerate() {
-                let d = FrictionLaw::pyramid_direction(sides, k);
-                let w = w + d[0] * added[0] + d[1] * added[1];
-                let next = crate::problem::law::within(*f - rt * w, bound);
-                let change = next - *f;
-                *f = next;
-                if sweep.coupled {
-                    added[0] += (k11 * d[0] + k12 * d[1]) * change;
-                    added[1] += (k12 * d[0] + k22 * d[1]) * change;
+        let [k11, k12, k22] = extra.tangential;
+        for (k, ((f, w), row)) in new.iter_mut().zip(w).zip(friction.law.rows()).enumerate() {
+            match row {
+                FrictionRow::Slide { direction: d } if friction.law.is_redundant() => {
+                    let w = w + d[0] * added[0] + d[1] * added[1];
+                    let bound = friction.law.row_bound(k, friction.mu) * normal;
+                    let next = projection::within(*f - rt * w, bound);
+                    let change = next - *f;
+                    *f = next;
+                    if sweep.coupled {
+                        added[0] += (k11 * d[0] + k12 * d[1]) * change;
+                        added[1] += (k12 * d[0] + k22 * d[1]) * change;
+                    }
+                }
+                FrictionRow::Slide { direction: d } => {
+                    *f -= rt * (w + (d[0] * added[0] + d[1] * added[1]));
+                }
+                FrictionRow::Turn { axis } => {
+                    let turned = extra.turning_coupling[*axis] * seen;
+                    *f -= rt * (w + friction.length * turned);
                 }
             }
-        } else {
-            let added = [added[0], added[1], extra.spin_coupling * seen];
-            for ((f, w), added) in new.iter_mut().zip(w).zip(added) {
-                *f -= rt * (w + added);
-            }
-            extra.law.project(new, extra.mu, normal);
         }
+        friction.project(new, normal);
         relax(local, lambda, step, self.inverse_r, sweep, change);
     }
 
@@ -390,15 +403,13 @@ impl PackedContact {
     /// The impulse of a whole block on the second body.
     pub fn impulse(&self, extra: Option<&Extra>, block: &[f64]) -> Push {
         let [n, t1, t2] = self.axes();
-        let law = extra.map_or(FrictionLaw::Disc, |e| e.law);
-        let [f1, f2] = crate::problem::tangential(law, &block[1..]);
-        let moment = match (law, extra) {
-            (FrictionLaw::Contensou, Some(e)) => block[3] * e.spin_radius,
-            _ => 0.0,
+        let ([f1, f2], [m0, m1, m2]) = match extra {
+            Some(extra) => extra.friction.impulse(&block[1..]),
+            None => ([block[1], block[2]], [0.0; 3]),
         };
         Push {
             force: n * block[0] + t1 * f1 + t2 * f2,
-            moment,
+            couple: n * m0 + t1 * m1 + t2 * m2,
         }
     }
 
@@ -407,8 +418,8 @@ impl PackedContact {
     pub fn apply(&self, side: usize, push: &Push, body: &mut PackedBody) {
         let sign = if side == 0 { -1.0 } else { 1.0 };
         body.push(push.force * sign, self.arms[side]);
-        if push.moment != 0.0 {
-            body.twist(self.normal * (push.moment * sign));
+        if push.couple != Vec3::zeros() {
+            body.twist(push.couple * sign);
         }
     }
 }

@@ -6,7 +6,7 @@
 //! large enough to be worth it.
 
 use super::block::{Change, Sweep};
-use super::by_island::{ByIsland, Method, On};
+use super::by_island::{ByIsland, IslandView, Method};
 use super::matrix::Matrix;
 use super::pack::{Block, Packed};
 use super::parameters::{ALPHA, BLOCK, Packing, Scheme, r_factors_by_degree};
@@ -147,7 +147,7 @@ fn piece(a: &Delassus, row: usize, begin: usize, end: usize) -> Piece {
 }
 
 impl Method for BlockSor {
-    type Own = Velocities;
+    type State = Velocities;
 
     fn info(&self) -> &'static SolverInfo {
         &INFO
@@ -159,19 +159,19 @@ impl Method for BlockSor {
         self.find_groups(packed);
     }
 
-    fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<Velocities>) {
+    fn rebuild(&self, packed: &Packed, island: usize, view: &mut IslandView<Velocities>) {
         // w = A Λ + b.
         let a = &self.matrix.a;
         let first = packed.lambda_start[island] as usize;
-        let Velocities { w, delta } = on.own;
+        let Velocities { w, delta } = view.state;
         w.clear();
-        w.resize(on.lambda.len(), 0.0);
+        w.resize(view.lambda.len(), 0.0);
         delta.clear();
-        delta.resize(on.lambda.len(), 0.0);
+        delta.resize(view.lambda.len(), 0.0);
         for block in a.island_start[island] as usize..a.island_start[island + 1] as usize {
             let rows = a.rows(block).start - first..a.rows(block).end - first;
             self.matrix
-                .multiply(packed, island, block, on.lambda, &mut w[rows]);
+                .multiply(packed, island, block, view.lambda, &mut w[rows]);
         }
     }
 
@@ -179,13 +179,13 @@ impl Method for BlockSor {
         &self,
         packed: &Packed,
         island: usize,
-        on: &mut On<Velocities>,
+        view: &mut IslandView<Velocities>,
         sweep: &Sweep,
         change: &mut Change,
     ) {
         let a = &self.matrix.a;
         let first = packed.lambda_start[island] as usize;
-        let Velocities { w, delta } = on.own;
+        let Velocities { w, delta } = view.state;
         for group in &self.groups[self.island_start[island]..self.island_start[island + 1]] {
             let [own, others, end] = group.pieces;
             // Step A: sweep the diagonal block; every contact sees those before it.
@@ -197,7 +197,7 @@ impl Method for BlockSor {
                 let seen = &mut seen[..rows.len()];
                 seen.copy_from_slice(&w[rows.clone()]);
                 propagate(a, piece, delta, first, seen);
-                let (lambda, step) = (&mut on.lambda[rows.clone()], &mut delta[rows]);
+                let (lambda, step) = (&mut view.lambda[rows.clone()], &mut delta[rows]);
                 match packed.block_of(island, block) {
                     Block::Contact(c) => {
                         let sweep = packed.contact_sweep(c, sweep);

@@ -9,6 +9,7 @@ use super::pack::Packed;
 use super::{ProxIteration, REBUILD, iterate, return_to_checkpoints};
 use crate::math::Twist;
 use crate::problem::Problem;
+use crate::problem::residual::JudgedLaw;
 use crate::solve::{Budget, Request, SolveReport, Solver, SolverInfo};
 
 /// Islands together smaller than this are one unit of parallel work (impulses).
@@ -17,7 +18,7 @@ const GRAIN: usize = 1536;
 /// What a solver does to one island.
 pub trait Method: Send + Sync {
     /// What it remembers of an island from one iteration to the next.
-    type Own: Default + Send;
+    type State: Default + Send;
 
     /// Its entry in the list.
     fn info(&self) -> &'static SolverInfo;
@@ -25,12 +26,12 @@ pub trait Method: Send + Sync {
     /// Packs a problem by islands, and stores whatever does not change while it is solved.
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed);
 
-    /// Computes afresh from `on.lambda` what follows Λ from step to step, and gathers rounding errors.
-    fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<Self::Own>);
+    /// Computes afresh from `view.lambda` what follows Λ from step to step, and gathers rounding errors.
+    fn rebuild(&self, packed: &Packed, island: usize, view: &mut IslandView<Self::State>);
 
-    /// Begins at `on.lambda`, for the first time or after a roll back.
-    fn start(&self, packed: &Packed, island: usize, on: &mut On<Self::Own>) {
-        self.rebuild(packed, island, on);
+    /// Begins at `view.lambda`, for the first time or after a roll back.
+    fn start(&self, packed: &Packed, island: usize, view: &mut IslandView<Self::State>) {
+        self.rebuild(packed, island, view);
     }
 
     /// One iteration.
@@ -38,7 +39,7 @@ pub trait Method: Send + Sync {
         &self,
         packed: &Packed,
         island: usize,
-        on: &mut On<Self::Own>,
+        view: &mut IslandView<Self::State>,
         sweep: &Sweep,
         change: &mut Change,
     );
@@ -48,18 +49,23 @@ pub trait Method: Send + Sync {
         [0; 2]
     }
 
+    /// The law that the iteration solves.
+    fn judged_law(&self) -> JudgedLaw {
+        JudgedLaw::Own
+    }
+
     /// What leads from an iteration that was not rolled back to the next one.
-    fn go_on(&self, _packed: &Packed, _island: usize, _on: &mut On<Self::Own>) {}
+    fn go_on(&self, _packed: &Packed, _island: usize, _on: &mut IslandView<Self::State>) {}
 }
 
 /// What an iteration of one island writes to.
-pub struct On<'a, Own> {
+pub struct IslandView<'a, State> {
     /// Velocities, for those that keep them.
     pub bodies: &'a mut [PackedBody],
     /// Impulses.
     pub lambda: &'a mut [f64],
-    /// The method's own.
-    pub own: &'a mut Own,
+    /// What the method remembers of the island.
+    pub state: &'a mut State,
 }
 
 /// A solver made of a method.
@@ -70,7 +76,7 @@ pub struct ByIsland<M: Method> {
     lambda: Vec<f64>,
     checkpoint: Vec<f64>,
     monitors: Vec<Monitor>,
-    own: Vec<M::Own>,
+    states: Vec<M::State>,
 }
 
 impl<M: Method> ByIsland<M> {
@@ -83,12 +89,12 @@ impl<M: Method> ByIsland<M> {
             lambda: Vec::new(),
             checkpoint: Vec::new(),
             monitors: Vec::new(),
-            own: Vec::new(),
+            states: Vec::new(),
         }
     }
 
     /// Runs `work` on every island, in parallel.
-    fn each_island(&mut self, work: &(impl Fn(&M, &Packed, usize, Slices<M::Own>) + Sync)) {
+    fn each_island(&mut self, work: &(impl Fn(&M, &Packed, usize, Slices<M::State>) + Sync)) {
         let islands = self.packed.islands();
         let slices = Slices {
             bodies: &mut self.bodies,
@@ -96,7 +102,7 @@ impl<M: Method> ByIsland<M> {
             checkpoint: &mut self.checkpoint,
             monitors: &mut self.monitors,
             // Memory of islands that there are no more is kept for those to come.
-            own: &mut self.own[..islands],
+            states: &mut self.states[..islands],
         };
         let method = &self.method;
         split(&self.packed, 0..islands, slices, &|packed, island, s| {
@@ -108,6 +114,10 @@ impl<M: Method> ByIsland<M> {
 impl<M: Method> Solver for ByIsland<M> {
     fn info(&self) -> &'static SolverInfo {
         self.method.info()
+    }
+
+    fn judged_law(&self) -> JudgedLaw {
+        self.method.judged_law()
     }
 
     fn solve(
@@ -132,10 +142,10 @@ impl<M: Method> ProxIteration for ByIsland<M> {
         let islands = self.packed.islands();
         self.monitors.clear();
         self.monitors.resize(islands, Monitor::default());
-        if self.own.len() < islands {
-            self.own.resize_with(islands, M::Own::default);
+        if self.states.len() < islands {
+            self.states.resize_with(islands, M::State::default);
         }
-        self.each_island(&|method, packed, island, s| method.start(packed, island, &mut s.on()));
+        self.each_island(&|method, packed, island, s| method.start(packed, island, &mut s.view()));
     }
 
     fn iterate(&mut self, _problem: &Problem, budget: &Budget) {
@@ -148,6 +158,10 @@ impl<M: Method> ProxIteration for ByIsland<M> {
 
     fn is_finite(&self) -> bool {
         self.packed.is_finite()
+    }
+
+    fn judged_law(&self) -> JudgedLaw {
+        self.method.judged_law()
     }
 
     fn traffic(&self) -> [u64; 2] {
@@ -173,7 +187,7 @@ fn iterate_island<M: Method>(
     method: &M,
     packed: &Packed,
     island: usize,
-    s: Slices<M::Own>,
+    s: Slices<M::State>,
     budget: &Budget,
 ) {
     let sweep = Sweep {
@@ -183,42 +197,42 @@ fn iterate_island<M: Method>(
         coupled: true,
     };
     let mut change = Change::default();
-    let mut on = On {
+    let mut view = IslandView {
         bodies: s.bodies,
         lambda: s.lambda,
-        own: &mut s.own[0],
+        state: &mut s.states[0],
     };
     if s.monitors[0].goes_on() {
-        method.go_on(packed, island, &mut on);
+        method.go_on(packed, island, &mut view);
     }
-    method.iterate(packed, island, &mut on, &sweep, &mut change);
-    match s.monitors[0].decide(change, budget, on.lambda, s.checkpoint) {
+    method.iterate(packed, island, &mut view, &sweep, &mut change);
+    match s.monitors[0].decide(change, budget, view.lambda, s.checkpoint) {
         Verdict::Stop => {}
-        Verdict::RollBack => method.start(packed, island, &mut on),
+        Verdict::RollBack => method.start(packed, island, &mut view),
         Verdict::Continue | Verdict::Checkpoint => {
             if s.monitors[0].iterations.is_multiple_of(REBUILD) {
-                method.rebuild(packed, island, &mut on);
+                method.rebuild(packed, island, &mut view);
             }
         }
     }
 }
 
 /// What a range of islands writes to.
-pub struct Slices<'a, Own> {
+pub struct Slices<'a, State> {
     pub bodies: &'a mut [PackedBody],
     pub lambda: &'a mut [f64],
     pub checkpoint: &'a mut [f64],
     pub monitors: &'a mut [Monitor],
-    pub own: &'a mut [Own],
+    pub states: &'a mut [State],
 }
 
-impl<'a, Own> Slices<'a, Own> {
+impl<'a, State> Slices<'a, State> {
     /// A single island's, without what watches over it.
-    fn on(self) -> On<'a, Own> {
-        On {
+    fn view(self) -> IslandView<'a, State> {
+        IslandView {
             bodies: self.bodies,
             lambda: self.lambda,
-            own: &mut self.own[0],
+            state: &mut self.states[0],
         }
     }
 
@@ -228,25 +242,25 @@ impl<'a, Own> Slices<'a, Own> {
         let (l0, l1) = self.lambda.split_at_mut(impulses);
         let (c0, c1) = self.checkpoint.split_at_mut(impulses);
         let (m0, m1) = self.monitors.split_at_mut(islands);
-        let (o0, o1) = self.own.split_at_mut(islands);
-        [(b0, l0, c0, m0, o0), (b1, l1, c1, m1, o1)].map(
-            |(bodies, lambda, checkpoint, monitors, own)| Self {
+        let (s0, s1) = self.states.split_at_mut(islands);
+        [(b0, l0, c0, m0, s0), (b1, l1, c1, m1, s1)].map(
+            |(bodies, lambda, checkpoint, monitors, states)| Self {
                 bodies,
                 lambda,
                 checkpoint,
                 monitors,
-                own,
+                states,
             },
         )
     }
 }
 
 /// Divides a range of islands among the threads; every piece gets its own slices.
-pub fn split<Own: Send>(
+pub fn split<State: Send>(
     packed: &Packed,
     islands: std::ops::Range<usize>,
-    slices: Slices<Own>,
-    work: &(impl Fn(&Packed, usize, Slices<Own>) + Sync),
+    slices: Slices<State>,
+    work: &(impl Fn(&Packed, usize, Slices<State>) + Sync),
 ) {
     let at = |starts: &[u32], island: usize| starts[island] as usize;
     if islands.is_empty() {

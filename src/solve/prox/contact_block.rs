@@ -5,7 +5,7 @@
 //! sliding direction is found together with the normal impulse.
 
 use crate::math::SymMat3;
-use crate::problem::law::disc;
+use crate::problem::law::projection::disc;
 
 /// Newton steps on the sliding angle before all roots are looked for.
 const NEWTON: usize = 8;

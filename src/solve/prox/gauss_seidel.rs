@@ -1,7 +1,7 @@
 //! `gauss-seidel`: SOR Prox, sequential within an island, islands in parallel.
 
 use super::block::{Change, Sweep};
-use super::by_island::{ByIsland, Method, On};
+use super::by_island::{ByIsland, IslandView, Method};
 use super::matrix::Matrix;
 use super::pack::Packed;
 use super::parameters::{ALPHA, BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
@@ -40,7 +40,7 @@ impl GaussSeidel {
 }
 
 impl Method for GaussSeidel {
-    type Own = ();
+    type State = ();
 
     fn info(&self) -> &'static SolverInfo {
         &INFO
@@ -61,9 +61,9 @@ impl Method for GaussSeidel {
         }
     }
 
-    fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<()>) {
+    fn rebuild(&self, packed: &Packed, island: usize, view: &mut IslandView<()>) {
         if self.scheme == Scheme::Factorized {
-            packed.velocities(island, on.lambda, on.bodies);
+            packed.velocities(island, view.lambda, view.bodies);
         }
     }
 
@@ -71,14 +71,14 @@ impl Method for GaussSeidel {
         &self,
         packed: &Packed,
         island: usize,
-        on: &mut On<()>,
+        view: &mut IslandView<()>,
         sweep: &Sweep,
         change: &mut Change,
     ) {
         if self.scheme == Scheme::Factorized {
-            sweep::factorized(packed, island, on.bodies, on.lambda, sweep, change);
+            sweep::factorized(packed, island, view.bodies, view.lambda, sweep, change);
         } else {
-            sweep::stored(packed, &self.matrix, island, on.lambda, sweep, change);
+            sweep::stored(packed, &self.matrix, island, view.lambda, sweep, change);
         }
     }
 }

@@ -384,7 +384,7 @@ impl Projection<'_> {
         }
         if let Source::Bodies(bodies) = source
             && packed.is_uniform()
-            && packed.own.is_empty()
+            && packed.contact_blocks.is_empty()
         {
             let (blocks, _) = lambda.as_chunks_mut::<3>();
             for (c, block) in span.zip(blocks) {

@@ -5,7 +5,6 @@ use nalgebra::{DMatrix, SymmetricEigen};
 use super::block::PackedBody;
 use super::pack::Packed;
 use crate::math::Twist;
-use crate::problem::FrictionLaw;
 
 /// Most Lanczos steps. The largest eigenvalue is known to a few per cent long before.
 const STEPS: usize = 40;
@@ -30,12 +29,10 @@ pub struct Spectrum {
 pub fn spectrum(packed: &Packed, island: usize) -> Option<Spectrum> {
     let n = packed.impulses(island).len();
     let steps = STEPS.min(n).min((MEMORY / n.max(1)).max(8));
-    let mut bodies: Vec<PackedBody> = packed.template
-        [packed.body_start[island] as usize..packed.body_start[island + 1] as usize]
-        .to_vec();
+    let mut a = Operator::new(packed, island);
     let mut next = vec![0.0; n];
     let start: Vec<f64> = (0..n).map(pseudo_random).collect();
-    multiply(packed, island, &start, &mut bodies, &mut next);
+    a.multiply(&start, &mut next);
     let mut basis: Vec<Vec<f64>> = Vec::with_capacity(steps);
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
     let mut beta = norm(&next);
@@ -43,7 +40,7 @@ pub fn spectrum(packed: &Packed, island: usize) -> Option<Spectrum> {
     while basis.len() < steps && beta > NULL * whole {
         basis.push(next.iter().map(|x| x / beta).collect());
         let q = &basis[basis.len() - 1];
-        multiply(packed, island, q, &mut bodies, &mut next);
+        a.multiply(q, &mut next);
         diagonal.push(dot(q, &next));
         for _ in 0..2 {
             for q in &basis {
@@ -81,36 +78,52 @@ pub fn spectrum(packed: &Packed, island: usize) -> Option<Spectrum> {
     })
 }
 
-/// y = A x for one island.
-fn multiply(packed: &Packed, island: usize, x: &[f64], bodies: &mut [PackedBody], y: &mut [f64]) {
-    for body in bodies.iter_mut() {
-        body.velocity = Twist::ZERO;
-    }
-    packed.accumulate(island, x, bodies);
-    let none = [PackedBody::default(); 2];
-    for c in packed.contact_start[island] as usize..packed.contact_start[island + 1] as usize {
-        let contact = &packed.contacts[c];
-        let extra = packed.extra.get(c);
-        let rows = packed.block(island, c);
-        let [i, j] = contact.bodies.map(|b| b as usize);
-        let w = &mut y[rows.clone()];
-        contact.rows_velocity(extra, [&bodies[i], &bodies[j]], &x[rows], w);
-        let mut bias = [0.0; FrictionLaw::MAX_ROWS];
-        let bias = &mut bias[..w.len()];
-        let zero = [0.0; FrictionLaw::MAX_ROWS];
-        contact.rows_velocity(extra, [&none[0], &none[1]], &zero[..w.len()], bias);
-        for (k, (w, bias)) in w.iter_mut().zip(bias).enumerate() {
-            *w = if packed.frictionless && k > 0 {
-                0.0
-            } else {
-                *w - *bias
-            };
+/// A of one island, without A.
+struct Operator<'a> {
+    packed: &'a Packed,
+    island: usize,
+    bodies: Vec<PackedBody>,
+    /// w at Λ = 0 and u = 0.
+    bias: Vec<f64>,
+}
+
+impl<'a> Operator<'a> {
+    fn new(packed: &'a Packed, island: usize) -> Self {
+        let own = packed.body_start[island] as usize..packed.body_start[island + 1] as usize;
+        let bodies = packed.template[own].to_vec();
+        let zero = vec![0.0; packed.impulses(island).len()];
+        let mut bias = zero.clone();
+        packed.constraint_velocities(island, &zero, &bodies, &mut bias);
+        Self {
+            packed,
+            island,
+            bodies,
+            bias,
         }
     }
-    let first = packed.first_row(island);
-    let rows = packed.row_start[island] as usize..packed.row_start[island + 1] as usize;
-    for (k, row) in packed.rows[rows].iter().enumerate() {
-        y[first + k] = row.velocity(packed.entries(row), bodies, x[first + k]) - row.bias;
+
+    /// y = A x.
+    fn multiply(&mut self, x: &[f64], y: &mut [f64]) {
+        let Self {
+            packed,
+            island,
+            bodies,
+            bias,
+        } = self;
+        for body in bodies.iter_mut() {
+            body.velocity = Twist::ZERO;
+        }
+        packed.accumulate(*island, x, bodies);
+        packed.constraint_velocities(*island, x, bodies, y);
+        for (y, bias) in y.iter_mut().zip(bias) {
+            *y -= *bias;
+        }
+        if packed.frictionless {
+            let contacts = packed.first_row(*island);
+            for block in y[..contacts].chunks_exact_mut(3) {
+                block[1..].fill(0.0);
+            }
+        }
     }
 }
 

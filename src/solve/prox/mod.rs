@@ -30,14 +30,23 @@ use monitor::{Monitor, State};
 use pack::Packed;
 
 use crate::math::Twist;
-use crate::problem::residual::{self, ResidualWorkspace, Under};
+use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::{Budget, HistoryPoint, Parameter, ParameterKind, Request, SolveReport, Status};
+use crate::solve::{
+    Budget, HistoryPoint, Over, Parameter, ParameterKind, Request, SolveReport, Status,
+};
 
 /// Most times that R is halved before a solve counts as failed.
 pub const MAX_HALVINGS: u32 = 5;
 /// ν: what R is multiplied by on divergence (Nützi 2011, 4.4.3).
 pub const NU: f64 = 0.5;
+
+/// Name of the statistic: times that R was halved after divergence, the most of any part.
+pub const HALVINGS: &str = "halvings of R";
+/// Name of the statistic: bytes that one iteration reads, data gathered from bodies included.
+pub const BYTES_READ: &str = "read per iteration";
+/// Name of the statistic: bytes that one iteration writes.
+pub const BYTES_WRITTEN: &str = "written per iteration";
 
 /// Iterations after which velocities are computed afresh: a Λ that grows and shrinks again would leave
 /// its rounding errors in them for good.
@@ -75,6 +84,11 @@ trait ProxIteration {
 
     /// Copies Λ to the problem's order.
     fn store(&self, problem: &Problem, lambda: &mut [f64]);
+
+    /// The law that the iteration solves.
+    fn judged_law(&self) -> JudgedLaw {
+        JudgedLaw::Own
+    }
 
     /// Bytes that one iteration reads and writes; 0 where not counted.
     fn traffic(&self) -> [u64; 2] {
@@ -127,7 +141,7 @@ fn iterate(
         report.iterations += 1;
         clock.record(&mut report, delta(solver.monitors()), || {
             solver.store(problem, lambda);
-            residual::evaluate(problem, lambda, Under::OwnLaw, &mut workspace).residual
+            residual::evaluate(problem, lambda, solver.judged_law(), &mut workspace).residual
         });
         if clock.is_over() {
             break;
@@ -135,7 +149,6 @@ fn iterate(
     }
     solver.return_to_checkpoints();
     report.delta = delta(solver.monitors());
-    report.halvings = halvings(solver.monitors());
     report.status = status(solver.monitors());
     solver.store(problem, lambda);
     solver.velocities(problem, lambda, u);
@@ -143,7 +156,15 @@ fn iterate(
         solver.velocities(problem, lambda, u);
     }
     report.solve_time = clock.elapsed();
-    [report.bytes_read, report.bytes_written] = solver.traffic();
+    report.record_time = clock.recording.as_secs_f64();
+    let halvings = solver.monitors().iter().map(|m| m.halvings).max();
+    report.note(HALVINGS, "-", Over::Sum, halvings.unwrap_or(0).into());
+    if let [read, written] = solver.traffic()
+        && read > 0
+    {
+        report.note(BYTES_READ, "B", Over::Last, read as f64);
+        report.note(BYTES_WRITTEN, "B", Over::Last, written as f64);
+    }
     report
 }
 
@@ -279,8 +300,4 @@ fn is_running(monitors: &[Monitor]) -> bool {
 fn delta(monitors: &[Monitor]) -> f64 {
     let deltas = monitors.iter().map(|m| m.change.delta);
     deltas.fold(0.0, f64::max)
-}
-
-fn halvings(monitors: &[Monitor]) -> u32 {
-    monitors.iter().map(|m| m.halvings).max().unwrap_or(0)
 }

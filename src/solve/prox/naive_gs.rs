@@ -242,7 +242,7 @@ impl NaiveGs {
             lambda: &mut self.lambda,
             checkpoint: &mut self.checkpoint,
             monitors: &mut self.watched,
-            own: &mut self.changes,
+            states: &mut self.changes,
         };
         split(
             &self.packed,
@@ -376,8 +376,8 @@ impl ProxIteration for NaiveGs {
                 omega: 1.0,
                 coupled: true,
             };
-            s.own[0] = Change::default();
-            sweep::factorized(packed, part, s.bodies, s.lambda, &sweep, &mut s.own[0]);
+            s.states[0] = Change::default();
+            sweep::factorized(packed, part, s.bodies, s.lambda, &sweep, &mut s.states[0]);
         });
         self.observe(budget);
         self.watch();

@@ -10,7 +10,7 @@
 //! fewer sweeps altogether.
 
 use super::block::{Change, Sweep};
-use super::by_island::{ByIsland, Method, On};
+use super::by_island::{ByIsland, IslandView, Method};
 use super::pack::Packed;
 use super::parameters::{ALPHA, BLOCK, Packing, r_factors_by_degree};
 use super::sweep;
@@ -48,7 +48,7 @@ pub struct Direction {
 }
 
 impl Method for Nncg {
-    type Own = Direction;
+    type State = Direction;
 
     fn info(&self) -> &'static SolverInfo {
         &INFO
@@ -58,38 +58,38 @@ impl Method for Nncg {
         self.packing.pack(problem, packed, usize::MAX);
     }
 
-    fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<Direction>) {
-        packed.velocities(island, on.lambda, on.bodies);
+    fn rebuild(&self, packed: &Packed, island: usize, view: &mut IslandView<Direction>) {
+        packed.velocities(island, view.lambda, view.bodies);
     }
 
-    fn start(&self, packed: &Packed, island: usize, on: &mut On<Direction>) {
-        self.rebuild(packed, island, on);
-        on.own.square = 0.0;
-        on.own.p.clear();
-        on.own.p.resize(on.lambda.len(), 0.0);
+    fn start(&self, packed: &Packed, island: usize, view: &mut IslandView<Direction>) {
+        self.rebuild(packed, island, view);
+        view.state.square = 0.0;
+        view.state.p.clear();
+        view.state.p.resize(view.lambda.len(), 0.0);
     }
 
     fn iterate(
         &self,
         packed: &Packed,
         island: usize,
-        on: &mut On<Direction>,
+        view: &mut IslandView<Direction>,
         sweep: &Sweep,
         change: &mut Change,
     ) {
         // Λ^{k+1} = PGS(Λ^k), symmetric.
-        on.own.before.clear();
-        on.own.before.extend_from_slice(on.lambda);
-        sweep::factorized(packed, island, on.bodies, on.lambda, sweep, change);
-        sweep::backward(packed, island, on.bodies, on.lambda, sweep, change);
+        view.state.before.clear();
+        view.state.before.extend_from_slice(view.lambda);
+        sweep::factorized(packed, island, view.bodies, view.lambda, sweep, change);
+        sweep::backward(packed, island, view.bodies, view.lambda, sweep, change);
     }
 
-    fn go_on(&self, packed: &Packed, island: usize, on: &mut On<Direction>) {
-        let Direction { before, p, square } = on.own;
+    fn go_on(&self, packed: &Packed, island: usize, view: &mut IslandView<Direction>) {
+        let Direction { before, p, square } = view.state;
         // ∇f^k = −(Λ^{k+1} − Λ^k)
         let gradient = |k: usize, lambda: &[f64]| before[k] - lambda[k];
         let squared: f64 = (0..before.len())
-            .map(|k| gradient(k, on.lambda).powi(2))
+            .map(|k| gradient(k, view.lambda).powi(2))
             .sum();
         // β^k = ‖∇f^k‖²/‖∇f^{k−1}‖²
         let beta = squared / *square;
@@ -97,18 +97,18 @@ impl Method for Nncg {
         // Restart where the gradient grows: the active set has changed.
         if beta.is_nan() || beta > 1.0 {
             for (k, p) in p.iter_mut().enumerate() {
-                *p = -gradient(k, on.lambda);
+                *p = -gradient(k, view.lambda);
             }
             return;
         }
         for (k, p) in p.iter_mut().enumerate() {
             // p^k = β^k p^{k−1} − ∇f^k and Λ^{k+1} ← Λ^{k+1} + β^k p^{k−1}
             let along = beta * *p;
-            *p = along - gradient(k, on.lambda);
-            on.lambda[k] += along;
+            *p = along - gradient(k, view.lambda);
+            view.lambda[k] += along;
         }
         // The step may leave the sets, and friction bounds have moved with Λ_N.
-        packed.project(island, on.lambda);
-        packed.velocities(island, on.lambda, on.bodies);
+        packed.project(island, view.lambda);
+        packed.velocities(island, view.lambda, view.bodies);
     }
 }

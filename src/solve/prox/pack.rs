@@ -1,11 +1,18 @@
-//! The problem, packed for sweeps: islands one after the other, each with its own bodies, contacts
+//! The problem, packed for sweeps in f64: islands one after the other, each with its own bodies, contacts
 //! and rows side by side, so that islands can be swept in parallel without sharing anything.
+//!
+//! Why a packing of its own: [`Problem`] keeps one array per quantity, as assembly fills it, and bodies in
+//! the world's order; a sweep visits one contact after the other, wants all of it in a few cache lines
+//! beside its R-factors, and bodies that no other island touches. `colored-gs` packs the same contacts and
+//! rows ([`packed_contact`], [`packed_extra`], [`packed_row`]) where they fill no SIMD lane, and in lanes
+//! otherwise (`colored_gs::wide`); `bpp` needs A itself and packs scaled Jacobians (`bpp::island`).
 
 use rayon::prelude::*;
 
 use super::block::{Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Push, Sweep};
 use crate::math::{SymMat3, Twist, Vec3};
 use crate::problem::islands::Grouped;
+use crate::problem::law::Law;
 use crate::problem::{FrictionLaw, Problem};
 
 /// Contacts per unit of parallel work.
@@ -36,8 +43,8 @@ pub struct Packed {
     pub lambda_start: Vec<u32>,
     /// ω of every contact and of every row; empty where it is 1.
     pub omega: [Vec<f64>; 2],
-    /// A_kk of every contact, compliance included; empty unless asked for with [`Packed::find_own`].
-    pub own: Vec<SymMat3>,
+    /// A_kk of every contact, compliance included; empty unless asked for with [`Packed::find_contact_blocks`].
+    pub contact_blocks: Vec<SymMat3>,
     /// The problem's body of each packed one; [`NO_BODY`] for dummies.
     pub body_index: Vec<u32>,
     /// The problem's contact and row of each packed one.
@@ -155,7 +162,7 @@ impl Packed {
             3 * k..3 * k + 3
         } else {
             let first = self.extra[c].offset as usize;
-            first..first + self.extra[c].law.rows()
+            first..first + self.extra[c].friction.law.row_count()
         }
     }
 
@@ -178,7 +185,7 @@ impl Packed {
         let uniform = contacts.are_plain();
         self.frictionless = contacts.are_frictionless();
         self.omega.iter_mut().for_each(Vec::clear);
-        self.own.clear();
+        self.contact_blocks.clear();
         self.contact_index.clone_from(&groups.contacts.index);
         self.row_index.clone_from(&groups.rows.index);
 
@@ -245,10 +252,10 @@ impl Packed {
             let of = self.contact_start[island] as usize..self.contact_start[island + 1] as usize;
             for &c in &self.contact_index[of] {
                 let c = c as usize;
-                let mut extra = packed_extra(problem, c, offset);
-                extra.spin_bias += extra.spin_radius * immovable_spin(problem, c);
+                let (_, turning) = immovable_velocity(problem, c);
+                let extra = packed_extra(problem, c, offset, turning);
                 self.extra.push(extra);
-                offset += extra.law.rows() as u32;
+                offset += extra.friction.law.row_count() as u32;
             }
         }
     }
@@ -262,7 +269,7 @@ impl Packed {
             .partition_point(|start| *start as usize <= k)
             - 1;
         let axes = contacts.frame[c].axes();
-        let outside = immovable_velocity(problem, c);
+        let (outside, _) = immovable_velocity(problem, c);
         let mut packed = if self.frictionless {
             let frame = &contacts.frame[c];
             let diagonal = problem.contact_coupling(c, axes[0], axes[0]);
@@ -350,12 +357,10 @@ impl Packed {
                 + c.coupling[1]
                 + c.mu
         };
-        let extra =
-            |e: &Extra| e.mu[1] + e.compliance[0] + e.compliance[1] + e.spin_radius + e.spin_bias;
         let row = |r: &PackedRow| r.bias + r.compliance + r.r;
         let body = |u: &Twist| u.linear.sum() + u.angular.sum();
         self.contacts.iter().all(|c| contact(c).is_finite())
-            && self.extra.iter().all(|e| extra(e).is_finite())
+            && self.extra.iter().all(Extra::is_finite)
             && self
                 .rows
                 .iter()
@@ -414,8 +419,8 @@ impl Packed {
     }
 
     /// Finds A_kk of every disc contact, for its exact solution; zero for other laws.
-    pub fn find_own(&mut self, problem: &Problem) {
-        let mut own = std::mem::take(&mut self.own);
+    pub fn find_contact_blocks(&mut self, problem: &Problem) {
+        let mut blocks = std::mem::take(&mut self.contact_blocks);
         self.contact_index
             .par_iter()
             .with_min_len(CHUNK)
@@ -437,8 +442,8 @@ impl Packed {
                     zz: t2t2 + ct,
                 }
             })
-            .collect_into_vec(&mut own);
-        self.own = own;
+            .collect_into_vec(&mut blocks);
+        self.contact_blocks = blocks;
     }
 
     /// Λ ← prox(Λ) for one island: every impulse back into its set, friction after its normal one.
@@ -448,7 +453,7 @@ impl Packed {
             block[0] = block[0].max(0.0);
             let (normal, friction) = (block[0], &mut block[1..]);
             match self.extra.get(c) {
-                Some(extra) => extra.law.project(friction, extra.mu, normal),
+                Some(extra) => extra.friction.project(friction, normal),
                 None => FrictionLaw::Disc.project(friction, [self.contacts[c].mu; 2], normal),
             }
         }
@@ -490,14 +495,14 @@ impl Packed {
     ) -> Push {
         let contact = &self.contacts[c];
         let extra = self.extra.get(c);
-        if self.own.is_empty() {
+        if self.contact_blocks.is_empty() {
             if let Some(extra) = extra {
                 return contact.general_step(extra, bodies, lambda, sweep, change);
             }
             if let ([block], []) = lambda.as_chunks_mut::<3>() {
                 return Push {
                     force: contact.disc_step(bodies, block, sweep, change),
-                    moment: 0.0,
+                    couple: Vec3::zeros(),
                 };
             }
         }
@@ -509,7 +514,7 @@ impl Packed {
     }
 
     /// One prox step of packed contact `c`, whatever its law, from the velocities `w` of its rows at
-    /// `lambda`; the change goes to `step`. With [`Packed::own`] a disc contact takes the exact
+    /// `lambda`; the change goes to `step`. With [`Packed::contact_blocks`] a disc contact takes the exact
     /// solution of its own problem.
     #[inline(always)]
     pub fn prox(
@@ -523,17 +528,39 @@ impl Packed {
     ) {
         let contact = &self.contacts[c];
         let extra = self.extra.get(c);
-        if extra.is_none_or(|e| e.law == FrictionLaw::Disc)
+        if extra.is_none_or(|e| e.friction.law == FrictionLaw::Disc)
             && let ([w], []) = w.as_chunks::<3>()
             && let ([block], []) = lambda.as_chunks_mut::<3>()
             && let ([step], []) = step.as_chunks_mut::<3>()
         {
-            *step = match self.own.get(c) {
-                Some(own) => contact.exact_prox(own, *w, block, sweep, change),
+            *step = match self.contact_blocks.get(c) {
+                Some(block_of_a) => contact.exact_prox(block_of_a, *w, block, sweep, change),
                 None => contact.disc_prox(*w, block, sweep, change),
             };
         } else if let Some(extra) = extra {
             contact.general_prox(extra, w, lambda, step, sweep, change);
+        }
+    }
+
+    /// w = J u + C Λ + bias of one island, with the velocities that its bodies have.
+    pub fn constraint_velocities(
+        &self,
+        island: usize,
+        lambda: &[f64],
+        bodies: &[PackedBody],
+        w: &mut [f64],
+    ) {
+        for c in self.contact_start[island] as usize..self.contact_start[island + 1] as usize {
+            let contact = &self.contacts[c];
+            let rows = self.block(island, c);
+            let pair = contact.bodies.map(|b| &bodies[b as usize]);
+            contact.rows_velocity(self.extra.get(c), pair, &lambda[rows.clone()], &mut w[rows]);
+        }
+        let first = self.first_row(island);
+        let rows = self.row_start[island] as usize..self.row_start[island + 1] as usize;
+        let of_rows = w[first..].iter_mut().zip(&lambda[first..]);
+        for (row, (w, x)) in self.rows[rows].iter().zip(of_rows) {
+            *w = row.velocity(self.entries(row), bodies, *x);
         }
     }
 
@@ -577,16 +604,15 @@ pub fn packed_contact(problem: &Problem, c: usize, alpha: f64) -> PackedContact 
     let [nn, t1t1, t2t2, t1n, t2n] = problem.contact_block(c);
     let [cn, ct] = contacts.compliance[c];
     let normal = nn + cn;
-    let largest = match friction.law {
-        FrictionLaw::Disc | FrictionLaw::Box | FrictionLaw::Ellipse => t1t1.max(t2t2) + ct,
-        FrictionLaw::Pyramid { .. } | FrictionLaw::Contensou => {
+    let largest = match friction.law.row_count() {
+        3 => t1t1.max(t2t2) + ct,
+        rows => {
             let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
             problem.contact_diagonal(c, &mut diagonal);
-            let friction = &diagonal[1..friction.law.rows()];
-            friction.iter().copied().fold(0.0, f64::max)
+            diagonal[1..rows].iter().copied().fold(0.0, f64::max)
         }
     };
-    let [b0, b1, b2, _] = contacts.bias[c];
+    let [b0, b1, b2, ..] = contacts.bias[c];
     PackedContact {
         bodies: contacts.bodies[c],
         normal: frame.normal,
@@ -619,24 +645,26 @@ pub fn packed_row(
     }
 }
 
-/// What contact `c` has besides; its impulses begin at `offset`.
-pub fn packed_extra(problem: &Problem, c: usize, offset: u32) -> Extra {
+/// What contact `c` has besides; its impulses begin at `offset`. `turning` is the relative angular
+/// velocity that its biases include (world frame, rad/s).
+pub fn packed_extra(problem: &Problem, c: usize, offset: u32, turning: Vec3) -> Extra {
     let contacts = &problem.contacts;
-    let friction = &contacts.friction[c];
-    let [n, t1, t2] = contacts.frame[c].axes();
+    let axes = contacts.frame[c].axes();
+    let [n, t1, t2] = axes;
+    let turned = turning_of_push(problem, c, n);
+    let [_, _, _, couple_bias @ ..] = contacts.bias[c];
     Extra {
-        law: friction.law,
-        mu: friction.mu,
+        friction: contacts.friction[c],
         compliance: contacts.compliance[c],
         offset,
-        spin_radius: friction.spin_radius,
-        spin_bias: contacts.bias[c][3],
+        turning: axes.map(|e| e.dot(&turning)),
+        couple_bias,
         tangential: [
             problem.contact_coupling(c, t1, t1),
             problem.contact_coupling(c, t1, t2),
             problem.contact_coupling(c, t2, t2),
         ],
-        spin_coupling: friction.spin_radius * spin_of_push(problem, c, n),
+        turning_coupling: axes.map(|e| e.dot(&turned)),
     }
 }
 
@@ -651,39 +679,27 @@ fn with_omega(omega: &[f64], k: usize, sweep: &Sweep) -> Sweep {
     }
 }
 
-/// The relative spin about the normal that a unit impulse along `direction` makes at contact `c`.
-fn spin_of_push(problem: &Problem, c: usize, direction: Vec3) -> f64 {
-    let frame = &problem.contacts.frame[c];
-    let pair = problem.contacts.bodies[c].iter().zip(&frame.arms);
+/// The relative angular velocity that a unit impulse along `direction` makes at contact `c`.
+fn turning_of_push(problem: &Problem, c: usize, direction: Vec3) -> Vec3 {
+    let contacts = &problem.contacts;
+    let pair = contacts.bodies[c].iter().zip(&contacts.frame[c].arms);
     pair.map(|(body, arm)| {
-        let turned = problem.bodies.inverse_inertia[*body as usize].mul_vec(arm.cross(&direction));
-        frame.normal.dot(&turned)
+        problem.bodies.inverse_inertia[*body as usize].mul_vec(arm.cross(&direction))
     })
     .sum()
 }
 
-/// The share of the relative velocity at contact `c` that comes from bodies impulses do not move.
-fn immovable_velocity(problem: &Problem, c: usize) -> Vec3 {
-    let mut sum = Vec3::zeros();
+/// The share of the relative velocity at contact `c`, and of the relative angular velocity, that comes
+/// from bodies that impulses do not move.
+fn immovable_velocity(problem: &Problem, c: usize) -> (Vec3, Vec3) {
+    let (mut velocity, mut turning) = (Vec3::zeros(), Vec3::zeros());
     for (side, sign) in [(0, -1.0), (1, 1.0)] {
         let body = problem.contacts.bodies[c][side] as usize;
         if !problem.bodies.is_dynamic(body) {
-            let arm = problem.contacts.frame[c].arms[side];
-            sum += problem.bodies.free_velocity[body].at(arm) * sign;
+            let u = &problem.bodies.free_velocity[body];
+            velocity += u.at(problem.contacts.frame[c].arms[side]) * sign;
+            turning += u.angular * sign;
         }
     }
-    sum
-}
-
-/// The same for the relative spin about the normal.
-fn immovable_spin(problem: &Problem, c: usize) -> f64 {
-    let normal = problem.contacts.frame[c].normal;
-    let mut sum = 0.0;
-    for (side, sign) in [(0, -1.0), (1, 1.0)] {
-        let body = problem.contacts.bodies[c][side] as usize;
-        if !problem.bodies.is_dynamic(body) {
-            sum += normal.dot(&problem.bodies.free_velocity[body].angular) * sign;
-        }
-    }
-    sum
+    (velocity, turning)
 }

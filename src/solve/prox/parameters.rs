@@ -111,7 +111,7 @@ impl Packing {
             use_global_r(packed, self.alpha);
         }
         if self.exact {
-            packed.find_own(problem);
+            packed.find_contact_blocks(problem);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Gauss–Seidel, one group of all is Jacobi.
 
 use super::block::{Change, Push, Sweep};
-use super::by_island::{ByIsland, Method, On};
+use super::by_island::{ByIsland, IslandView, Method};
 use super::pack::{Block, Packed};
 use super::parameters::{ALPHA, BLOCK, Packing, r_factors};
 use crate::problem::Problem;
@@ -61,7 +61,7 @@ pub struct Steps {
 }
 
 impl Method for RelaxedSor {
-    type Own = Steps;
+    type State = Steps;
 
     fn info(&self) -> &'static SolverInfo {
         &INFO
@@ -71,18 +71,18 @@ impl Method for RelaxedSor {
         self.packing.pack(problem, packed, self.size);
     }
 
-    fn rebuild(&self, packed: &Packed, island: usize, on: &mut On<Steps>) {
-        packed.velocities(island, on.lambda, on.bodies);
+    fn rebuild(&self, packed: &Packed, island: usize, view: &mut IslandView<Steps>) {
+        packed.velocities(island, view.lambda, view.bodies);
         let size = self.size.min(packed.sequence(island).len());
-        on.own.contacts.reserve(size);
-        on.own.rows.reserve(size);
+        view.state.contacts.reserve(size);
+        view.state.rows.reserve(size);
     }
 
     fn iterate(
         &self,
         packed: &Packed,
         island: usize,
-        on: &mut On<Steps>,
+        view: &mut IslandView<Steps>,
         sweep: &Sweep,
         change: &mut Change,
     ) {
@@ -97,18 +97,18 @@ impl Method for RelaxedSor {
             let last = blocks.len().min(first.saturating_add(self.size));
             // Step A: project the group from the same velocities.
             for k in first..last {
-                project(packed, island, blocks.get(k), on, &sweep, change);
+                project(packed, island, blocks.get(k), view, &sweep, change);
             }
             // Step B: the bodies, and so all other blocks, see it.
-            for (c, push) in on.own.contacts.drain(..) {
+            for (c, push) in view.state.contacts.drain(..) {
                 let contact = &packed.contacts[c];
                 for side in 0..2 {
-                    contact.apply(side, &push, &mut on.bodies[contact.bodies[side] as usize]);
+                    contact.apply(side, &push, &mut view.bodies[contact.bodies[side] as usize]);
                 }
             }
-            for (r, delta) in on.own.rows.drain(..) {
+            for (r, delta) in view.state.rows.drain(..) {
                 for entry in packed.entries(&packed.rows[r]) {
-                    entry.push(delta, &mut on.bodies[entry.body as usize]);
+                    entry.push(delta, &mut view.bodies[entry.body as usize]);
                 }
             }
             first = last;
@@ -121,25 +121,25 @@ fn project(
     packed: &Packed,
     island: usize,
     block: Block,
-    on: &mut On<Steps>,
+    view: &mut IslandView<Steps>,
     sweep: &Sweep,
     change: &mut Change,
 ) {
     match block {
         Block::Contact(c) => {
-            let pair = packed.contacts[c].bodies.map(|b| &on.bodies[b as usize]);
-            let lambda = &mut on.lambda[packed.block(island, c)];
+            let pair = packed.contacts[c].bodies.map(|b| &view.bodies[b as usize]);
+            let lambda = &mut view.lambda[packed.block(island, c)];
             let sweep = packed.contact_sweep(c, sweep);
             let push = packed.step(c, pair, lambda, &sweep, change);
-            on.own.contacts.push((c, push));
+            view.state.contacts.push((c, push));
         }
         Block::Row(r) => {
             let row = &packed.rows[r];
             let k = packed.first_row(island) + r - packed.row_start[island] as usize;
-            let lambda = &mut on.lambda[k];
-            let w = row.velocity(packed.entries(row), on.bodies, *lambda);
+            let lambda = &mut view.lambda[k];
+            let w = row.velocity(packed.entries(row), view.bodies, *lambda);
             let delta = row.step(w, lambda, &packed.row_sweep(r, sweep), change);
-            on.own.rows.push((r, delta));
+            view.state.rows.push((r, delta));
         }
     }
 }

@@ -21,7 +21,7 @@ pub fn factorized(
     for (r, lambda) in rows.zip(&mut lambda[packed.first_row(island)..]) {
         row(packed, r, bodies, lambda, sweep, change);
     }
-    if !packed.is_uniform() || !packed.own.is_empty() {
+    if !packed.is_uniform() || !packed.contact_blocks.is_empty() {
         for c in contacts {
             let block = &mut lambda[packed.block(island, c)];
             contact(packed, c, bodies, block, sweep, change);

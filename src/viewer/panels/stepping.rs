@@ -142,12 +142,12 @@ fn friction(ui: &mut egui::Ui, law: &mut FrictionLaw) -> egui::Response {
     let name = |law: FrictionLaw| match law {
         FrictionLaw::Disc | FrictionLaw::Ellipse | FrictionLaw::Contensou => "disc".to_owned(),
         FrictionLaw::Box => "box".to_owned(),
-        FrictionLaw::Pyramid { sides } => format!("{sides}-sided pyramid"),
+        FrictionLaw::pyramid(sides) => format!("{sides}-sided pyramid"),
     };
     egui::ComboBox::from_id_salt("friction law")
         .selected_text(name(*law))
         .show_ui(ui, |ui| {
-            let pyramids = [4, 6, 8, 12, 16].map(|sides| FrictionLaw::Pyramid { sides });
+            let pyramids = [4, 6, 8, 12, 16].map(|sides| FrictionLaw::pyramid(sides));
             for option in [FrictionLaw::Disc, FrictionLaw::Box]
                 .into_iter()
                 .chain(pyramids)

@@ -10,47 +10,47 @@ use super::LANES;
 /// One number per lane.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-pub struct Lane<R>(pub [R; LANES]);
+pub struct Wide<R>(pub [R; LANES]);
 
 /// The type of number that a sweep computes with.
 pub trait Real: Pod + Send + Sync + PartialOrd + Default + std::fmt::Debug {
     /// As many of them as fit into a register.
-    type Lanes<S: Simd>: Copy;
+    type Register<S: Simd>: Copy;
     /// Half the distance from 1 to the next number: the relative error of one rounding.
     const ROUNDING: f64;
     /// How many that are; divides [`LANES`].
     fn width<S: Simd>() -> usize;
     fn from_f64(x: f64) -> Self;
     fn to_f64(self) -> f64;
-    fn splat<S: Simd>(s: S, x: Self) -> Self::Lanes<S>;
-    fn load<S: Simd>(from: &Lane<Self>, at: usize) -> Self::Lanes<S>;
-    fn store<S: Simd>(to: &mut Lane<Self>, at: usize, v: Self::Lanes<S>);
-    fn add<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
-    fn sub<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
-    fn mul<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
-    fn div<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
-    fn sqrt<S: Simd>(s: S, a: Self::Lanes<S>) -> Self::Lanes<S>;
-    fn max<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
-    fn min<S: Simd>(s: S, a: Self::Lanes<S>, b: Self::Lanes<S>) -> Self::Lanes<S>;
-    fn abs<S: Simd>(s: S, a: Self::Lanes<S>) -> Self::Lanes<S>;
+    fn splat<S: Simd>(s: S, x: Self) -> Self::Register<S>;
+    fn load<S: Simd>(from: &Wide<Self>, at: usize) -> Self::Register<S>;
+    fn store<S: Simd>(to: &mut Wide<Self>, at: usize, v: Self::Register<S>);
+    fn add<S: Simd>(s: S, a: Self::Register<S>, b: Self::Register<S>) -> Self::Register<S>;
+    fn sub<S: Simd>(s: S, a: Self::Register<S>, b: Self::Register<S>) -> Self::Register<S>;
+    fn mul<S: Simd>(s: S, a: Self::Register<S>, b: Self::Register<S>) -> Self::Register<S>;
+    fn div<S: Simd>(s: S, a: Self::Register<S>, b: Self::Register<S>) -> Self::Register<S>;
+    fn sqrt<S: Simd>(s: S, a: Self::Register<S>) -> Self::Register<S>;
+    fn max<S: Simd>(s: S, a: Self::Register<S>, b: Self::Register<S>) -> Self::Register<S>;
+    fn min<S: Simd>(s: S, a: Self::Register<S>, b: Self::Register<S>) -> Self::Register<S>;
+    fn abs<S: Simd>(s: S, a: Self::Register<S>) -> Self::Register<S>;
     /// −1 where negative, else 1.
-    fn sign<S: Simd>(s: S, a: Self::Lanes<S>) -> Self::Lanes<S>;
-    /// Four registers that hold one quad after the other become four that hold the first, second,
-    /// third and fourth number of every quad. The quads come out in an order of their own, see
-    /// [`quad_order`].
-    fn from_quads<S: Simd>(s: S, quads: [Self::Lanes<S>; 4]) -> [Self::Lanes<S>; 4];
+    fn sign<S: Simd>(s: S, a: Self::Register<S>) -> Self::Register<S>;
+    /// Four registers that hold one row after the other become four that hold the first, second,
+    /// third and fourth number of every row. The rows come out in an order of their own, see
+    /// [`row_order`].
+    fn from_rows<S: Simd>(s: S, rows: [Self::Register<S>; 4]) -> [Self::Register<S>; 4];
     /// And back.
-    fn to_quads<S: Simd>(s: S, lanes: [Self::Lanes<S>; 4]) -> [Self::Lanes<S>; 4];
-    fn largest<S: Simd>(s: S, v: Self::Lanes<S>) -> f64;
-    fn total<S: Simd>(s: S, v: Self::Lanes<S>) -> f64;
+    fn to_rows<S: Simd>(s: S, lanes: [Self::Register<S>; 4]) -> [Self::Register<S>; 4];
+    fn largest<S: Simd>(s: S, v: Self::Register<S>) -> f64;
+    fn total<S: Simd>(s: S, v: Self::Register<S>) -> f64;
 }
 
 macro_rules! real {
     ($real:ty, $lanes:ident, $width:ident, $splat:ident, $add:ident, $sub:ident, $mul:ident,
-     $div:ident, $sqrt:ident, $max:ident, $min:ident, $abs:ident, $from_quads:ident,
-     $to_quads:ident, $largest:ident, $total:ident, $at_least:ident, $select:ident) => {
+     $div:ident, $sqrt:ident, $max:ident, $min:ident, $abs:ident, $from_rows:ident,
+     $to_rows:ident, $largest:ident, $total:ident, $at_least:ident, $select:ident) => {
         impl Real for $real {
-            type Lanes<S: Simd> = S::$lanes;
+            type Register<S: Simd> = S::$lanes;
             const ROUNDING: f64 = <$real>::EPSILON as f64 * 0.5;
             #[inline(always)]
             fn width<S: Simd>() -> usize {
@@ -69,11 +69,11 @@ macro_rules! real {
                 s.$splat(x)
             }
             #[inline(always)]
-            fn load<S: Simd>(from: &Lane<Self>, at: usize) -> S::$lanes {
+            fn load<S: Simd>(from: &Wide<Self>, at: usize) -> S::$lanes {
                 *bytemuck::from_bytes(bytemuck::cast_slice(&from.0[at..at + S::$width]))
             }
             #[inline(always)]
-            fn store<S: Simd>(to: &mut Lane<Self>, at: usize, v: S::$lanes) {
+            fn store<S: Simd>(to: &mut Wide<Self>, at: usize, v: S::$lanes) {
                 let to = bytemuck::cast_slice_mut(&mut to.0[at..at + S::$width]);
                 *bytemuck::from_bytes_mut(to) = v;
             }
@@ -115,12 +115,12 @@ macro_rules! real {
                 s.$select(mask, s.$splat(1.0), s.$splat(-1.0))
             }
             #[inline(always)]
-            fn from_quads<S: Simd>(s: S, quads: [S::$lanes; 4]) -> [S::$lanes; 4] {
-                s.$from_quads(quads)
+            fn from_rows<S: Simd>(s: S, rows: [S::$lanes; 4]) -> [S::$lanes; 4] {
+                s.$from_rows(rows)
             }
             #[inline(always)]
-            fn to_quads<S: Simd>(s: S, lanes: [S::$lanes; 4]) -> [S::$lanes; 4] {
-                s.$to_quads(lanes)
+            fn to_rows<S: Simd>(s: S, lanes: [S::$lanes; 4]) -> [S::$lanes; 4] {
+                s.$to_rows(lanes)
             }
             #[inline(always)]
             fn largest<S: Simd>(s: S, v: S::$lanes) -> f64 {
@@ -177,9 +177,9 @@ real!(
 
 /// Three lanes as a vector.
 #[derive(Clone, Copy)]
-pub struct Vec3Lanes<R: Real, S: Simd>(pub [R::Lanes<S>; 3]);
+pub struct WideVec3<R: Real, S: Simd>(pub [R::Register<S>; 3]);
 
-impl<R: Real, S: Simd> Vec3Lanes<R, S> {
+impl<R: Real, S: Simd> WideVec3<R, S> {
     #[inline(always)]
     pub fn add(self, s: S, o: Self) -> Self {
         let ([a, b, c], [x, y, z]) = (self.0, o.0);
@@ -193,13 +193,13 @@ impl<R: Real, S: Simd> Vec3Lanes<R, S> {
     }
 
     #[inline(always)]
-    pub fn scale(self, s: S, k: R::Lanes<S>) -> Self {
+    pub fn scale(self, s: S, k: R::Register<S>) -> Self {
         let [a, b, c] = self.0;
         Self([R::mul(s, a, k), R::mul(s, b, k), R::mul(s, c, k)])
     }
 
     #[inline(always)]
-    pub fn dot(self, s: S, o: Self) -> R::Lanes<S> {
+    pub fn dot(self, s: S, o: Self) -> R::Register<S> {
         let ([a, b, c], [x, y, z]) = (self.0, o.0);
         let ab = R::add(s, R::mul(s, a, x), R::mul(s, b, y));
         R::add(s, ab, R::mul(s, c, z))

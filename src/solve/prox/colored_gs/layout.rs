@@ -1,29 +1,29 @@
-//! The order of a coloured sweep: which contacts fill which lanes of which group.
+//! The order of a coloured sweep: which contacts fill which lanes.
 //!
-//! Islands are collected into batches, each with a monitor of its own; a large island is a batch by
-//! itself and its colours are swept in parallel, small batches are swept as a whole beside each
-//! other. Within a colour, sixteen edges with the same number of points form a group, one per lane;
-//! a group's layers are the first, second … point of its edges.
+//! Its levels, from the outside: a *batch* of islands has a monitor of its own; a large island is a batch
+//! by itself and its colours are swept in parallel, small batches are swept as a whole beside each other.
+//! A *colour* of a batch is divided into *work blocks*, one task each. A work block holds *wide manifolds*,
+//! sixteen manifolds with the same number of points, one per lane, and then *scalar edges*, which fill no
+//! lane. A wide manifold's *wide points* are the first, second … contact of its manifolds.
 
 use std::ops::Range;
 
 use super::LANES;
+use super::edges::{Edges, MOST_POINTS, Members};
 use crate::problem::Problem;
-use crate::solve::prox::color::{Coloring, Edge, NO_BODY, Strategy};
+use crate::solve::prox::color::{Coloring, Strategy};
 
 /// Stands for no contact in a lane.
 pub const EMPTY: u32 = u32::MAX;
 
-/// Most points of one edge; more between the same two bodies make more edges.
-const MOST_POINTS: u32 = 4;
 /// Islands with together fewer edges than this share a batch.
 const SMALL: usize = 512;
 /// Batches with at least this many edges are swept colour by colour in parallel.
-const LARGE: usize = 4096;
-/// Layers per unit of parallel work.
-const UNIT_LAYERS: u32 = 96;
-/// Loose edges per unit of parallel work.
-const UNIT_LOOSE: usize = 128;
+pub const LARGE: usize = 4096;
+/// Wide points per work block.
+const BLOCK_POINTS: u32 = 96;
+/// Scalar edges per work block.
+const BLOCK_EDGES: usize = 128;
 
 /// How small colours are treated (Poulsen 2010, 4.3 and 7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,44 +32,33 @@ pub struct Treatment {
     pub threshold: u32,
 }
 
-/// Sixteen edges of one colour.
+/// Sixteen manifolds of one colour.
 #[derive(Clone, Copy, Debug)]
-pub struct Group {
-    /// First and second body of each lane; bodies that impulses do not move, and lanes without an
-    /// edge, name the dummy of the unit.
+pub struct WideManifold {
+    /// First and second body of each lane; bodies that impulses do not move, and lanes without a
+    /// manifold, name the dummy of the work block.
     pub bodies: [[u32; LANES]; 2],
-    /// First layer and one past the last.
-    pub layers: [u32; 2],
+    points: [u32; 2],
 }
 
-/// An edge that is swept by itself, one number at a time: a contact of another law or with
-/// compliance, a joint's rows, or a member of an unsafe colour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Loose {
-    /// First contact of the problem, or first general row, and one past the last.
-    pub span: [u32; 2],
-    pub rows: bool,
-}
-
-/// What one task sweeps: groups, then loose edges, of one colour.
+/// What one task sweeps: wide manifolds, then scalar edges, of one colour.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unit {
-    pub groups: [u32; 2],
-    pub loose: [u32; 2],
+pub struct WorkBlock {
+    manifolds: [u32; 2],
+    scalar: [u32; 2],
 }
 
 /// One colour of one batch.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Span {
-    pub units: [u32; 2],
+pub struct BatchColor {
+    work: [u32; 2],
 }
 
 /// Islands that are iterated together.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Batch {
-    pub spans: [u32; 2],
-    /// Loose edges of the unsafe colour, solved last.
-    pub unsafe_loose: [u32; 2],
+pub struct IslandBatch {
+    colors: [u32; 2],
+    unsafe_edges: [u32; 2],
     /// Whether its colours are swept in parallel.
     pub is_large: bool,
 }
@@ -77,174 +66,151 @@ pub struct Batch {
 /// The whole order. Keeps its memory, and itself where nothing changed.
 #[derive(Default)]
 pub struct Layout {
-    pub batches: Vec<Batch>,
-    pub spans: Vec<Span>,
-    pub units: Vec<Unit>,
-    pub groups: Vec<Group>,
-    /// The problem's contact in each lane of each layer, or [`EMPTY`].
-    pub layers: Vec<[u32; LANES]>,
-    pub loose: Vec<Loose>,
-    /// Contacts that are in no lane.
-    pub loose_contacts: Vec<u32>,
-    /// Place of each contact: layer × 16 + lane, or [`EMPTY`].
+    pub batches: Vec<IslandBatch>,
+    pub colors: Vec<BatchColor>,
+    pub work: Vec<WorkBlock>,
+    pub manifolds: Vec<WideManifold>,
+    /// The problem's contact in each lane of each wide point, or [`EMPTY`].
+    pub points: Vec<[u32; LANES]>,
+    /// The scalar edges.
+    pub scalar: Vec<Members>,
+    /// Contacts of scalar edges.
+    pub scalar_contacts: Vec<u32>,
+    /// Place of each contact: wide point × 16 + lane, or [`EMPTY`].
     pub place: Vec<u32>,
-    /// Dummies behind the bodies: one for each unit that may run beside others.
+    /// Dummies behind the bodies: one for each work block that may run beside others.
     pub dummies: usize,
     /// Contacts and rows of each colour, and of the unsafe colour behind them.
     pub counts: Vec<u32>,
+    /// The same with every colour as it is, of all batches together.
     total: Vec<u32>,
     edges: Edges,
     old_edges: Edges,
     /// Number of bodies of the last call; none before the first.
     of_bodies: Option<usize>,
-    key: Vec<u32>,
-    order: Vec<u32>,
-    start: Vec<u32>,
-    points: Vec<u32>,
+    batch_of_island: Vec<u32>,
+    sorted: Sorted,
 }
 
-/// The edges of the body graph, in the order of the problem.
-#[derive(Default, PartialEq)]
-struct Edges {
-    bodies: Vec<Edge>,
-    key: Vec<u64>,
-    loose: Vec<Loose>,
-    /// Whether it can fill a lane.
-    plain: Vec<bool>,
-    /// First body's island.
-    island: Vec<u32>,
+/// The edges by batch and colour.
+#[derive(Default)]
+struct Sorted {
+    /// Batch × number of colours + colour of each edge; [`u32::MAX`] where it is in no island.
+    key: Vec<u32>,
+    /// The edges.
+    order: Vec<u32>,
+    /// Where each key begins in `order`.
+    start: Vec<u32>,
+}
+
+impl Sorted {
+    /// Sorts the edges by their key, stably.
+    fn sort(&mut self, keys: usize) {
+        let Self { key, order, start } = self;
+        start.clear();
+        start.resize(keys + 1, 0);
+        for k in key.iter().filter(|k| **k != u32::MAX) {
+            start[*k as usize + 1] += 1;
+        }
+        for k in 0..keys {
+            start[k + 1] += start[k];
+        }
+        order.clear();
+        order.resize(start[keys] as usize, 0);
+        for (edge, k) in key.iter().enumerate().filter(|(_, k)| **k != u32::MAX) {
+            let at = &mut start[*k as usize];
+            order[*at as usize] = edge as u32;
+            *at += 1;
+        }
+        // Every start has moved on to the next one's place.
+        start.rotate_right(1);
+        start[0] = 0;
+    }
+
+    fn range(&self, key: usize) -> Range<usize> {
+        self.start[key] as usize..self.start[key + 1] as usize
+    }
 }
 
 fn range(of: [u32; 2]) -> Range<usize> {
     of[0] as usize..of[1] as usize
 }
 
-impl Batch {
-    pub fn spans(&self) -> Range<usize> {
-        range(self.spans)
+impl IslandBatch {
+    /// Its colours.
+    pub fn colors(&self) -> Range<usize> {
+        range(self.colors)
     }
-    pub fn unsafe_loose(&self) -> Range<usize> {
-        range(self.unsafe_loose)
+
+    /// The scalar edges of its unsafe colour, solved last.
+    pub fn unsafe_edges(&self) -> Range<usize> {
+        range(self.unsafe_edges)
     }
 }
 
-impl Span {
-    pub fn units(&self) -> Range<usize> {
-        range(self.units)
+impl BatchColor {
+    /// Its work blocks.
+    pub fn work(&self) -> Range<usize> {
+        range(self.work)
     }
 }
 
-impl Unit {
-    pub fn groups(&self) -> Range<usize> {
-        range(self.groups)
+impl WorkBlock {
+    /// Its wide manifolds.
+    pub fn manifolds(&self) -> Range<usize> {
+        range(self.manifolds)
     }
-    pub fn loose(&self) -> Range<usize> {
-        range(self.loose)
+
+    /// Its scalar edges.
+    pub fn scalar(&self) -> Range<usize> {
+        range(self.scalar)
     }
 }
 
-impl Group {
-    pub fn layers(&self) -> Range<usize> {
-        range(self.layers)
+impl WideManifold {
+    /// Its wide points.
+    pub fn points(&self) -> Range<usize> {
+        range(self.points)
     }
-}
-
-impl Loose {
-    pub fn span(&self) -> Range<usize> {
-        range(self.span)
-    }
-    fn len(&self) -> u32 {
-        self.span[1] - self.span[0]
-    }
-}
-
-impl Edges {
-    /// Contacts of the same two bodies in a row, a few at most, and rows on the same bodies.
-    fn find(&mut self, problem: &Problem) {
-        self.bodies.clear();
-        self.key.clear();
-        self.loose.clear();
-        self.plain.clear();
-        self.island.clear();
-        let contacts = &problem.contacts;
-        let mut first = 0;
-        while first < contacts.len() {
-            let pair = contacts.bodies[first];
-            let plain = contacts.is_plain(first);
-            let mut last = first + 1;
-            while last < contacts.len()
-                && last - first < MOST_POINTS as usize
-                && contacts.bodies[last] == pair
-                && contacts.is_plain(last) == plain
-            {
-                last += 1;
-            }
-            let key = u64::from(pair[0]) << 32 | u64::from(pair[1]);
-            self.push(problem, &pair, key, first as u32, last as u32, false);
-            self.plain.push(plain);
-            first = last;
-        }
-        let rows = &problem.rows;
-        let of = |r: usize| &rows.body[rows.start[r] as usize..rows.start[r + 1] as usize];
-        let mut first = 0;
-        while first < rows.len() {
-            let mut last = first + 1;
-            while last < rows.len() && of(last) == of(first) {
-                last += 1;
-            }
-            let key = 1 << 63 | first as u64;
-            self.push(problem, of(first), key, first as u32, last as u32, true);
-            self.plain.push(false);
-            first = last;
-        }
-    }
-
-    fn push(&mut self, problem: &Problem, of: &[u32], key: u64, first: u32, last: u32, rows: bool) {
-        let mut edge = [NO_BODY; 4];
-        let mut n = 0;
-        for b in of {
-            if problem.bodies.is_dynamic(*b as usize) && !edge[..n].contains(b) {
-                edge[n] = *b;
-                n += 1;
-            }
-        }
-        edge[..n].sort_unstable();
-        self.bodies.push(edge);
-        self.key.push(key);
-        self.loose.push(Loose {
-            span: [first, last],
-            rows,
-        });
-        let island = edge[..n]
-            .first()
-            .map_or(u32::MAX, |b| problem.islands.of_body[*b as usize]);
-        self.island.push(island);
-    }
-}
-
-/// Sorts the edges `order` points to by `key`, stably; `start` receives where each key begins.
-fn counting_sort(keys: usize, key: &[u32], order: &mut Vec<u32>, start: &mut Vec<u32>) {
-    start.clear();
-    start.resize(keys + 1, 0);
-    for k in key.iter().filter(|k| **k != u32::MAX) {
-        start[*k as usize + 1] += 1;
-    }
-    for k in 0..keys {
-        start[k + 1] += start[k];
-    }
-    order.clear();
-    order.resize(start[keys] as usize, 0);
-    for (edge, k) in key.iter().enumerate().filter(|(_, k)| **k != u32::MAX) {
-        let at = &mut start[*k as usize];
-        order[*at as usize] = edge as u32;
-        *at += 1;
-    }
-    // Every start has moved on to the next one's place.
-    start.rotate_right(1);
-    start[0] = 0;
 }
 
 impl Layout {
+    /// The work blocks of a batch.
+    pub fn work_of(&self, batch: &IslandBatch) -> Range<usize> {
+        let first = |k: usize| {
+            let color = self.colors.get(k);
+            color.map_or(self.work.len(), |color| color.work().start)
+        };
+        first(batch.colors().start)..first(batch.colors().end)
+    }
+
+    /// The wide manifolds of a batch.
+    pub fn manifolds_of(&self, batch: &IslandBatch) -> Range<usize> {
+        let work = self.work_of(batch);
+        let first = |k: usize| {
+            let block = self.work.get(k);
+            block.map_or(self.manifolds.len(), |block| block.manifolds().start)
+        };
+        first(work.start)..first(work.end)
+    }
+
+    /// The wide points of a batch.
+    pub fn points_of(&self, batch: &IslandBatch) -> Range<usize> {
+        let manifolds = self.manifolds_of(batch);
+        let first = |k: usize| {
+            let manifold = self.manifolds.get(k);
+            manifold.map_or(self.points.len(), |manifold| manifold.points().start)
+        };
+        first(manifolds.start)..first(manifolds.end)
+    }
+
+    /// The scalar edges of a batch, those of its unsafe colour behind the others.
+    pub fn scalar_of(&self, batch: &IslandBatch) -> Range<usize> {
+        let first = self.work[self.work_of(batch)].first();
+        let unsafe_edges = batch.unsafe_edges();
+        first.map_or(unsafe_edges.start, |block| block.scalar().start)..unsafe_edges.end
+    }
+
     /// Colours the problem's edges, with colours `kept` from the last time or from nothing, and lays
     /// them out. Where the edges are those of the last time, everything stays.
     pub fn update(
@@ -265,9 +231,10 @@ impl Layout {
         if !kept {
             coloring.clear();
         }
-        coloring.update(bodies, &self.edges.key, &self.edges.bodies, strategy);
+        coloring.update(bodies, &self.edges.name, &self.edges.bodies, strategy);
         self.find_batches(problem);
-        self.fill(problem, coloring, treatment);
+        self.sort_edges(coloring);
+        self.fill(problem, treatment);
     }
 
     /// Lays everything out anew the next time.
@@ -275,203 +242,200 @@ impl Layout {
         self.of_bodies = None;
     }
 
-    /// Islands in a row until there are enough edges; `key` becomes the batch of each edge.
+    /// Islands in a row until there are enough edges.
     fn find_batches(&mut self, problem: &Problem) {
         let islands = &problem.islands;
         self.batches.clear();
-        self.key.clear();
-        self.key.resize(islands.len(), 0);
+        self.batch_of_island.clear();
         let mut edges = 0;
         for island in 0..islands.len() {
-            let own = islands.contacts.of(island).len() + islands.rows.of(island).len();
-            if own >= SMALL && edges > 0 {
-                self.batches.push(Batch::default());
+            let of_island = islands.contacts.of(island).len() + islands.rows.of(island).len();
+            if of_island >= SMALL && edges > 0 {
+                self.batches.push(IslandBatch::default());
                 edges = 0;
             }
-            edges += own;
-            self.key[island] = self.batches.len() as u32;
+            edges += of_island;
+            self.batch_of_island.push(self.batches.len() as u32);
             if edges >= SMALL {
-                self.batches.push(Batch::default());
+                self.batches.push(IslandBatch::default());
                 edges = 0;
             }
         }
         if edges > 0 {
-            self.batches.push(Batch::default());
+            self.batches.push(IslandBatch::default());
         }
     }
 
-    /// Edges by batch, colour and number of points into groups of lanes.
-    fn fill(&mut self, problem: &Problem, coloring: &Coloring, treatment: Treatment) {
-        let edges = &self.edges;
+    fn sort_edges(&mut self, coloring: &Coloring) {
         let colors = coloring.counts().len();
-        let color = coloring.colors();
-        self.counts.clear();
-        self.counts.resize(colors + 1, 0);
-        // Contacts and rows of each colour, of all batches together.
+        let edges = &self.edges;
         self.total.clear();
         self.total.resize(colors, 0);
-        for (loose, color) in edges.loose.iter().zip(color) {
-            self.total[*color as usize] += loose.len();
+        for (members, color) in edges.members.iter().zip(coloring.colors()) {
+            self.total[*color as usize] += members.len();
         }
-
-        // Batch and colour in one key; bodies' dummies and places are set on the way.
-        let batches = self.batches.len();
-        let batch_of_island = std::mem::take(&mut self.key);
-        let mut key = std::mem::take(&mut self.points);
-        key.clear();
-        key.extend(edges.island.iter().zip(color).map(|(island, color)| {
+        let batch_of_island = &self.batch_of_island;
+        let keys = edges.island.iter().zip(coloring.colors());
+        self.sorted.key.clear();
+        self.sorted.key.extend(keys.map(|(island, color)| {
             match batch_of_island.get(*island as usize) {
                 Some(batch) => batch * colors as u32 + color,
                 None => u32::MAX,
             }
         }));
-        let mut order = std::mem::take(&mut self.order);
-        let mut start = std::mem::take(&mut self.start);
-        counting_sort(batches * colors, &key, &mut order, &mut start);
-        self.key = batch_of_island;
-        self.points = key;
+        self.sorted.sort(self.batches.len() * colors);
+    }
 
-        self.spans.clear();
-        self.units.clear();
-        self.groups.clear();
-        self.layers.clear();
-        self.loose.clear();
-        self.loose_contacts.clear();
+    /// The sorted edges into lanes, colour by colour.
+    fn fill(&mut self, problem: &Problem, treatment: Treatment) {
+        let colors = self.total.len();
+        self.counts.clear();
+        self.counts.resize(colors + 1, 0);
+        self.colors.clear();
+        self.work.clear();
+        self.manifolds.clear();
+        self.points.clear();
+        self.scalar.clear();
+        self.scalar_contacts.clear();
         self.place.clear();
         self.place.resize(problem.contacts.len(), EMPTY);
-        self.dummies = batches;
-        let dynamic = problem.bodies.len() as u32;
-
-        for batch in 0..batches {
-            let of = |color: usize| {
-                let at = batch * colors + color;
-                start[at] as usize..start[at + 1] as usize
-            };
-            let is_large = of(0).start + LARGE <= of(colors.max(1) - 1).end;
-            let first_span = self.spans.len();
-            let mut small = 0;
+        self.dummies = self.batches.len();
+        let mut order = std::mem::take(&mut self.sorted.order);
+        for batch in 0..self.batches.len() {
+            let first = batch * colors;
+            let edges = self.sorted.start[first + colors] - self.sorted.start[first];
+            let is_large = edges as usize >= LARGE;
+            let is_safe = |layout: &Self, color: usize| layout.total[color] >= treatment.threshold;
+            let first_color = self.colors.len() as u32;
             for color in 0..colors {
-                let members = &mut order[of(color)];
-                let edges = &self.edges;
-                let size: u32 = members.iter().map(|e| edges.loose[*e as usize].len()).sum();
-                if size == 0 {
-                    continue;
+                if is_safe(self, color) {
+                    let members = &mut order[self.sorted.range(first + color)];
+                    self.push_color(problem, color, members, (!is_large).then_some(batch));
                 }
-                if self.total[color] < treatment.threshold {
-                    small += 1;
-                    continue;
-                }
-                self.counts[color] += size;
-                // Edges that fill lanes first, those with many points before those with few.
-                members.sort_by_key(|e| {
-                    let e = *e as usize;
-                    (
-                        !edges.plain[e],
-                        MOST_POINTS - edges.loose[e].len().min(MOST_POINTS),
-                    )
-                });
-                let plain = members.partition_point(|e| edges.plain[*e as usize]);
-                let first_unit = self.units.len();
-                let dummy = |units: usize| {
-                    let own = if is_large { units - first_unit } else { batch };
-                    (dynamic as usize + own) as u32
-                };
-                let (lanes, loose) = members.split_at(plain);
-                let mut unit = self.open_unit();
-                let mut layers = 0;
-                for chunk in lanes.chunks(LANES) {
-                    if is_large && layers >= UNIT_LAYERS {
-                        self.close_unit(unit);
-                        unit = self.open_unit();
-                        layers = 0;
-                    }
-                    layers += self.push_group(problem, chunk, dummy(self.units.len()));
-                }
-                for chunk in loose.chunks(UNIT_LOOSE) {
-                    if is_large && layers + UNIT_LAYERS / 2 >= UNIT_LAYERS {
-                        self.close_unit(unit);
-                        unit = self.open_unit();
-                    }
-                    layers = UNIT_LAYERS;
-                    for e in chunk {
-                        self.push_loose(*e);
-                    }
-                }
-                self.close_unit(unit);
-                self.dummies = self.dummies.max(self.units.len() - first_unit);
-                self.spans.push(Span {
-                    units: [first_unit as u32, self.units.len() as u32],
-                });
             }
-            let first_unsafe = self.loose.len();
-            if small > 0 {
-                for color in 0..colors {
-                    if self.total[color] < treatment.threshold {
-                        for e in &order[of(color)] {
-                            self.counts[colors] += self.edges.loose[*e as usize].len();
-                            self.push_loose(*e);
-                        }
+            let first_unsafe = self.scalar.len() as u32;
+            for color in 0..colors {
+                if !is_safe(self, color) {
+                    for e in &order[self.sorted.range(first + color)] {
+                        self.counts[colors] += self.edges.members[*e as usize].len();
+                        self.push_scalar(*e);
                     }
                 }
             }
-            let own = &mut self.batches[batch];
-            own.spans = [first_span as u32, self.spans.len() as u32];
-            own.unsafe_loose = [first_unsafe as u32, self.loose.len() as u32];
-            own.is_large = is_large;
+            self.batches[batch] = IslandBatch {
+                colors: [first_color, self.colors.len() as u32],
+                unsafe_edges: [first_unsafe, self.scalar.len() as u32],
+                is_large,
+            };
         }
         while self.counts.last() == Some(&0) {
             self.counts.pop();
         }
-        self.order = order;
-        self.start = start;
+        self.sorted.order = order;
     }
 
-    fn open_unit(&self) -> Unit {
-        let (groups, loose) = (self.groups.len() as u32, self.loose.len() as u32);
-        Unit {
-            groups: [groups; 2],
-            loose: [loose; 2],
+    /// One colour of a batch, in work blocks. Those of a small batch share its dummy; those of a large one,
+    /// `small_batch` is none, run beside each other.
+    fn push_color(
+        &mut self,
+        problem: &Problem,
+        color: usize,
+        members: &mut [u32],
+        small_batch: Option<usize>,
+    ) {
+        let edges = &self.edges;
+        let size: u32 = members
+            .iter()
+            .map(|e| edges.members[*e as usize].len())
+            .sum();
+        if size == 0 {
+            return;
+        }
+        self.counts[color] += size;
+        // Edges that fill lanes first, those with many points before those with few.
+        members.sort_by_key(|e| {
+            let e = *e as usize;
+            let points = edges.members[e].len().min(MOST_POINTS);
+            (!edges.is_plain[e], MOST_POINTS - points)
+        });
+        let plain = members.partition_point(|e| edges.is_plain[*e as usize]);
+        let (lanes, scalar) = members.split_at(plain);
+        let is_large = small_batch.is_none();
+        let first_block = self.work.len();
+        let mut block = self.open_block();
+        let mut points = 0;
+        for chunk in lanes.chunks(LANES) {
+            if is_large && points >= BLOCK_POINTS {
+                self.close_block(block);
+                block = self.open_block();
+                points = 0;
+            }
+            let dummy = small_batch.unwrap_or(self.work.len() - first_block);
+            points += self.push_manifold(problem, chunk, (problem.bodies.len() + dummy) as u32);
+        }
+        for chunk in scalar.chunks(BLOCK_EDGES) {
+            if is_large && points >= BLOCK_POINTS / 2 {
+                self.close_block(block);
+                block = self.open_block();
+            }
+            points = BLOCK_POINTS;
+            for e in chunk {
+                self.push_scalar(*e);
+            }
+        }
+        self.close_block(block);
+        self.dummies = self.dummies.max(self.work.len() - first_block);
+        self.colors.push(BatchColor {
+            work: [first_block as u32, self.work.len() as u32],
+        });
+    }
+
+    fn open_block(&self) -> WorkBlock {
+        WorkBlock {
+            manifolds: [self.manifolds.len() as u32; 2],
+            scalar: [self.scalar.len() as u32; 2],
         }
     }
 
-    fn close_unit(&mut self, mut unit: Unit) {
-        unit.groups[1] = self.groups.len() as u32;
-        unit.loose[1] = self.loose.len() as u32;
-        self.units.push(unit);
+    fn close_block(&mut self, mut block: WorkBlock) {
+        block.manifolds[1] = self.manifolds.len() as u32;
+        block.scalar[1] = self.scalar.len() as u32;
+        self.work.push(block);
     }
 
-    /// One group from up to sixteen edges, the one with most points first. Returns its layers.
-    fn push_group(&mut self, problem: &Problem, members: &[u32], dummy: u32) -> u32 {
-        let first_layer = self.layers.len();
-        let points = self.edges.loose[members[0] as usize].len();
-        self.layers
-            .resize(first_layer + points as usize, [EMPTY; LANES]);
+    /// One wide manifold from up to sixteen edges, the one with most points first. Returns its points.
+    fn push_manifold(&mut self, problem: &Problem, members: &[u32], dummy: u32) -> u32 {
+        let first_point = self.points.len();
+        let points = self.edges.members[members[0] as usize].len();
+        self.points
+            .resize(first_point + points as usize, [EMPTY; LANES]);
         let mut bodies = [[dummy; LANES]; 2];
         for (lane, e) in members.iter().enumerate() {
-            let span = self.edges.loose[*e as usize].span;
-            let pair = problem.contacts.bodies[span[0] as usize];
+            let contacts = self.edges.members[*e as usize].range();
+            let pair = problem.contacts.bodies[contacts.start];
             for (side, b) in pair.into_iter().enumerate() {
                 if problem.bodies.is_dynamic(b as usize) {
                     bodies[side][lane] = b;
                 }
             }
-            for (k, c) in (span[0]..span[1]).enumerate() {
-                self.layers[first_layer + k][lane] = c;
-                self.place[c as usize] = ((first_layer + k) * LANES + lane) as u32;
+            for (k, c) in contacts.enumerate() {
+                self.points[first_point + k][lane] = c as u32;
+                self.place[c] = ((first_point + k) * LANES + lane) as u32;
             }
         }
-        self.groups.push(Group {
+        self.manifolds.push(WideManifold {
             bodies,
-            layers: [first_layer as u32, self.layers.len() as u32],
+            points: [first_point as u32, self.points.len() as u32],
         });
         points
     }
 
-    fn push_loose(&mut self, edge: u32) {
-        let loose = self.edges.loose[edge as usize];
-        if !loose.rows {
-            self.loose_contacts.extend(loose.span[0]..loose.span[1]);
+    fn push_scalar(&mut self, edge: u32) {
+        let members = self.edges.members[edge as usize];
+        if !members.are_rows {
+            let [first, last] = members.range;
+            self.scalar_contacts.extend(first..last);
         }
-        self.loose.push(loose);
+        self.scalar.push(members);
     }
 }

@@ -1,37 +1,51 @@
 //! `colored-gs`: SOR Prox, factorized, parallel by the colours of the body graph, sixteen edges at a
 //! time.
 //!
-//! The order of the sweep is `layout`'s, what it reads and writes are `tiles`, the sweep itself is
-//! `sweep`; what fills no lane is `loose`.
+//! Its parts: `edges` and `layout` say what is swept in which order, `wide` and `scalar` pack it, `sweep` is
+//! the sweep over lanes, and `run` takes all batches through an iteration.
 
+mod edges;
 mod lanes;
 mod layout;
-mod loose;
+mod momentum;
+mod run;
+mod scalar;
+mod shared;
 mod sweep;
-mod tiles;
+mod wide;
 
 use pulp::Arch;
 use rayon::prelude::*;
 
 use lanes::Real;
-use layout::{Batch, EMPTY, Layout, Treatment};
-use loose::{LooseEdges, SharedLambda, Unsafe};
-use sweep::{Groups, QuadOrder, Shared, quad_order};
-use tiles::{BODY_NUMBERS, Body, Start, Tiles, sizes};
+use layout::{EMPTY, Layout, Treatment};
+use momentum::velocities;
+use run::Run;
+use scalar::{ScalarEdges, UnsafeColor};
+use shared::Shared;
+use wide::{Start, WideContacts};
 
-use super::block::{Change, Sweep};
+use super::block::Change;
 use super::color::{Coloring, Strategy};
-use super::monitor::{Monitor, State, Verdict, relative};
+use super::monitor::{Monitor, State, relative};
 use super::parameters::ALPHA;
 use super::{ProxIteration, REBUILD, iterate};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::solve::{
-    Budget, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
+    Budget, Distribution, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver,
+    SolverInfo,
 };
 
 /// Edges that are solved at the same time: one per lane. As many f32 as the widest registers have.
 pub const LANES: usize = 16;
+
+/// Name of the distribution: contacts and general rows of each colour, in the order of the sweep, those
+/// of the merged unsafe colour last.
+pub const COLORS: &str = "contacts by colour";
+
+/// Name of the statistic: islands whose colours are swept on all threads, one colour after the other.
+pub const PARALLEL: &str = "islands swept in parallel";
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -109,7 +123,7 @@ pub static INFO: SolverInfo = SolverInfo {
     make: |parameters| Box::new(ColoredGs::new(parameters)),
 };
 
-/// Contacts per unit of parallel work where Λ is copied or applied.
+/// Contacts per work block of parallel work where Λ is copied or applied.
 const CHUNK: usize = 1024;
 /// Sweeps in f32 end when their changes are within so many roundings of the impulses …
 const NEAR_ROUNDING: f64 = 4.0;
@@ -120,6 +134,19 @@ const NEAR_LARGEST: f64 = 1.9e-6;
 /// largest one.
 const IDLE: u32 = 64;
 const IDLE_LARGEST: f64 = 1e-3;
+
+/// Does `$work` with the contacts in the precision of the present sweeps.
+macro_rules! in_precision {
+    ($self:ident, $wide:ident => $work:expr) => {
+        if $self.in_double {
+            let $wide = &mut $self.double;
+            $work
+        } else {
+            let $wide = &mut $self.single;
+            $work
+        }
+    };
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Precision {
@@ -134,22 +161,20 @@ pub struct ColoredGs {
     precision: Precision,
     strategy: Strategy,
     treatment: Treatment,
-    merged: Unsafe,
-    arch: Arch,
-    order: [QuadOrder; 2],
+    merged: UnsafeColor,
     coloring: Coloring,
     /// Whether colours outlive a solve.
     keeps_colors: bool,
     layout: Layout,
-    single: Tiles<f32>,
-    double: Tiles<f64>,
+    single: WideContacts<f32>,
+    double: WideContacts<f64>,
     in_double: bool,
     finite: bool,
     /// Iterations since the velocities were computed from the impulses.
     since_pack: u32,
-    loose: LooseEdges,
+    scalar: ScalarEdges,
     monitors: Vec<Monitor>,
-    /// Of each unit, and of each batch.
+    /// Of each work block, and of each batch.
     changes: Vec<Change>,
     sums: Vec<Change>,
     /// Λ⁰ in the problem's order, and u⁰ = u_free + M⁻¹ Jᵀ Λ⁰.
@@ -181,22 +206,20 @@ impl ColoredGs {
                 },
             },
             merged: match parameters.choice("unsafe") {
-                "jacobi" => Unsafe::Jacobi,
-                _ => Unsafe::Naive {
+                "jacobi" => UnsafeColor::Jacobi,
+                _ => UnsafeColor::Naive {
                     parts: parameters.integer("parts") as usize,
                 },
             },
-            arch,
-            order: [quad_order::<f32>(arch), quad_order::<f64>(arch)],
             coloring: Coloring::default(),
             keeps_colors: true,
             layout: Layout::default(),
-            single: Tiles::default(),
-            double: Tiles::default(),
+            single: WideContacts::new(arch),
+            double: WideContacts::new(arch),
             in_double: false,
             finite: true,
             since_pack: 0,
-            loose: LooseEdges::default(),
+            scalar: ScalarEdges::default(),
             monitors: Vec::new(),
             changes: Vec::new(),
             sums: Vec::new(),
@@ -206,7 +229,7 @@ impl ColoredGs {
     }
 
     /// One that colours every problem from nothing, so that it carries nothing from solve to solve.
-    pub fn forgetful(parameters: &Parameters) -> Self {
+    pub fn without_memory(parameters: &Parameters) -> Self {
         Self {
             keeps_colors: false,
             ..Self::new(parameters)
@@ -231,45 +254,23 @@ impl ColoredGs {
             u: &self.velocity,
             keeps_checkpoint,
         };
-        let [single, double] = &self.order;
-        let arch = self.arch;
-        self.finite = if self.in_double {
-            self.double.pack(problem, layout, frictionless, start)
-                & self.double.pack_steps(layout, alpha, arch, double)
-        } else {
-            self.single.pack(problem, layout, frictionless, start)
-                & self.single.pack_steps(layout, alpha, arch, single)
-        } & self.loose.pack(problem, layout, alpha, start, self.merged);
+        self.finite = in_precision!(self, wide => {
+            wide.pack(problem, layout, frictionless, start) & wide.pack_step_lengths(layout, alpha)
+        });
+        self.finite &= self.scalar.pack(problem, layout, alpha, start, self.merged);
     }
 
     /// Sweeps and observes every batch that runs.
     fn sweep(&mut self, budget: &Budget) {
         let run = Run {
-            arch: self.arch,
             layout: &self.layout,
             merged: self.merged,
             relative: relative(budget),
             budget,
         };
-        if self.in_double {
-            run.all(
-                &self.order[1],
-                &mut self.double,
-                &mut self.loose,
-                &mut self.monitors,
-                &mut self.changes,
-                &mut self.sums,
-            );
-        } else {
-            run.all(
-                &self.order[0],
-                &mut self.single,
-                &mut self.loose,
-                &mut self.monitors,
-                &mut self.changes,
-                &mut self.sums,
-            );
-        }
+        let (scalar, monitors) = (&mut self.scalar, &mut self.monitors);
+        let (changes, sums) = (&mut self.changes, &mut self.sums);
+        in_precision!(self, wide => run.all(wide, scalar, monitors, changes, sums));
     }
 
     /// Batches that f32 brings no further stop, or make all go on in f64.
@@ -326,7 +327,12 @@ impl Solver for ColoredGs {
         u: &mut Vec<Twist>,
     ) -> SolveReport {
         let mut report = iterate(self, problem, request, lambda, u);
-        report.colors.clone_from(&self.layout.counts);
+        let large = self.layout.batches.iter().filter(|b| b.is_large);
+        report.note(PARALLEL, "-", Over::Last, large.count() as f64);
+        report.distributions.push(Distribution {
+            name: COLORS,
+            counts: self.layout.counts.clone(),
+        });
         report
     }
 
@@ -337,23 +343,19 @@ impl Solver for ColoredGs {
         budget: &Budget,
         u: &mut Vec<Twist>,
     ) -> bool {
-        if !self.layout.loose.is_empty() || bias.len() != self.layout.place.len() {
+        if !self.layout.scalar.is_empty() || bias.len() != self.layout.place.len() {
             return false;
         }
         let run = Run {
-            arch: self.arch,
             layout: &self.layout,
             merged: self.merged,
             relative: -1.0,
             budget,
         };
-        if self.in_double {
-            run.correct(&self.order[1], &mut self.double, &self.loose, bias);
-            unpack_velocities(&self.double, problem.bodies.len(), u);
-        } else {
-            run.correct(&self.order[0], &mut self.single, &self.loose, bias);
-            unpack_velocities(&self.single, problem.bodies.len(), u);
-        }
+        in_precision!(self, wide => {
+            run.correct(wide, &self.scalar, bias);
+            wide.velocities(problem.bodies.len(), u);
+        });
         true
     }
 
@@ -388,7 +390,7 @@ impl ProxIteration for ColoredGs {
                         .layout
                         .batches
                         .iter()
-                        .any(|b| !b.unsafe_loose().is_empty())
+                        .any(|b| !b.unsafe_edges().is_empty())
             }
             Precision::Single => false,
         };
@@ -397,9 +399,9 @@ impl ProxIteration for ColoredGs {
         self.monitors.clear();
         self.monitors
             .resize(self.layout.batches.len(), Monitor::default());
-        let units = self.layout.units.len();
+        let blocks = self.layout.work.len();
         self.changes.clear();
-        self.changes.resize(units, Change::default());
+        self.changes.resize(blocks, Change::default());
         self.sums
             .resize(self.layout.batches.len(), Change::default());
     }
@@ -424,13 +426,13 @@ impl ProxIteration for ColoredGs {
     fn return_to_checkpoints(&mut self) {
         for (batch, monitor) in self.layout.batches.iter().zip(&self.monitors) {
             if monitor.is_worse_than_checkpoint() {
-                let layers = layers(&self.layout, batch);
+                let points = self.layout.points_of(batch);
                 if self.in_double {
-                    self.double.return_to_kept(layers);
+                    self.double.return_to_kept(points);
                 } else {
-                    self.single.return_to_kept(layers);
+                    self.single.return_to_kept(points);
                 }
-                self.loose.return_to_kept(loose(&self.layout, batch));
+                self.scalar.return_to_kept(self.layout.scalar_of(batch));
             }
         }
     }
@@ -441,7 +443,7 @@ impl ProxIteration for ColoredGs {
         } else {
             store(problem, &self.layout, &self.single, lambda);
         }
-        self.loose.store(lambda);
+        self.scalar.store(lambda);
     }
 
     fn velocities(&self, problem: &Problem, lambda: &[f64], u: &mut Vec<Twist>) {
@@ -449,71 +451,18 @@ impl ProxIteration for ColoredGs {
     }
 
     fn traffic(&self) -> [u64; 2] {
-        let [real, frictionless] = if self.in_double {
-            [size_of::<f64>(), usize::from(self.double.frictionless)]
+        let [read, written, body] = if self.in_double {
+            self.double.traffic(&self.layout)
         } else {
-            [size_of::<f32>(), usize::from(self.single.frictionless)]
+            self.single.traffic(&self.layout)
         };
-        let (fixed, changing) = sizes(frictionless == 1);
-        let (layers, groups) = (self.layout.layers.len(), self.layout.groups.len());
-        let of_layers = layers * LANES * real;
-        let body_lanes = 2 * groups * LANES;
-        let indices = body_lanes * size_of::<u32>();
-        let [read, written] = self.loose.bytes(BODY_NUMBERS * real);
-        [
-            read + (of_layers * (fixed + changing) + indices + body_lanes * BODY_NUMBERS * real)
-                as u64,
-            written + (of_layers * changing + body_lanes * 8 * real) as u64,
-        ]
+        let scalar = self.scalar.bytes(body);
+        [read as u64 + scalar[0], written as u64 + scalar[1]]
     }
 }
 
-/// The layers of a batch.
-fn layers(layout: &Layout, batch: &Batch) -> std::ops::Range<usize> {
-    let groups = groups(layout, batch);
-    let first = |g: usize| {
-        layout
-            .groups
-            .get(g)
-            .map_or(layout.layers.len(), |group| group.layers().start)
-    };
-    first(groups.start)..first(groups.end)
-}
-
-/// The groups of a batch.
-fn groups(layout: &Layout, batch: &Batch) -> std::ops::Range<usize> {
-    let units = units(layout, batch);
-    let first = |u: usize| {
-        layout
-            .units
-            .get(u)
-            .map_or(layout.groups.len(), |unit| unit.groups().start)
-    };
-    first(units.start)..first(units.end)
-}
-
-/// The units of a batch.
-fn units(layout: &Layout, batch: &Batch) -> std::ops::Range<usize> {
-    let first = |s: usize| {
-        layout
-            .spans
-            .get(s)
-            .map_or(layout.units.len(), |span| span.units().start)
-    };
-    first(batch.spans().start)..first(batch.spans().end)
-}
-
-/// The loose edges of a batch, those of its unsafe colour behind the others.
-fn loose(layout: &Layout, batch: &Batch) -> std::ops::Range<usize> {
-    let units = units(layout, batch);
-    let first = layout.units[units]
-        .first()
-        .map_or(batch.unsafe_loose().start, |unit| unit.loose().start);
-    first..batch.unsafe_loose().end
-}
-
 /// Λ from the lanes, in the problem's order, and exactly within the cone.
-fn store<R: Real>(problem: &Problem, layout: &Layout, tiles: &Tiles<R>, lambda: &mut [f64]) {
+fn store<R: Real>(problem: &Problem, layout: &Layout, wide: &WideContacts<R>, lambda: &mut [f64]) {
     lambda.fill(0.0);
     let contacts = &problem.contacts;
     if contacts.is_empty() {
@@ -529,130 +478,16 @@ fn store<R: Real>(problem: &Problem, layout: &Layout, tiles: &Tiles<R>, lambda: 
         .for_each(|(c, place)| {
             // SAFETY: every contact has rows of its own.
             let block = unsafe { target.slice(contacts.rows(c)) };
-            let (layer, lane) = (*place as usize / LANES, *place as usize % LANES);
-            let p = tiles.total(layer, lane);
+            let (point, lane) = (*place as usize / LANES, *place as usize % LANES);
+            let p = wide.total(point, lane);
             for (x, e) in block.iter_mut().zip(contacts.frame[c].axes()) {
                 *x = e.dot(&p);
             }
             let normal = block[0].max(0.0);
             block[0] = normal;
             let friction = &contacts.friction[c];
-            friction.law.project(&mut block[1..], friction.mu, normal);
+            friction.project(&mut block[1..], normal);
         });
-}
-
-/// u = u_free + M⁻¹ Jᵀ Λ, colour by colour, so that it is the same for every number of threads.
-fn velocities(problem: &Problem, layout: &Layout, lambda: &[f64], u: &mut Vec<Twist>) {
-    u.clear();
-    if lambda.iter().all(|x| *x == 0.0) {
-        u.extend_from_slice(&problem.bodies.free_velocity);
-        return;
-    }
-    u.resize(problem.bodies.len(), Twist::ZERO);
-    let momentum = Momentum {
-        problem,
-        layout,
-        lambda,
-        target: Shared::new(u),
-    };
-    for batch in layout.batches.iter().filter(|b| b.is_large) {
-        for span in &layout.spans[batch.spans()] {
-            layout.units[span.units()]
-                .par_iter()
-                // SAFETY: units of one colour share no body that moves.
-                .for_each(|unit| unsafe { momentum.add_unit(unit) });
-        }
-        // SAFETY: the unsafe colour runs alone.
-        unsafe { momentum.add_loose(batch.unsafe_loose()) };
-    }
-    let small = |batch: &Batch| {
-        for unit in &layout.units[units(layout, batch)] {
-            // SAFETY: batches share no body that moves, and each runs on one thread.
-            unsafe { momentum.add_unit(unit) };
-        }
-        // SAFETY: as above.
-        unsafe { momentum.add_loose(batch.unsafe_loose()) };
-    };
-    match layout.batches.as_slice() {
-        [batch] if !batch.is_large => small(batch),
-        batches => batches
-            .par_iter()
-            .filter(|batch| !batch.is_large)
-            .for_each(small),
-    }
-    u.par_iter_mut()
-        .with_min_len(CHUNK)
-        .enumerate()
-        .for_each(|(b, u)| *u = problem.velocity_after(b, u));
-}
-
-/// Jᵀ Λ, summed into the bodies' momenta.
-struct Momentum<'a> {
-    problem: &'a Problem,
-    layout: &'a Layout,
-    lambda: &'a [f64],
-    target: Shared<Twist>,
-}
-
-impl Momentum<'_> {
-    /// # Safety
-    /// Nobody else adds to the same bodies that move meanwhile.
-    unsafe fn add_unit(&self, unit: &layout::Unit) {
-        for group in &self.layout.groups[unit.groups()] {
-            for layer in &self.layout.layers[group.layers()] {
-                for c in layer.iter().filter(|c| **c != EMPTY) {
-                    // SAFETY: the caller's promise.
-                    unsafe { self.add_contact(*c as usize) };
-                }
-            }
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.add_loose(unit.loose()) };
-    }
-
-    /// # Safety
-    /// As [`Momentum::add_unit`].
-    unsafe fn add_loose(&self, edges: std::ops::Range<usize>) {
-        let rows = &self.problem.rows;
-        let first = self.problem.contact_rows();
-        for edge in &self.layout.loose[edges] {
-            for k in edge.span() {
-                if !edge.rows {
-                    // SAFETY: the caller's promise.
-                    unsafe { self.add_contact(k) };
-                    continue;
-                }
-                for (b, jacobian) in rows.entries(k) {
-                    if self.problem.bodies.is_dynamic(b) {
-                        // SAFETY: the caller's promise.
-                        let momentum = unsafe { self.target.get(b) };
-                        momentum.linear += jacobian.linear * self.lambda[first + k];
-                        momentum.angular += jacobian.angular * self.lambda[first + k];
-                    }
-                }
-            }
-        }
-    }
-
-    /// # Safety
-    /// As [`Momentum::add_unit`].
-    #[inline]
-    unsafe fn add_contact(&self, c: usize) {
-        let problem = self.problem;
-        let block = &self.lambda[problem.contacts.rows(c)];
-        if block.iter().all(|x| *x == 0.0) {
-            return;
-        }
-        let impulse = problem.contact_impulse(c, block);
-        for side in 0..2 {
-            let b = problem.contacts.bodies[c][side] as usize;
-            if problem.bodies.is_dynamic(b) {
-                // SAFETY: the caller's promise.
-                let momentum = unsafe { self.target.get(b) };
-                problem.add_contact_momentum(c, side, &impulse, momentum);
-            }
-        }
-    }
 }
 
 /// Whether single precision holds the masses, and squares of the impulses that they make.
@@ -666,274 +501,4 @@ fn is_in_range_of_f32(problem: &Problem) -> bool {
             let turn = i.xx.max(i.yy).max(i.zz);
             *m == 0.0 || ((1e-10..=1e10).contains(m) && turn <= 1e20)
         })
-}
-
-/// What a sweep over all batches needs.
-struct Run<'a> {
-    arch: Arch,
-    layout: &'a Layout,
-    merged: Unsafe,
-    relative: f64,
-    budget: &'a Budget,
-}
-
-/// What units of one colour share.
-struct Target<'a, R: Real> {
-    order: &'a QuadOrder,
-    bodies: Shared<Body<R>>,
-    words: &'a [lanes::Lane<R>],
-    impulses: Shared<lanes::Lane<R>>,
-    sizes: (usize, usize),
-    frictionless: bool,
-    loose: &'a LooseEdges,
-    lambda: SharedLambda,
-}
-
-impl Run<'_> {
-    /// One iteration of every batch that runs.
-    fn all<R: Real>(
-        &self,
-        order: &QuadOrder,
-        tiles: &mut Tiles<R>,
-        loose_edges: &mut LooseEdges,
-        monitors: &mut [Monitor],
-        changes: &mut [Change],
-        sums: &mut [Change],
-    ) {
-        let layout = self.layout;
-        let lambda = loose_edges.share();
-        let target = Target {
-            order,
-            bodies: Shared::new(&mut tiles.bodies),
-            words: &tiles.words,
-            impulses: Shared::new(&mut tiles.impulses),
-            sizes: sizes(tiles.frictionless),
-            frictionless: tiles.frictionless,
-            loose: loose_edges,
-            lambda,
-        };
-        let sweep_of = |batch: usize| {
-            let monitor: &Monitor = &monitors[batch];
-            (monitor.state == State::Running).then_some(Sweep {
-                scale: monitor.scale,
-                relative: self.relative,
-                omega: 1.0,
-                coupled: true,
-            })
-        };
-        self.sweep(&target, &sweep_of, changes);
-        let bodies = target.bodies;
-        // Unsafe colours last; then what came of it all.
-        for (b, batch) in layout.batches.iter().enumerate() {
-            let Some(sweep) = sweep_of(b) else {
-                continue;
-            };
-            let mut change = Change::default();
-            for part in &changes[units(layout, batch)] {
-                change.merge(part);
-            }
-            if !batch.unsafe_loose().is_empty() {
-                loose_edges.sweep_unsafe(
-                    b,
-                    batch.unsafe_loose(),
-                    bodies,
-                    self.merged,
-                    &sweep,
-                    &mut change,
-                );
-            }
-            sums[b] = change;
-        }
-        for (b, batch) in layout.batches.iter().enumerate() {
-            if monitors[b].state != State::Running {
-                continue;
-            }
-            match monitors[b].observe(sums[b], self.budget) {
-                Verdict::Continue | Verdict::Stop => {}
-                Verdict::Checkpoint => {
-                    tiles.keep(layers(layout, batch));
-                    loose_edges.keep(loose(layout, batch));
-                }
-                Verdict::RollBack => {
-                    tiles.return_to_kept(layers(layout, batch));
-                    loose_edges.return_to_kept(loose(layout, batch));
-                    restart(layout, batch, tiles, loose_edges);
-                }
-            }
-        }
-    }
-
-    /// Sweeps the units of every batch that `sweep_of` wants swept, and notes their changes.
-    fn sweep<R: Real>(
-        &self,
-        target: &Target<R>,
-        sweep_of: &(impl Fn(usize) -> Option<Sweep> + Sync),
-        changes: &mut [Change],
-    ) {
-        let layout = self.layout;
-        let shared_changes = Shared::new(changes);
-        let step = |unit: usize, sweep: &Sweep| {
-            // SAFETY: each unit has a place of its own for its change, and is swept by one thread;
-            // units that run at the same time are of one colour, or of different small batches.
-            unsafe {
-                *shared_changes.get(unit) = self.unit(&layout.units[unit], sweep, target);
-            }
-        };
-        // Large batches colour by colour, each colour on all threads.
-        for (b, batch) in layout.batches.iter().enumerate().filter(|b| b.1.is_large) {
-            let Some(sweep) = sweep_of(b) else {
-                continue;
-            };
-            for span in &layout.spans[batch.spans()] {
-                let units = span.units();
-                if units.len() == 1 {
-                    step(units.start, &sweep);
-                } else {
-                    units.into_par_iter().for_each(|unit| step(unit, &sweep));
-                }
-            }
-        }
-        // Small batches beside each other, each on one thread.
-        let small = |b: usize| {
-            let batch = &layout.batches[b];
-            if !batch.is_large
-                && let Some(sweep) = sweep_of(b)
-            {
-                for unit in units(layout, batch) {
-                    step(unit, &sweep);
-                }
-            }
-        };
-        match layout.batches.len() {
-            1 => small(0),
-            n => (0..n).into_par_iter().for_each(small),
-        }
-    }
-
-    /// Sweeps over the normal rows alone, from nothing and with another bias, until the tolerance is
-    /// met or the iterations are spent.
-    fn correct<R: Real>(
-        &self,
-        order: &QuadOrder,
-        tiles: &mut Tiles<R>,
-        loose_edges: &LooseEdges,
-        bias: &[f64],
-    ) {
-        let layout = self.layout;
-        tiles.pack_normals(layout, bias);
-        let target = Target {
-            order,
-            bodies: Shared::new(&mut tiles.bodies),
-            words: &tiles.words,
-            impulses: Shared::new(&mut tiles.impulses),
-            sizes: sizes(tiles.frictionless),
-            frictionless: true,
-            loose: loose_edges,
-            lambda: SharedLambda::none(),
-        };
-        let mut changes = vec![Change::default(); layout.units.len()];
-        let mut running = vec![true; layout.batches.len()];
-        let sweep = Sweep {
-            scale: 1.0,
-            relative: -1.0,
-            omega: 1.0,
-            coupled: true,
-        };
-        for _ in 0..self.budget.iterations {
-            self.sweep(&target, &|b| running[b].then_some(sweep), &mut changes);
-            for (b, batch) in layout.batches.iter().enumerate() {
-                let changed = changes[units(layout, batch)]
-                    .iter()
-                    .map(|c| c.speed_squared)
-                    .fold(0.0, f64::max);
-                running[b] &= changed > self.budget.tolerance * self.budget.tolerance;
-            }
-            if !running.contains(&true) {
-                break;
-            }
-        }
-    }
-
-    /// Sweeps one unit.
-    ///
-    /// # Safety
-    /// Units that are swept at the same time share no body, and no unit is swept twice at a time.
-    unsafe fn unit<R: Real>(
-        &self,
-        unit: &layout::Unit,
-        sweep: &Sweep,
-        target: &Target<R>,
-    ) -> Change {
-        let mut change = Change::default();
-        let groups = &self.layout.groups[unit.groups()];
-        if let (Some(first), Some(last)) = (groups.first(), groups.last()) {
-            let layers = first.layers().start..last.layers().end;
-            let (fixed, changing) = target.sizes;
-            // SAFETY: a unit's layers are its own; bodies by the caller's promise.
-            change = unsafe {
-                Groups {
-                    bodies: target.bodies,
-                    order: target.order,
-                    groups,
-                    words: &target.words[layers.start * fixed..layers.end * fixed],
-                    impulses: target
-                        .impulses
-                        .slice(layers.start * changing..layers.end * changing),
-                    sizes: target.sizes,
-                    frictionless: target.frictionless,
-                    sweep: *sweep,
-                }
-                .run(self.arch)
-            };
-        }
-        if unit.loose().is_empty() {
-            return change;
-        }
-        // SAFETY: the caller's promise.
-        unsafe {
-            target.loose.sweep(
-                unit.loose(),
-                target.bodies,
-                target.lambda,
-                sweep,
-                &mut change,
-            );
-        }
-        change
-    }
-}
-
-/// The velocities of the problem's bodies, as a sweep left them.
-fn unpack_velocities<R: Real>(tiles: &Tiles<R>, bodies: usize, u: &mut Vec<Twist>) {
-    tiles.bodies[..bodies]
-        .par_iter()
-        .with_min_len(CHUNK)
-        .map(|body| body.unpack().velocity)
-        .collect_into_vec(u);
-}
-
-/// Velocities of a batch's bodies from its impulses, after these were set back.
-fn restart<R: Real>(
-    layout: &Layout,
-    batch: &Batch,
-    tiles: &mut Tiles<R>,
-    loose_edges: &LooseEdges,
-) {
-    let groups = &layout.groups[groups(layout, batch)];
-    for body in groups.iter().flat_map(|g| g.bodies.iter().flatten()) {
-        tiles.bodies[*body as usize].set_velocity(&Twist::ZERO);
-    }
-    let edges = loose(layout, batch);
-    loose_edges.each_body(edges.clone(), |b| {
-        tiles.bodies[b as usize].set_velocity(&Twist::ZERO);
-    });
-    for group in groups {
-        for layer in group.layers() {
-            for lane in 0..LANES {
-                let bodies = group.bodies.map(|side| side[lane]);
-                tiles.push(layer, lane, bodies);
-            }
-        }
-    }
-    loose_edges.push_changes(edges, &mut tiles.bodies);
 }

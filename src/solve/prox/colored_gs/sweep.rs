@@ -1,78 +1,24 @@
-//! The sweep over groups of lanes: Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for sixteen edges of one colour
+//! The sweep over manifolds of lanes: Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for sixteen edges of one colour
 //! at a time, point after point, while their bodies stay in registers.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::LANES;
-use super::lanes::{Lane, Real, Vec3Lanes};
-use super::layout::Group;
-use super::tiles::{Body, sizes, word};
+use super::lanes::{Real, Wide, WideVec3};
+use super::layout::WideManifold;
+use super::shared::Shared;
+use super::wide::{Body, field, sizes};
 use crate::solve::prox::block::{Change, Sweep};
 
-/// A pointer that units of one colour share: no two of them touch the same element.
-#[derive(Clone, Copy, Debug)]
-pub struct Shared<T>(*mut T);
-
-// SAFETY: whoever reads or writes through the pointer promises that nobody else does so for the same
-// element at the same time; see the methods.
-unsafe impl<T: Send> Send for Shared<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for Shared<T> {}
-
-impl<T> Shared<T> {
-    /// A pointer to all elements of a slice, which must outlive it.
-    pub fn new(slice: &mut [T]) -> Self {
-        Self(slice.as_mut_ptr())
-    }
-
-    /// One element.
-    ///
-    /// # Safety
-    /// `index` is within the slice, and nobody else uses this element meanwhile.
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "the caller promises that it is the only one"
-    )]
-    pub unsafe fn get(&self, index: usize) -> &mut T {
-        // SAFETY: the caller's promise.
-        unsafe { &mut *self.0.add(index) }
-    }
-
-    /// A copy of one element.
-    ///
-    /// # Safety
-    /// `index` is within the slice, and nobody writes this element meanwhile.
-    pub unsafe fn read(&self, index: usize) -> T
-    where
-        T: Copy,
-    {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.add(index).read() }
-    }
-
-    /// A run of elements.
-    ///
-    /// # Safety
-    /// The range is within the slice, and nobody else uses these elements meanwhile.
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "the caller promises that it is the only one"
-    )]
-    pub unsafe fn slice(&self, range: std::ops::Range<usize>) -> &mut [T] {
-        // SAFETY: the caller's promise.
-        unsafe { std::slice::from_raw_parts_mut(self.0.add(range.start), range.len()) }
-    }
-}
-
-/// How many layers ahead of the next group lanes are asked for.
+/// How many points ahead of the next manifold lanes are asked for.
 const AHEAD: usize = 2;
 
 /// Asks for `count` lanes from `first` on to be brought near. The processor sees by itself that the
 /// sweep goes straight through them, but begins anew at every page.
 #[inline(always)]
-fn prefetch<R>(lanes: &[Lane<R>], first: usize, count: usize) {
+fn prefetch<R>(lanes: &[Wide<R>], first: usize, count: usize) {
     #[cfg(target_arch = "x86_64")]
-    for line in 0..count * size_of::<Lane<R>>() / 64 {
+    for line in 0..count * size_of::<Wide<R>>() / 64 {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let at = lanes.as_ptr().wrapping_add(first).cast::<i8>();
         // SAFETY: a prefetch reads nothing that could be seen, and never faults.
@@ -82,32 +28,32 @@ fn prefetch<R>(lanes: &[Lane<R>], first: usize, count: usize) {
     let _ = (lanes, first, count);
 }
 
-/// The lane that each quad of a register comes out in.
-pub type QuadOrder = [u8; LANES];
+/// The lane that each row of a register comes out in.
+pub type RowOrder = [u8; LANES];
 
-/// Finds the [`QuadOrder`] of this processor.
-pub fn quad_order<R: Real>(arch: Arch) -> QuadOrder {
+/// Finds the [`RowOrder`] of this processor.
+pub fn row_order<R: Real>(arch: Arch) -> RowOrder {
     struct Probe<R>(std::marker::PhantomData<R>);
     impl<R: Real> WithSimd for Probe<R> {
-        type Output = QuadOrder;
+        type Output = RowOrder;
         #[inline(always)]
-        fn with_simd<S: Simd>(self, s: S) -> QuadOrder {
+        fn with_simd<S: Simd>(self, s: S) -> RowOrder {
             let width = R::width::<S>();
             let mut bodies = [Body::<R>::default(); LANES];
             for (k, body) in bodies.iter_mut().enumerate() {
                 body.0[0] = [R::from_f64(k as f64); 4];
             }
             let index: [u32; LANES] = std::array::from_fn(|k| k as u32);
-            let straight: QuadOrder = std::array::from_fn(|k| k as u8);
+            let straight: RowOrder = std::array::from_fn(|k| k as u8);
             // SAFETY: sixteen bodies, sixteen indices, all in range, and they are ours alone.
             let first = unsafe {
-                quads::<R, S>(s, Shared::new(&mut bodies), &index[..width], &straight, 0)[0]
+                gather_rows::<R, S>(s, Shared::new(&mut bodies), &index[..width], &straight, 0)[0]
             };
-            let mut came_out = Lane([R::default(); LANES]);
+            let mut came_out = Wide([R::default(); LANES]);
             R::store::<S>(&mut came_out, 0, first);
             let mut order = straight;
-            for (lane, quad) in came_out.0[..width].iter().enumerate() {
-                order[quad.to_f64() as usize] = lane as u8;
+            for (lane, row) in came_out.0[..width].iter().enumerate() {
+                order[row.to_f64() as usize] = lane as u8;
             }
             order
         }
@@ -115,50 +61,50 @@ pub fn quad_order<R: Real>(arch: Arch) -> QuadOrder {
     arch.dispatch(Probe::<R>(std::marker::PhantomData))
 }
 
-/// Reads quad `q` of one body per lane.
+/// Reads row `q` of one body per lane.
 ///
 /// # Safety
 /// Every index is within the bodies, `index` has as many as a register has lanes, `order` names
 /// each of them once, and nobody writes these bodies meanwhile.
 #[inline(always)]
-unsafe fn quads<R: Real, S: Simd>(
+unsafe fn gather_rows<R: Real, S: Simd>(
     s: S,
     bodies: Shared<Body<R>>,
     index: &[u32],
-    order: &QuadOrder,
+    order: &RowOrder,
     q: usize,
-) -> [R::Lanes<S>; 4] {
+) -> [R::Register<S>; 4] {
     let mut registers = [R::splat(s, R::default()); 4];
     let numbers = registers.as_mut_ptr().cast::<[R; 4]>();
     for (k, lane) in order[..R::width::<S>()].iter().enumerate() {
-        // SAFETY: four registers of `width` lanes hold `width` quads; for the rest the caller's
+        // SAFETY: four registers of `width` lanes hold `width` rows; for the rest the caller's
         // promises.
         unsafe {
             let body = *index.get_unchecked(*lane as usize) as usize;
             *numbers.add(k) = (*bodies.0.add(body)).0[q];
         }
     }
-    R::from_quads(s, registers)
+    R::from_rows(s, registers)
 }
 
-/// Writes quad `q` of one body per lane.
+/// Writes row `q` of one body per lane.
 ///
 /// # Safety
-/// As [`quads`], and nobody else reads or writes these bodies meanwhile. Of several lanes with the
+/// As [`gather_rows`], and nobody else reads or writes these bodies meanwhile. Of several lanes with the
 /// same body one wins; they must write the same.
 #[inline(always)]
-unsafe fn set_quads<R: Real, S: Simd>(
+unsafe fn scatter_rows<R: Real, S: Simd>(
     s: S,
     bodies: Shared<Body<R>>,
     index: &[u32],
-    order: &QuadOrder,
+    order: &RowOrder,
     q: usize,
-    lanes: [R::Lanes<S>; 4],
+    lanes: [R::Register<S>; 4],
 ) {
-    let registers = R::to_quads(s, lanes);
+    let registers = R::to_rows(s, lanes);
     let numbers = registers.as_ptr().cast::<[R; 4]>();
     for (k, lane) in order[..R::width::<S>()].iter().enumerate() {
-        // SAFETY: as in `quads`.
+        // SAFETY: as in `gather_rows`.
         unsafe {
             let body = *index.get_unchecked(*lane as usize) as usize;
             (*bodies.0.add(body)).0[q] = *numbers.add(k);
@@ -168,28 +114,28 @@ unsafe fn set_quads<R: Real, S: Simd>(
 
 /// One body per lane.
 #[derive(Clone, Copy)]
-struct BodyLanes<R: Real, S: Simd> {
-    linear: Vec3Lanes<R, S>,
-    angular: Vec3Lanes<R, S>,
-    inverse_mass: R::Lanes<S>,
+struct WideBody<R: Real, S: Simd> {
+    linear: WideVec3<R, S>,
+    angular: WideVec3<R, S>,
+    inverse_mass: R::Register<S>,
     /// xx, xy, xz, yy, yz, zz.
-    inverse_inertia: [R::Lanes<S>; 6],
+    inverse_inertia: [R::Register<S>; 6],
 }
 
-impl<R: Real, S: Simd> BodyLanes<R, S> {
+impl<R: Real, S: Simd> WideBody<R, S> {
     /// # Safety
-    /// As [`quads`].
+    /// As [`gather_rows`].
     #[inline(always)]
-    unsafe fn gather(s: S, bodies: Shared<Body<R>>, index: &[u32], order: &QuadOrder) -> Self {
+    unsafe fn gather(s: S, bodies: Shared<Body<R>>, index: &[u32], order: &RowOrder) -> Self {
         // SAFETY: the caller's promise.
         unsafe {
-            let [vx, vy, vz, inverse_mass] = quads::<R, S>(s, bodies, index, order, 0);
-            let [wx, wy, wz, xx] = quads::<R, S>(s, bodies, index, order, 1);
-            let [xy, xz, yy, yz] = quads::<R, S>(s, bodies, index, order, 2);
-            let [zz, _, _, _] = quads::<R, S>(s, bodies, index, order, 3);
+            let [vx, vy, vz, inverse_mass] = gather_rows::<R, S>(s, bodies, index, order, 0);
+            let [wx, wy, wz, xx] = gather_rows::<R, S>(s, bodies, index, order, 1);
+            let [xy, xz, yy, yz] = gather_rows::<R, S>(s, bodies, index, order, 2);
+            let [zz, _, _, _] = gather_rows::<R, S>(s, bodies, index, order, 3);
             Self {
-                linear: Vec3Lanes([vx, vy, vz]),
-                angular: Vec3Lanes([wx, wy, wz]),
+                linear: WideVec3([vx, vy, vz]),
+                angular: WideVec3([wx, wy, wz]),
                 inverse_mass,
                 inverse_inertia: [xx, xy, xz, yy, yz, zz],
             }
@@ -199,23 +145,23 @@ impl<R: Real, S: Simd> BodyLanes<R, S> {
     /// Writes the velocity back.
     ///
     /// # Safety
-    /// As [`set_quads`].
+    /// As [`scatter_rows`].
     #[inline(always)]
-    unsafe fn scatter(&self, s: S, bodies: Shared<Body<R>>, index: &[u32], order: &QuadOrder) {
+    unsafe fn scatter(&self, s: S, bodies: Shared<Body<R>>, index: &[u32], order: &RowOrder) {
         let [vx, vy, vz] = self.linear.0;
         let [wx, wy, wz] = self.angular.0;
         // SAFETY: the caller's promise.
         unsafe {
             let first = [vx, vy, vz, self.inverse_mass];
-            set_quads::<R, S>(s, bodies, index, order, 0, first);
+            scatter_rows::<R, S>(s, bodies, index, order, 0, first);
             let second = [wx, wy, wz, self.inverse_inertia[0]];
-            set_quads::<R, S>(s, bodies, index, order, 1, second);
+            scatter_rows::<R, S>(s, bodies, index, order, 1, second);
         }
     }
 
     /// The velocity at an offset from the centre of mass.
     #[inline(always)]
-    fn at(&self, s: S, arm: Vec3Lanes<R, S>) -> Vec3Lanes<R, S> {
+    fn at(&self, s: S, arm: WideVec3<R, S>) -> WideVec3<R, S> {
         self.linear.add(s, self.angular.cross(s, arm))
     }
 
@@ -224,55 +170,55 @@ impl<R: Real, S: Simd> BodyLanes<R, S> {
     fn response(
         &self,
         s: S,
-        p: Vec3Lanes<R, S>,
-        arm: Vec3Lanes<R, S>,
-    ) -> (Vec3Lanes<R, S>, Vec3Lanes<R, S>) {
+        p: WideVec3<R, S>,
+        arm: WideVec3<R, S>,
+    ) -> (WideVec3<R, S>, WideVec3<R, S>) {
         let t = arm.cross(s, p);
         let [xx, xy, xz, yy, yz, zz] = self.inverse_inertia;
         (
             p.scale(s, self.inverse_mass),
-            Vec3Lanes([
-                Vec3Lanes::<R, S>([xx, xy, xz]).dot(s, t),
-                Vec3Lanes::<R, S>([xy, yy, yz]).dot(s, t),
-                Vec3Lanes::<R, S>([xz, yz, zz]).dot(s, t),
+            WideVec3([
+                WideVec3::<R, S>([xx, xy, xz]).dot(s, t),
+                WideVec3::<R, S>([xy, yy, yz]).dot(s, t),
+                WideVec3::<R, S>([xz, yz, zz]).dot(s, t),
             ]),
         )
     }
 
     #[inline(always)]
-    fn push(&mut self, s: S, p: Vec3Lanes<R, S>, arm: Vec3Lanes<R, S>) {
+    fn push(&mut self, s: S, p: WideVec3<R, S>, arm: WideVec3<R, S>) {
         let (v, w) = self.response(s, p, arm);
         self.linear = self.linear.add(s, v);
         self.angular = self.angular.add(s, w);
     }
 
     #[inline(always)]
-    fn pull(&mut self, s: S, p: Vec3Lanes<R, S>, arm: Vec3Lanes<R, S>) {
+    fn pull(&mut self, s: S, p: WideVec3<R, S>, arm: WideVec3<R, S>) {
         let (v, w) = self.response(s, p, arm);
         self.linear = self.linear.sub(s, v);
         self.angular = self.angular.sub(s, w);
     }
 }
 
-/// Groups to sweep; `words` and `impulses` are those of their layers.
-pub struct Groups<'a, R: Real> {
+/// Wide manifolds to sweep; `fields` and `impulses` are those of their points.
+pub struct WideSweep<'a, R: Real> {
     pub bodies: Shared<Body<R>>,
-    pub order: &'a QuadOrder,
-    pub groups: &'a [Group],
-    pub words: &'a [Lane<R>],
-    pub impulses: &'a mut [Lane<R>],
-    /// Numbers per layer in `words` and `impulses`.
+    pub order: &'a RowOrder,
+    pub manifolds: &'a [WideManifold],
+    pub fields: &'a [Wide<R>],
+    pub impulses: &'a mut [Wide<R>],
+    /// Numbers per point in `fields` and `impulses`.
     pub sizes: (usize, usize),
-    /// Sweep the normal rows alone; then the bias and the impulse of a layer are one number each.
+    /// Sweep the normal rows alone; then the bias and the impulse of a point are one number each.
     pub frictionless: bool,
     pub sweep: Sweep,
 }
 
-impl<R: Real> Groups<'_, R> {
-    /// One sweep over the groups.
+impl<R: Real> WideSweep<'_, R> {
+    /// One sweep over the manifolds.
     ///
     /// # Safety
-    /// Every body that the groups name is there, no two lanes of a group share one that moves, and
+    /// Every body that the manifolds name is there, no two lanes of a manifold share one that moves, and
     /// nobody else reads or writes these bodies meanwhile.
     pub unsafe fn run(self, arch: Arch) -> Change {
         // A sweep without the sums that only Nützi's tests need is the common case.
@@ -285,7 +231,7 @@ impl<R: Real> Groups<'_, R> {
     }
 }
 
-struct Kernel<'a, R: Real, const FRICTION: bool, const RELATIVE: bool>(Groups<'a, R>);
+struct Kernel<'a, R: Real, const FRICTION: bool, const RELATIVE: bool>(WideSweep<'a, R>);
 
 impl<R: Real, const FRICTION: bool, const RELATIVE: bool> WithSimd
     for Kernel<'_, R, FRICTION, RELATIVE>
@@ -297,105 +243,204 @@ impl<R: Real, const FRICTION: bool, const RELATIVE: bool> WithSimd
         let run = self.0;
         let width = R::width::<S>();
         let (fixed, changing) = run.sizes;
-        let zero = R::splat(s, R::default());
-        let one = R::splat(s, R::from_f64(1.0));
-        let tiny = R::splat(s, R::from_f64(1e-30));
-        let scale = R::splat(s, R::from_f64(run.sweep.scale));
+        let scale = R::from_f64(run.sweep.scale);
         let mut noted = Noted::<R, S>::new(s, run.sweep.relative);
-        let (mut words, mut impulses) = (run.words, run.impulses);
-        for group in run.groups {
-            let points = group.layers().len();
-            let (own_words, other_words) = words.split_at(points * fixed);
+        let (mut fields, mut impulses) = (run.fields, run.impulses);
+        for manifold in run.manifolds {
+            let points = manifold.points().len();
+            let (own_fields, other_fields) = fields.split_at(points * fixed);
             let (own_impulses, other_impulses) = impulses.split_at_mut(points * changing);
-            (words, impulses) = (other_words, other_impulses);
-            prefetch(words, AHEAD * fixed, points * fixed);
+            (fields, impulses) = (other_fields, other_impulses);
+            prefetch(fields, AHEAD * fixed, points * fixed);
             prefetch(impulses, AHEAD * changing, points * changing);
             for at in (0..LANES).step_by(width) {
-                let ia = &group.bodies[0][at..at + width];
-                let ib = &group.bodies[1][at..at + width];
-                // SAFETY: the promise of `Groups::run`; dummies are this unit's own.
-                let (mut a, mut b) = unsafe {
-                    (
-                        BodyLanes::<R, S>::gather(s, run.bodies, ia, run.order),
-                        BodyLanes::<R, S>::gather(s, run.bodies, ib, run.order),
-                    )
-                };
-                let layers = own_words.chunks_exact(fixed);
-                for (t, p) in layers.zip(own_impulses.chunks_exact_mut(changing)) {
-                    let one_word = |k: usize| R::load::<S>(&t[k], at);
-                    let vector = |k: usize| {
-                        Vec3Lanes::<R, S>([one_word(k), one_word(k + 1), one_word(k + 2)])
-                    };
-                    let n = vector(word::NORMAL);
-                    let (ra, rb) = (vector(word::ARM_A), vector(word::ARM_B));
-                    let rn = one_word(word::R_NORMAL);
-                    let inverse_rn = R::div(s, one, rn);
-                    let relative = b.at(s, rb).sub(s, a.at(s, ra));
-                    if !FRICTION {
-                        let w = R::add(s, n.dot(s, relative), one_word(word::BIAS));
-                        let old = R::load::<S>(&p[0], at);
-                        let step = R::mul(s, R::mul(s, rn, scale), w);
-                        let new = R::max(s, R::sub(s, old, step), zero);
-                        let dn = R::sub(s, new, old);
-                        let push = n.scale(s, dn);
-                        a.pull(s, push, ra);
-                        b.push(s, push, rb);
-                        R::store::<S>(&mut p[0], at, new);
-                        noted.normal(s, dn, new, inverse_rn);
-                        if RELATIVE {
-                            noted.relative(s, at, old, dn);
-                        }
-                        continue;
-                    }
-                    // Normal: Λ_N ← max(0, Λ_N − R_N w_N).
-                    let bias = vector(word::BIAS);
-                    let w = n.dot(s, relative.add(s, bias));
-                    let p_old = Vec3Lanes::<R, S>([
-                        R::load::<S>(&p[0], at),
-                        R::load::<S>(&p[1], at),
-                        R::load::<S>(&p[2], at),
-                    ]);
-                    let old = n.dot(s, p_old);
-                    let step = R::mul(s, R::mul(s, rn, scale), w);
-                    let new = R::max(s, R::sub(s, old, step), zero);
-                    let dn = R::sub(s, new, old);
-                    let push = n.scale(s, dn);
-                    a.pull(s, push, ra);
-                    b.push(s, push, rb);
-                    // Friction: Λ_T ← the nearest point of the disc of radius μ Λ_N to Λ_T − R_T w_T.
-                    let rt = one_word(word::R_FRICTION);
-                    let relative = b.at(s, rb).sub(s, a.at(s, ra)).add(s, bias);
-                    let wt = relative.sub(s, n.scale(s, n.dot(s, relative)));
-                    let f_old = p_old.sub(s, n.scale(s, old));
-                    let z = f_old.sub(s, wt.scale(s, R::mul(s, rt, scale)));
-                    let length = R::sqrt(s, z.dot(s, z));
-                    let bound = R::mul(s, one_word(word::MU), new);
-                    let inside = R::min(s, length, bound);
-                    let f = z.scale(s, R::div(s, inside, R::max(s, length, tiny)));
-                    let df = f.sub(s, f_old);
-                    a.pull(s, df, ra);
-                    b.push(s, df, rb);
-                    let p_new = f.add(s, n.scale(s, new));
-                    for (lane, x) in p.iter_mut().zip(p_new.0) {
-                        R::store::<S>(lane, at, x);
-                    }
-                    noted.normal(s, dn, new, inverse_rn);
-                    let size = R::sqrt(s, df.dot(s, df));
-                    noted.friction(s, size, R::div(s, size, rt));
-                    if RELATIVE {
-                        noted.relative(s, at, old, dn);
-                        let before = R::sqrt(s, f_old.dot(s, f_old));
-                        noted.relative(s, at, before, size);
+                let index = manifold.bodies.each_ref().map(|side| &side[at..at + width]);
+                // SAFETY: the promise of `WideSweep::run`; dummies are this work block's own.
+                let mut pair = unsafe { Pair::gather(s, run.bodies, index, run.order) };
+                let points = own_fields.chunks_exact(fixed);
+                for (fields, p) in points.zip(own_impulses.chunks_exact_mut(changing)) {
+                    let point = Point { fields, at, scale };
+                    if FRICTION {
+                        point.disc::<S, RELATIVE>(s, p, &mut pair, &mut noted);
+                    } else {
+                        point.normal::<S, RELATIVE>(s, p, &mut pair, &mut noted);
                     }
                 }
                 // SAFETY: as above; lanes of the dummy all write zero velocities.
-                unsafe {
-                    a.scatter(s, run.bodies, ia, run.order);
-                    b.scatter(s, run.bodies, ib, run.order);
-                }
+                unsafe { pair.scatter(s, run.bodies, index, run.order) };
             }
         }
         noted.finish::<RELATIVE>(s)
+    }
+}
+
+/// First and second body of some lanes.
+struct Pair<R: Real, S: Simd> {
+    a: WideBody<R, S>,
+    b: WideBody<R, S>,
+}
+
+impl<R: Real, S: Simd> Pair<R, S> {
+    /// # Safety
+    /// As [`gather_rows`].
+    #[inline(always)]
+    unsafe fn gather(s: S, bodies: Shared<Body<R>>, index: [&[u32]; 2], order: &RowOrder) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self {
+                a: WideBody::gather(s, bodies, index[0], order),
+                b: WideBody::gather(s, bodies, index[1], order),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`scatter_rows`].
+    #[inline(always)]
+    unsafe fn scatter(&self, s: S, bodies: Shared<Body<R>>, index: [&[u32]; 2], order: &RowOrder) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.a.scatter(s, bodies, index[0], order);
+            self.b.scatter(s, bodies, index[1], order);
+        }
+    }
+
+    /// The velocity of the second body against the first at a contact.
+    #[inline(always)]
+    fn relative(&self, s: S, arms: [WideVec3<R, S>; 2]) -> WideVec3<R, S> {
+        self.b.at(s, arms[1]).sub(s, self.a.at(s, arms[0]))
+    }
+
+    /// An impulse on the second body, and its opposite on the first.
+    #[inline(always)]
+    fn push(&mut self, s: S, p: WideVec3<R, S>, arms: [WideVec3<R, S>; 2]) {
+        self.a.pull(s, p, arms[0]);
+        self.b.push(s, p, arms[1]);
+    }
+}
+
+/// Some lanes of a wide point.
+struct Point<'a, R> {
+    fields: &'a [Wide<R>],
+    /// The first lane.
+    at: usize,
+    /// What R is multiplied by.
+    scale: R,
+}
+
+impl<R: Real> Point<'_, R> {
+    #[inline(always)]
+    fn number<S: Simd>(&self, k: usize) -> R::Register<S> {
+        R::load::<S>(&self.fields[k], self.at)
+    }
+
+    #[inline(always)]
+    fn vector<S: Simd>(&self, k: usize) -> WideVec3<R, S> {
+        WideVec3([
+            self.number::<S>(k),
+            self.number::<S>(k + 1),
+            self.number::<S>(k + 2),
+        ])
+    }
+
+    #[inline(always)]
+    fn arms<S: Simd>(&self) -> [WideVec3<R, S>; 2] {
+        [self.vector(field::ARM_A), self.vector(field::ARM_B)]
+    }
+
+    /// Λ_N ← max(0, Λ_N − R_N w_N): the new impulse, and its change.
+    #[inline(always)]
+    fn prox_normal<S: Simd>(
+        &self,
+        s: S,
+        old: R::Register<S>,
+        w: R::Register<S>,
+    ) -> [R::Register<S>; 2] {
+        let r = R::mul(
+            s,
+            self.number::<S>(field::R_NORMAL),
+            R::splat(s, self.scale),
+        );
+        let new = R::max(
+            s,
+            R::sub(s, old, R::mul(s, r, w)),
+            R::splat(s, R::default()),
+        );
+        [new, R::sub(s, new, old)]
+    }
+
+    /// A contact without friction; its impulse and its bias are one number each.
+    #[inline(always)]
+    fn normal<S: Simd, const RELATIVE: bool>(
+        &self,
+        s: S,
+        p: &mut [Wide<R>],
+        pair: &mut Pair<R, S>,
+        noted: &mut Noted<R, S>,
+    ) {
+        let (n, arms) = (self.vector(field::NORMAL), self.arms());
+        let w = R::add(
+            s,
+            n.dot(s, pair.relative(s, arms)),
+            self.number::<S>(field::BIAS),
+        );
+        let old = R::load::<S>(&p[0], self.at);
+        let [new, dn] = self.prox_normal::<S>(s, old, w);
+        pair.push(s, n.scale(s, dn), arms);
+        R::store::<S>(&mut p[0], self.at, new);
+        noted.normal(s, dn, new, self.inverse_r_normal::<S>(s));
+        if RELATIVE {
+            noted.relative(s, self.at, old, dn);
+        }
+    }
+
+    /// A contact with a disc of friction; its impulse and its bias are vectors in the world frame.
+    #[inline(always)]
+    fn disc<S: Simd, const RELATIVE: bool>(
+        &self,
+        s: S,
+        p: &mut [Wide<R>],
+        pair: &mut Pair<R, S>,
+        noted: &mut Noted<R, S>,
+    ) {
+        let (n, arms) = (self.vector(field::NORMAL), self.arms());
+        let bias = self.vector(field::BIAS);
+        let w = n.dot(s, pair.relative(s, arms).add(s, bias));
+        let p_old = WideVec3::<R, S>([0, 1, 2].map(|k| R::load::<S>(&p[k], self.at)));
+        let old = n.dot(s, p_old);
+        let [new, dn] = self.prox_normal::<S>(s, old, w);
+        pair.push(s, n.scale(s, dn), arms);
+        // Λ_T ← the nearest point of the disc of radius μ Λ_N to Λ_T − R_T w_T.
+        let rt = self.number::<S>(field::R_FRICTION);
+        let relative = pair.relative(s, arms).add(s, bias);
+        let wt = relative.sub(s, n.scale(s, n.dot(s, relative)));
+        let f_old = p_old.sub(s, n.scale(s, old));
+        let z = f_old.sub(s, wt.scale(s, R::mul(s, rt, R::splat(s, self.scale))));
+        let length = R::sqrt(s, z.dot(s, z));
+        let bound = R::mul(s, self.number::<S>(field::MU), new);
+        let inside = R::min(s, length, bound);
+        let tiny = R::splat(s, R::from_f64(1e-30));
+        let f = z.scale(s, R::div(s, inside, R::max(s, length, tiny)));
+        let df = f.sub(s, f_old);
+        pair.push(s, df, arms);
+        let p_new = f.add(s, n.scale(s, new));
+        for (p, x) in p.iter_mut().zip(p_new.0) {
+            R::store::<S>(p, self.at, x);
+        }
+        noted.normal(s, dn, new, self.inverse_r_normal::<S>(s));
+        let size = R::sqrt(s, df.dot(s, df));
+        noted.friction(s, size, R::div(s, size, rt));
+        if RELATIVE {
+            noted.relative(s, self.at, old, dn);
+            let before = R::sqrt(s, f_old.dot(s, f_old));
+            noted.relative(s, self.at, before, size);
+        }
+    }
+
+    #[inline(always)]
+    fn inverse_r_normal<S: Simd>(&self, s: S) -> R::Register<S> {
+        let one = R::splat(s, R::from_f64(1.0));
+        R::div(s, one, self.number::<S>(field::R_NORMAL))
     }
 }
 
@@ -403,10 +448,10 @@ impl<R: Real, const FRICTION: bool, const RELATIVE: bool> WithSimd
 #[inline(always)]
 fn coupling<R: Real, S: Simd>(
     s: S,
-    (a, ra): (&BodyLanes<R, S>, Vec3Lanes<R, S>),
-    (b, rb): (&BodyLanes<R, S>, Vec3Lanes<R, S>),
-    e: Vec3Lanes<R, S>,
-) -> R::Lanes<S> {
+    (a, ra): (&WideBody<R, S>, WideVec3<R, S>),
+    (b, rb): (&WideBody<R, S>, WideVec3<R, S>),
+    e: WideVec3<R, S>,
+) -> R::Register<S> {
     let (va, wa) = a.response(s, e, ra);
     let (vb, wb) = b.response(s, e, rb);
     let linear = va.add(s, vb).dot(s, e);
@@ -416,29 +461,29 @@ fn coupling<R: Real, S: Simd>(
     R::max(s, R::add(s, linear, turn), tiny)
 }
 
-/// Groups to find the R-factors of.
-pub struct Steps<'a, R: Real> {
+/// WideSweep to find the R-factors of.
+pub struct StepLengths<'a, R: Real> {
     pub bodies: Shared<Body<R>>,
-    pub order: &'a QuadOrder,
-    pub groups: &'a [Group],
-    pub words: &'a mut [Lane<R>],
+    pub order: &'a RowOrder,
+    pub manifolds: &'a [WideManifold],
+    pub fields: &'a mut [Wide<R>],
     pub frictionless: bool,
     pub alpha: f64,
 }
 
-impl<R: Real> Steps<'_, R> {
+impl<R: Real> StepLengths<'_, R> {
     /// Writes R_N and R_T; false if one is not finite.
     ///
     /// # Safety
-    /// Every body that the groups name is there, and nobody writes these bodies meanwhile.
+    /// Every body that the manifolds name is there, and nobody writes these bodies meanwhile.
     pub unsafe fn run(self, arch: Arch) -> bool {
-        arch.dispatch(StepsKernel(self))
+        arch.dispatch(StepLengthsKernel(self))
     }
 }
 
-struct StepsKernel<'a, R: Real>(Steps<'a, R>);
+struct StepLengthsKernel<'a, R: Real>(StepLengths<'a, R>);
 
-impl<R: Real> WithSimd for StepsKernel<'_, R> {
+impl<R: Real> WithSimd for StepLengthsKernel<'_, R> {
     type Output = bool;
 
     #[inline(always)]
@@ -449,28 +494,28 @@ impl<R: Real> WithSimd for StepsKernel<'_, R> {
         let alpha = R::splat(s, R::from_f64(run.alpha));
         let one = R::splat(s, R::from_f64(1.0));
         let mut total = R::splat(s, R::default());
-        let mut words = run.words;
-        for group in run.groups {
-            let (own, others) = words.split_at_mut(group.layers().len() * fixed);
-            words = others;
+        let mut fields = run.fields;
+        for manifold in run.manifolds {
+            let (own, others) = fields.split_at_mut(manifold.points().len() * fixed);
+            fields = others;
             for at in (0..LANES).step_by(width) {
-                let ia = &group.bodies[0][at..at + width];
-                let ib = &group.bodies[1][at..at + width];
-                // SAFETY: the promise of `Steps::run`.
+                let ia = &manifold.bodies[0][at..at + width];
+                let ib = &manifold.bodies[1][at..at + width];
+                // SAFETY: the promise of `StepLengths::run`.
                 let (a, b) = unsafe {
                     (
-                        BodyLanes::<R, S>::gather(s, run.bodies, ia, run.order),
-                        BodyLanes::<R, S>::gather(s, run.bodies, ib, run.order),
+                        WideBody::<R, S>::gather(s, run.bodies, ia, run.order),
+                        WideBody::<R, S>::gather(s, run.bodies, ib, run.order),
                     )
                 };
                 for t in own.chunks_exact_mut(fixed) {
                     let vector = |k: usize| {
-                        Vec3Lanes::<R, S>([k, k + 1, k + 2].map(|k| R::load::<S>(&t[k], at)))
+                        WideVec3::<R, S>([k, k + 1, k + 2].map(|k| R::load::<S>(&t[k], at)))
                     };
-                    let n = vector(word::NORMAL);
-                    let (ra, rb) = (vector(word::ARM_A), vector(word::ARM_B));
+                    let n = vector(field::NORMAL);
+                    let (ra, rb) = (vector(field::ARM_A), vector(field::ARM_B));
                     let rn = R::div(s, alpha, coupling(s, (&a, ra), (&b, rb), n));
-                    R::store::<S>(&mut t[word::R_NORMAL], at, rn);
+                    R::store::<S>(&mut t[field::R_NORMAL], at, rn);
                     total = R::add(s, total, rn);
                     if run.frictionless {
                         continue;
@@ -483,17 +528,17 @@ impl<R: Real> WithSimd for StepsKernel<'_, R> {
                     let xy = R::sub(s, zero, R::mul(s, R::mul(s, x, y), k));
                     let xx = R::mul(s, sign, R::mul(s, R::mul(s, x, x), k));
                     let yy = R::mul(s, R::mul(s, y, y), k);
-                    let t1 = Vec3Lanes([
+                    let t1 = WideVec3([
                         R::sub(s, one, xx),
                         R::mul(s, sign, xy),
                         R::sub(s, zero, R::mul(s, sign, x)),
                     ]);
-                    let t2 = Vec3Lanes([xy, R::sub(s, sign, yy), R::sub(s, zero, y)]);
+                    let t2 = WideVec3([xy, R::sub(s, sign, yy), R::sub(s, zero, y)]);
                     let first = coupling(s, (&a, ra), (&b, rb), t1);
                     let second = coupling(s, (&a, ra), (&b, rb), t2);
                     let largest = R::max(s, first, second);
                     let rt = R::div(s, alpha, largest);
-                    R::store::<S>(&mut t[word::R_FRICTION], at, rt);
+                    R::store::<S>(&mut t[field::R_FRICTION], at, rt);
                     total = R::add(s, total, rt);
                 }
             }
@@ -504,14 +549,14 @@ impl<R: Real> WithSimd for StepsKernel<'_, R> {
 
 /// What the lanes changed.
 struct Noted<R: Real, S: Simd> {
-    delta: R::Lanes<S>,
-    speed: R::Lanes<S>,
+    delta: R::Register<S>,
+    speed: R::Register<S>,
     /// Largest Λ_N/R_N: what impulses amount to as velocities.
-    level: R::Lanes<S>,
-    sum: R::Lanes<S>,
+    level: R::Register<S>,
+    sum: R::Register<S>,
     t_rel: f64,
-    beyond: R::Lanes<S>,
-    squares: [Lane<R>; 2],
+    beyond: R::Register<S>,
+    squares: [Wide<R>; 2],
 }
 
 impl<R: Real, S: Simd> Noted<R, S> {
@@ -525,12 +570,12 @@ impl<R: Real, S: Simd> Noted<R, S> {
             sum: zero,
             t_rel,
             beyond: R::splat(s, R::from_f64(-1e30)),
-            squares: [Lane([R::default(); LANES]); 2],
+            squares: [Wide([R::default(); LANES]); 2],
         }
     }
 
     #[inline(always)]
-    fn normal(&mut self, s: S, dn: R::Lanes<S>, new: R::Lanes<S>, inverse_r: R::Lanes<S>) {
+    fn normal(&mut self, s: S, dn: R::Register<S>, new: R::Register<S>, inverse_r: R::Register<S>) {
         let size = R::abs(s, dn);
         self.delta = R::max(s, self.delta, size);
         self.speed = R::max(s, self.speed, R::mul(s, size, inverse_r));
@@ -539,7 +584,7 @@ impl<R: Real, S: Simd> Noted<R, S> {
     }
 
     #[inline(always)]
-    fn friction(&mut self, s: S, size: R::Lanes<S>, speed: R::Lanes<S>) {
+    fn friction(&mut self, s: S, size: R::Register<S>, speed: R::Register<S>) {
         self.delta = R::max(s, self.delta, size);
         self.speed = R::max(s, self.speed, speed);
         self.sum = R::add(s, self.sum, size);
@@ -547,7 +592,7 @@ impl<R: Real, S: Simd> Noted<R, S> {
 
     /// For Nützi 4.49 and 4.50: an old value and its change.
     #[inline(always)]
-    fn relative(&mut self, s: S, at: usize, old: R::Lanes<S>, change: R::Lanes<S>) {
+    fn relative(&mut self, s: S, at: usize, old: R::Register<S>, change: R::Register<S>) {
         let t_rel = R::splat(s, R::from_f64(self.t_rel));
         let allowed = R::mul(s, R::abs(s, old), t_rel);
         let beyond = R::sub(s, R::abs(s, change), allowed);

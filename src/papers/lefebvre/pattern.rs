@@ -1,0 +1,280 @@
+//! Figures 2.5 and 2.6: where A and L have their entries, in each order.
+
+use std::fmt::Write as _;
+
+use super::record::{Kept, Recording, racers};
+use crate::papers::measure::Bench;
+use crate::papers::measure::method::Method;
+use crate::papers::measure::plot::escaped;
+use crate::papers::measure::table::Columns;
+use crate::papers::{Findings, Result};
+use crate::solve::MatrixView;
+
+/// Reverse Cuthill–McKee.
+pub const SKYLINE: Method = Method::new(
+    "skyline",
+    "bpp factorization=skyline warm_start=false refactor_share=1",
+);
+/// Minimum degree.
+const SPARSE: Method = Method::new("sparse", "bpp factorization=sparse warm_start=false");
+
+/// The lower triangle of A in some order.
+pub struct Ordered {
+    scene: &'static str,
+    order: &'static str,
+    rows: usize,
+    /// Non-zero entries of A and of L.
+    entries: [usize; 2],
+    envelope: usize,
+    bandwidth: usize,
+}
+
+/// Looks at the problem with the most rows, and draws it.
+pub fn add(
+    bench: &Bench,
+    findings: &mut Findings,
+    recording: &Recording,
+    orders: &mut Vec<Ordered>,
+) -> Result<()> {
+    let Some(kept) = recording.largest() else {
+        return Ok(());
+    };
+    let Some(skyline) = view(bench, kept, SKYLINE)? else {
+        return Ok(());
+    };
+    let n = skyline.n;
+    let natural = permuted(&skyline.a, &skyline.natural);
+    let mut add = |order, a: &[[u32; 2]]| {
+        let l = fill(n, a);
+        let [envelope, bandwidth] = envelope(n, a);
+        orders.push(Ordered {
+            scene: recording.scene,
+            order,
+            rows: n,
+            entries: [a.len(), l.len()],
+            envelope,
+            bandwidth,
+        });
+        l
+    };
+    add("the scene's", &natural);
+    let filled = Pattern {
+        n,
+        entries: add("reverse Cuthill–McKee", &skyline.a),
+        envelope: skyline.envelope,
+    };
+    let mut drawn = vec![
+        ("A, the scene's order", Pattern::symmetric(n, &natural)),
+        (
+            "A, reverse Cuthill–McKee",
+            Pattern::symmetric(n, &skyline.a),
+        ),
+        ("L and its envelope", filled),
+    ];
+    if let Some(sparse) = view(bench, kept, SPARSE)? {
+        let l = Pattern {
+            n,
+            entries: add("minimum degree (AMD)", &sparse.a),
+            envelope: Vec::new(),
+        };
+        drawn.push(("L, minimum degree", l));
+    }
+    let title = format!("{}: {n} rows at {:.1} s", recording.scene, kept.time);
+    let name = format!("machines-{}-pattern", recording.scene);
+    findings.picture(name, picture(&title, &drawn));
+    Ok(())
+}
+
+/// Adds the table of all machines.
+pub fn report(findings: &mut Findings, orders: &[Ordered]) {
+    let title = "Lower triangles of the largest island's A and of its L, all rows free";
+    let source = "Lefebvre 2020, figures 2.5 and 2.6";
+    findings.table(
+        Columns::new("patterns", title, source, orders)
+            .key("scene", |o| o.scene)
+            .key("order", |o| o.order)
+            .column("rows", |o| o.rows)
+            .column("non-zeros of A", |o| o.entries[0])
+            .column("non-zeros of L", |o| o.entries[1])
+            .column("fill: L over A", |o| {
+                o.entries[1] as f64 / o.entries[0].max(1) as f64
+            })
+            .column("envelope", |o| o.envelope)
+            .column("semi-bandwidth", |o| o.bandwidth),
+    );
+}
+
+/// The matrices of a solve.
+pub fn view(bench: &Bench, kept: &Kept, method: Method) -> Result<Option<MatrixView>> {
+    let mut racers = racers(&[method])?;
+    racers[0].solve(bench, &kept.problem, Some(&kept.start), false);
+    Ok(racers[0].solver().matrix_view())
+}
+
+/// The pattern of a square matrix.
+struct Pattern {
+    n: usize,
+    /// Row and column of every non-zero entry.
+    entries: Vec<[u32; 2]>,
+    /// Last row of each column's envelope, drawn as a line; may be empty.
+    envelope: Vec<u32>,
+}
+
+impl Pattern {
+    /// Both triangles of a symmetric matrix, from its lower one.
+    fn symmetric(n: usize, lower: &[[u32; 2]]) -> Self {
+        let upper = lower.iter().filter(|[i, k]| i != k).map(|[i, k]| [*k, *i]);
+        Self {
+            n,
+            entries: lower.iter().copied().chain(upper).collect(),
+            envelope: Vec::new(),
+        }
+    }
+
+    /// Entries next to each other in a row, as row, first column and one past the last.
+    fn runs(&self) -> Vec<[u32; 3]> {
+        let mut entries = self.entries.clone();
+        entries.sort_unstable();
+        let mut runs: Vec<[u32; 3]> = Vec::new();
+        for [row, column] in entries {
+            match runs.last_mut() {
+                Some(run) if run[0] == row && run[2] == column => run[2] += 1,
+                _ => runs.push([row, column, column + 1]),
+            }
+        }
+        runs
+    }
+}
+
+/// Rows and columns of the lower triangle of `lower`, a symmetric matrix of `n` rows, when row `i` goes to
+/// `place[i]`.
+fn permuted(lower: &[[u32; 2]], place: &[u32]) -> Vec<[u32; 2]> {
+    let moved = lower.iter().map(|[i, k]| {
+        let (i, k) = (place[*i as usize], place[*k as usize]);
+        [i.max(k), i.min(k)]
+    });
+    moved.collect()
+}
+
+/// The lower triangle of L for A = L Lᵀ, from the lower triangle of A: row by row along the elimination
+/// tree (Liu 1990).
+fn fill(n: usize, lower: &[[u32; 2]]) -> Vec<[u32; 2]> {
+    const ROOT: usize = usize::MAX;
+    let mut by_row = vec![Vec::new(); n];
+    for [i, k] in lower.iter().filter(|[i, k]| k < i) {
+        by_row[*i as usize].push(*k as usize);
+    }
+    let mut parent = vec![ROOT; n];
+    let mut seen = vec![ROOT; n];
+    let mut l = Vec::new();
+    for (i, columns) in by_row.iter().enumerate() {
+        seen[i] = i;
+        for k in columns {
+            let mut at = *k;
+            while seen[at] != i {
+                seen[at] = i;
+                l.push([i as u32, at as u32]);
+                if parent[at] == ROOT {
+                    parent[at] = i;
+                }
+                at = parent[at];
+            }
+        }
+        l.push([i as u32, i as u32]);
+    }
+    l
+}
+
+/// Entries of the lower triangle from each row's first non-zero one on, and the largest distance of one
+/// from the diagonal.
+fn envelope(n: usize, lower: &[[u32; 2]]) -> [usize; 2] {
+    let mut first: Vec<usize> = (0..n).collect();
+    for [i, k] in lower {
+        let first = &mut first[*i as usize];
+        *first = (*first).min(*k as usize);
+    }
+    let reach = || first.iter().enumerate().map(|(i, first)| i - first);
+    [n + reach().sum::<usize>(), reach().max().unwrap_or(0)]
+}
+
+/// Size of one pattern, of the margin around it, and of the line above it (px).
+const SIZE: f64 = 340.0;
+const MARGIN: f64 = 20.0;
+const HEAD: f64 = 62.0;
+
+const STYLE: &str = "\
+svg{font:13px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}
+.back{fill:#ffffff}.text{fill:#24292f}.dot{fill:#0969da}
+.frame{stroke:#8c959f;stroke-width:1;fill:none}.edge{stroke:#cf4a00;stroke-width:1;fill:none}
+@media (prefers-color-scheme:dark){
+.back{fill:#0d1117}.text{fill:#e6edf3}.dot{fill:#58a6ff}.frame{stroke:#6e7681}.edge{stroke:#ff8f4d}}";
+
+/// Several patterns side by side, each with its name.
+fn picture(title: &str, patterns: &[(&str, Pattern)]) -> String {
+    let width = MARGIN + patterns.len() as f64 * (SIZE + MARGIN);
+    let height = HEAD + SIZE + MARGIN;
+    let title = escaped(title);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" height=\"{height}\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n\
+         <rect class=\"back\" width=\"{width}\" height=\"{height}\"/>\n\
+         <text class=\"text\" x=\"{MARGIN}\" y=\"26\" font-size=\"16\" font-weight=\"600\">{title}</text>\n"
+    );
+    for (k, (name, pattern)) in patterns.iter().enumerate() {
+        draw(&mut out, MARGIN + k as f64 * (SIZE + MARGIN), name, pattern);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn draw(out: &mut String, left: f64, name: &str, pattern: &Pattern) {
+    let scale = SIZE / pattern.n.max(1) as f64;
+    let mut path = String::new();
+    for [row, first, end] in pattern.runs() {
+        let width = end - first;
+        let _ = write!(path, "M{first} {row}h{width}v1h-{width}z");
+    }
+    let mut edge = String::new();
+    for (column, last) in pattern.envelope.iter().enumerate() {
+        let command = if column == 0 { 'M' } else { 'L' };
+        let y = last + 1;
+        let _ = write!(edge, "{command}{column} {y}H{}", column + 1);
+    }
+    let _ = write!(
+        out,
+        "<text class=\"text\" x=\"{left}\" y=\"{}\">{}</text>\n\
+         <g transform=\"translate({left} {HEAD}) scale({scale:.5})\">\
+         <path class=\"dot\" d=\"{path}\"/>\
+         <path class=\"edge\" vector-effect=\"non-scaling-stroke\" d=\"{edge}\"/></g>\n\
+         <rect class=\"frame\" x=\"{left}\" y=\"{HEAD}\" width=\"{SIZE}\" height=\"{SIZE}\"/>\n",
+        HEAD - 10.0,
+        escaped(name),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An arrow: row 0 couples with all others.
+    fn arrow(n: u32) -> Vec<[u32; 2]> {
+        let spine = (0..n).map(|i| [i, i]);
+        spine.chain((1..n).map(|i| [i, 0])).collect()
+    }
+
+    #[test]
+    fn an_arrow_fills_unless_it_points_down() {
+        assert_eq!(fill(5, &arrow(5)).len(), 15);
+        let down = permuted(&arrow(5), &[4, 0, 1, 2, 3]);
+        assert_eq!(fill(5, &down).len(), 9);
+        assert_eq!(envelope(5, &down), [9, 4]);
+    }
+
+    #[test]
+    fn entries_in_a_row_are_drawn_as_one() {
+        let pattern = Pattern::symmetric(3, &arrow(3));
+        assert_eq!(pattern.entries.len(), 7);
+        assert_eq!(pattern.runs(), [[0, 0, 3], [1, 0, 2], [2, 0, 1], [2, 2, 3]]);
+    }
+}

@@ -1,0 +1,194 @@
+//! What each solver makes of the crane: in a world of its own, and on one and the same problem.
+
+use std::time::Instant;
+
+use super::record::{BUDGET, Kept, Recording};
+use crate::measure::{Stage, Summary};
+use crate::papers::measure::method::{COLORED_F64, GAUSS_SEIDEL, JACOBI_DEGREE, Method, NNCG};
+use crate::papers::measure::race::{self, Racer, Rounds};
+use crate::papers::measure::table::Columns;
+use crate::papers::measure::{Bench, summary};
+use crate::papers::{Findings, Result};
+use crate::problem::residual::{self, ResidualWorkspace};
+use crate::scene::library;
+use crate::solve::{Budget, Status};
+
+/// The scene.
+pub const SCENE: &str = "crane";
+
+const ITERATIVE: [Method; 4] = [COLORED_F64, GAUSS_SEIDEL, JACOBI_DEGREE, NNCG];
+const DIRECT: [Method; 2] = [
+    Method::new("bpp", "bpp factorization=skyline"),
+    Method::new("bpp sparse", "bpp factorization=sparse"),
+];
+
+/// Takes the kept problem with the most contact rows out of a recording, of those with as many the last.
+pub fn hardest(recording: &mut Recording) -> Option<Kept> {
+    let kept = recording.kept.drain(..);
+    kept.max_by_key(|k| k.problem.contact_rows())
+}
+
+/// Adds both tables.
+pub fn report(bench: &Bench, findings: &mut Findings, hardest: &Kept) -> Result<()> {
+    own_worlds(bench, findings)?;
+    same_problem(bench, findings, hardest)
+}
+
+/// All solvers with their budgets.
+fn contenders() -> impl Iterator<Item = (Method, Budget)> {
+    let limited = ITERATIVE.into_iter().flat_map(|method| {
+        [50, 500, 5000].map(|iterations| {
+            let budget = Budget {
+                iterations,
+                tolerance: 1e-9,
+                ..Budget::default()
+            };
+            (method, budget)
+        })
+    });
+    limited.chain(DIRECT.map(|method| (method, BUDGET)))
+}
+
+fn iterations(method: Method, budget: Budget) -> String {
+    match method.solver() {
+        "bpp" => "pivots".to_owned(),
+        _ => budget.iterations.to_string(),
+    }
+}
+
+/// One solver's run of the crane.
+struct World {
+    method: Method,
+    budget: Budget,
+    /// In millimetres.
+    joint_errors: Vec<f64>,
+    residuals: Vec<f64>,
+    /// In milliseconds.
+    times: Vec<f64>,
+    remark: String,
+}
+
+impl World {
+    /// A number of one of the series, if there is one.
+    fn of(&self, series: &[f64], number: fn(Summary) -> f64) -> Option<f64> {
+        summary(series.iter().copied()).map(number)
+    }
+}
+
+/// The crane's first seconds with each solver.
+fn own_worlds(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    let seconds = bench.either(0.25, 5.0);
+    let mut worlds = Vec::new();
+    for (method, budget) in contenders() {
+        bench.say(format!("crane by {}", method.label));
+        worlds.push(own_world(bench, method, budget, seconds)?);
+    }
+    let title = format!(
+        "What each solver makes of the crane: its first {seconds} s, each in its own world, one thread"
+    );
+    findings.table(
+        Columns::new("crane-solvers", title, "", &worlds)
+            .key("solver", |w| w.method.label)
+            .key("iterations", |w| iterations(w.method, w.budget))
+            .column("largest joint error [mm]", |w| w.of(&w.joint_errors, |s| s.max))
+            .column("joint error at the end [mm]", |w| w.joint_errors.last().copied())
+            .column("median residual [m/s]", |w| w.of(&w.residuals, |s| s.median))
+            .column("largest residual [m/s]", |w| w.of(&w.residuals, |s| s.max))
+            .column("median step [ms]", |w| w.of(&w.times, |s| s.median))
+            .column("p95 step [ms]", |w| w.of(&w.times, |s| s.p95))
+            .remark(|w| &w.remark)
+            .note(
+                "Iterations are the most of each solve; solvers stop early at 1e-9 m/s. Residuals under the law that \
+                 each solves.",
+            ),
+    );
+    Ok(())
+}
+
+fn own_world(bench: &Bench, method: Method, budget: Budget, seconds: f64) -> Result<World> {
+    let mut world = World {
+        method,
+        budget,
+        joint_errors: Vec::new(),
+        residuals: Vec::new(),
+        times: Vec::new(),
+        remark: String::new(),
+    };
+    if bench.quick && method.solver() != "bpp" && budget.iterations > 500 {
+        world.remark = "not in a quick run".to_owned();
+        return Ok(world);
+    }
+    let mut simulation = library::shipped(SCENE)?.simulation(1)?;
+    simulation.set_solver(method.config(budget))?;
+    let steps = (seconds / simulation.world().settings.step).round() as usize;
+    let limit = bench.either(1.0, 60.0);
+    let start = Instant::now();
+    let mut failed = 0;
+    for step in 1..=steps {
+        if start.elapsed().as_secs_f64() > limit {
+            world.remark = format!("{} of {steps} steps: time was over", step - 1);
+            break;
+        }
+        let report = match simulation.step() {
+            Ok(report) => report,
+            Err(error) => {
+                world.remark = error.to_string();
+                break;
+            }
+        };
+        failed += usize::from(matches!(report.solve.status, Status::Failed(_)));
+        world.joint_errors.push(1e3 * report.joint_error);
+        world
+            .residuals
+            .push(report.residual.unwrap_or_default().residual);
+        world.times.push(1e3 * report.timings.get(Stage::Step));
+    }
+    if failed > 0 && world.remark.is_empty() {
+        world.remark = format!("failed in {failed} steps, where the fallback took over");
+    }
+    Ok(world)
+}
+
+/// Each solver on the same problem from the step's own start.
+fn same_problem(bench: &Bench, findings: &mut Findings, kept: &Kept) -> Result<()> {
+    let problem = &kept.problem;
+    let racers = contenders().map(|(method, budget)| Racer::new(method, 1, budget));
+    let mut racers = racers.collect::<Result<Vec<Racer>>>()?;
+    let rounds = Rounds {
+        warm_up: 1,
+        most: bench.either(1, 5),
+        seconds: f64::INFINITY,
+    };
+    let timings = race::in_turns(bench, &mut racers, problem, Some(&kept.start), rounds);
+    let mut workspace = ResidualWorkspace::default();
+    let rows = timings.iter().zip(&racers).map(|(timing, racer)| {
+        let law = racer.solver().judged_law();
+        let [before, after] = [&kept.start, &racer.lambda]
+            .map(|lambda| residual::evaluate(problem, lambda, law, &mut workspace));
+        (racer, timing.whole, before, after)
+    });
+    let rows: Vec<_> = rows.collect();
+    let title = format!(
+        "The same problem for all: the crane at {:.2} s, {} contacts, {} rows",
+        kept.time,
+        problem.contacts.len(),
+        problem.row_count()
+    );
+    findings.table(
+        Columns::new("crane-problem", title, "", &rows)
+            .key("solver", |(r, ..)| r.method.label)
+            .key("iterations", |(r, ..)| iterations(r.method, r.budget))
+            .column("iterations done", |(r, ..)| r.report.iterations)
+            .column("residual at the start [m/s]", |(.., before, _)| {
+                before.residual
+            })
+            .column("residual [m/s]", |(.., after)| after.residual)
+            .column("joints' part [m/s]", |(.., after)| after.bilateral)
+            .column("time [ms]", |(_, time, ..)| 1e3 * time)
+            .remark(|(r, ..)| match &r.report.status {
+                Status::Failed(reason) | Status::Stalled(reason) => reason,
+                _ => "",
+            }),
+    );
+    Ok(())
+}

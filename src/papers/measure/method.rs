@@ -1,0 +1,118 @@
+//! The solvers as the experiments compare them: a name for people, and the parameters that make them.
+
+use crate::solve::{Budget, SolverConfig, Value};
+
+/// A solver with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// Its name in tables and plots.
+    pub label: &'static str,
+    /// The solver's name, then the parameters that matter as name=value; all others take their defaults.
+    pub made_by: &'static str,
+}
+
+impl Method {
+    /// A solver with its name for people, and what makes it.
+    pub const fn new(label: &'static str, made_by: &'static str) -> Self {
+        Self { label, made_by }
+    }
+
+    /// The solver's name.
+    pub fn solver(&self) -> &'static str {
+        self.made_by.split(' ').next().unwrap_or(self.made_by)
+    }
+
+    /// Whether both make the same iterates, up to rounding: all but the scheme is the same.
+    pub fn iterates_as(&self, other: &Self) -> bool {
+        let but_scheme = |m: &Self| m.made_by.split(' ').filter(|p| !p.starts_with("scheme="));
+        but_scheme(self).eq(but_scheme(other))
+    }
+
+    /// The solver's configuration.
+    pub fn config(&self, budget: Budget) -> SolverConfig {
+        let parameters = self.made_by.split(' ').filter_map(|p| p.split_once('='));
+        SolverConfig {
+            name: self.solver().to_owned(),
+            budget,
+            parameters: parameters.map(|(k, v)| (k.to_owned(), value(v))).collect(),
+        }
+    }
+}
+
+fn value(text: &str) -> Value {
+    let flag = text.parse().map(Value::Flag);
+    let whole = flag.or_else(|_| text.parse().map(Value::Integer));
+    let number = whole.or_else(|_| text.parse().map(Value::Number));
+    number.unwrap_or_else(|_| Value::Choice(text.to_owned()))
+}
+
+/// Sequential Gauss–Seidel, factorized, local R-factors.
+pub const GAUSS_SEIDEL: Method = Method::new(
+    "gauss-seidel",
+    "gauss-seidel scheme=factorized r_factors=local alpha=1",
+);
+/// The same with T stored.
+pub const GAUSS_SEIDEL_T: Method = Method::new(
+    "gauss-seidel T",
+    "gauss-seidel scheme=t r_factors=local alpha=1",
+);
+/// Each contact's own Coulomb problem solved exactly.
+pub const GAUSS_SEIDEL_BLOCK: Method = Method::new(
+    "gauss-seidel, contact blocks",
+    "gauss-seidel scheme=factorized block=contact",
+);
+/// Jacobi as Poulsen has it: factorized, R = 1/A_ii.
+pub const JACOBI: Method =
+    Method::new("jacobi", "jacobi scheme=factorized r_factors=local alpha=1");
+/// The same with T stored.
+pub const JACOBI_T: Method = Method::new("jacobi T", "jacobi scheme=t r_factors=local alpha=1");
+/// The same with A stored.
+pub const JACOBI_DELASSUS: Method =
+    Method::new("jacobi A", "jacobi scheme=delassus r_factors=local alpha=1");
+/// Factorized Jacobi, relaxed by 1/degree (Munksgaard & Kaiser).
+pub const JACOBI_DEGREE: Method = Method::new(
+    "jacobi 1/degree",
+    "jacobi scheme=factorized r_factors=degree alpha=1",
+);
+/// Factorized Jacobi with one R for all rows, from the eigenvalues of A.
+pub const JACOBI_GLOBAL: Method = Method::new(
+    "jacobi global R",
+    "jacobi scheme=factorized r_factors=global alpha=1",
+);
+/// Nützi's JOR: α = 0.35.
+pub const JOR: Method = Method::new(
+    "jacobi α = 0.35 (JOR)",
+    "jacobi scheme=factorized r_factors=local alpha=0.35",
+);
+/// Gauss–Seidel by colours in f32, every colour as it is: the fastest sweep.
+pub const COLORED_F32: Method = Method::new(
+    "colored-gs f32",
+    "colored-gs precision=f32 coloring=greedy treatment=rigid",
+);
+/// The same in double precision.
+pub const COLORED_F64: Method = Method::new(
+    "colored-gs f64",
+    "colored-gs precision=f64 coloring=greedy treatment=rigid",
+);
+/// Nonsmooth nonlinear conjugate gradients.
+pub const NNCG: Method = Method::new("nncg", "nncg");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_read_by_their_kind() {
+        let read = ["true", "8", "0.35", "f64"].map(value);
+        let choice = Value::Choice("f64".into());
+        let expected = [
+            Value::Flag(true),
+            Value::Integer(8),
+            Value::Number(0.35),
+            choice,
+        ];
+        assert_eq!(read, expected);
+        assert_eq!(JOR.solver(), "jacobi");
+        assert!(JACOBI.iterates_as(&JACOBI_T) && !JACOBI.iterates_as(&JOR));
+    }
+}

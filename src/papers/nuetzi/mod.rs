@@ -1,0 +1,432 @@
+//! Nützi 2011: sampled contact problems of 3,000 spheres that fall into a box.
+//!
+//! His solvers multiply with a dense T on a GPU; ours sweep factorized on the processor. What can be
+//! compared are iterations, and how the time of an iteration grows with the contacts.
+
+use super::measure::method::{
+    COLORED_F32, COLORED_F64, GAUSS_SEIDEL, GAUSS_SEIDEL_BLOCK, JACOBI_DEGREE, JOR, Method, NNCG,
+};
+use super::measure::plot::{Axis, Mark, Plot};
+use super::measure::race::{self, Timing};
+use super::measure::table::Columns;
+use super::measure::{Bench, step, summary};
+use super::{Findings, Result};
+use crate::problem::Problem;
+use crate::scene::library;
+use crate::solve::{Budget, Status, ToleranceNorm};
+
+const SCENE: &str = "sphere_box_3000";
+/// When samples are taken (s): from the first contacts to the end of figure 6.5.
+const SAMPLED: [f64; 2] = [0.2, 0.6];
+/// Iterations in the timings.
+const ITERATIONS: u32 = 50;
+
+/// Both tolerances of 4.50 (the absolute one in N s) (6.2).
+const TOLERANCE: f64 = 1e-7;
+/// Iterations after which his reference simulation gives up (6.2).
+const MOST_ITERATIONS: u32 = 5000;
+/// JOR iterations over full SOR iterations (6.2): "twice and more".
+const JOR_ITERATIONS: f64 = 2.0;
+/// Time of a full SOR iteration over a JOR iteration on the GPU (6.1.2): "twice as slow".
+const SOR_COST: f64 = 2.0;
+/// Bandwidth that his matrix–vector product reaches on a GTX 580 (bytes/s) (6.1.1).
+const BANDWIDTH: f64 = 170e9;
+/// Largest speed-up of his JOR over one sequential core (6.1.1): "10–16".
+const SPEEDUP: [f64; 2] = [10.0, 16.0];
+/// Speed-up that six threads gave the sequential product (6.1.1).
+const THREADS: f64 = 1.5;
+/// Contacts from which fewer than 50 JOR iterations pay for going to the GPU (6.1.1).
+const TRADE_OFF: f64 = 200.0;
+/// Double over single precision, time of a JOR iteration (6.1.1).
+const PRECISION: f64 = 2.0;
+
+/// Nützi's full SOR in diagonal blocks of so many contacts.
+const BLOCK_SOR: [Method; 2] = [
+    Method::new("block-sor, 32 contacts", "block-sor size=32"),
+    Method::new("block-sor, 64 contacts", "block-sor size=64"),
+];
+/// His relaxed SOR: so many contacts projected together.
+const RELAXED_SOR: [Method; 5] = [
+    Method::new("relaxed-sor, 2 contacts", "relaxed-sor size=2"),
+    Method::new("relaxed-sor, 4 contacts", "relaxed-sor size=4"),
+    Method::new("relaxed-sor, 16 contacts", "relaxed-sor size=16"),
+    Method::new("relaxed-sor, 32 contacts", "relaxed-sor size=32"),
+    Method::new("relaxed-sor, 128 contacts", "relaxed-sor size=128"),
+];
+
+/// Figures 6.1 to 6.3.
+const TIMED: [Method; 6] = [
+    JOR,
+    GAUSS_SEIDEL,
+    BLOCK_SOR[0],
+    RELAXED_SOR[4],
+    COLORED_F64,
+    COLORED_F32,
+];
+/// Figure 6.6, full SOR first.
+const SOLVED: [Method; 8] = [
+    GAUSS_SEIDEL,
+    JOR,
+    BLOCK_SOR[0],
+    RELAXED_SOR[3],
+    JACOBI_DEGREE,
+    GAUSS_SEIDEL_BLOCK,
+    COLORED_F64,
+    NNCG,
+];
+/// Table 6.1.
+const GROUPED: [Method; 8] = [
+    GAUSS_SEIDEL,
+    BLOCK_SOR[0],
+    BLOCK_SOR[1],
+    RELAXED_SOR[0],
+    RELAXED_SOR[1],
+    RELAXED_SOR[2],
+    RELAXED_SOR[4],
+    JOR,
+];
+
+/// Spheres in a box: figures 6.1 to 6.6.
+///
+/// # Errors
+/// A scene or a solver that cannot be used.
+pub fn spheres(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    let samples = sample(bench)?;
+    iteration_times(bench, findings, &samples)?;
+    to_tolerance(bench, findings, &samples)?;
+    group_sizes(bench, findings, &samples)
+}
+
+/// Contact problems of a simulation, in the order of their contacts.
+fn sample(bench: &Bench) -> Result<Vec<Problem>> {
+    let scene = library::shipped(SCENE)?;
+    let length = scene.settings.step;
+    let count = bench.either(6, 40);
+    let mut simulation = scene.simulation(bench.most_threads())?;
+    let mut samples: Vec<Problem> = Vec::new();
+    while samples.len() < count {
+        let share = (samples.len() + 1) as f64 / count as f64;
+        let due = SAMPLED[0] + share * (SAMPLED[1] - SAMPLED[0]);
+        while simulation.world().time < due - 0.5 * length {
+            let time = simulation.world().time;
+            bench.say(format!("{SCENE}: simulating, {time:.3} s"));
+            step(&mut simulation, SCENE)?;
+        }
+        samples.push(simulation.problem().clone());
+    }
+    samples.sort_by_key(|p| p.contacts.len());
+    Ok(samples)
+}
+
+/// What all methods took on one sample.
+struct Raced {
+    contacts: usize,
+    timings: Vec<Timing>,
+}
+
+impl Raced {
+    /// Time of one iteration (s).
+    fn sweep(&self, method: Method, threads: usize) -> Option<f64> {
+        race::of(&self.timings, method, threads).map(Timing::per_iteration)
+    }
+}
+
+/// Figures 6.1 to 6.3: the time of one iteration by the number of contacts.
+fn iteration_times(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> Result<()> {
+    let most = bench.most_threads();
+    let mut threads = vec![1, most];
+    threads.dedup();
+    // From the fewest contacts to the most.
+    let count = bench.either(3, 10).min(samples.len());
+    let chosen = (0..count).map(|k| &samples[k * (samples.len() - 1) / (count - 1).max(1)]);
+    let mut raced: Vec<Raced> = Vec::new();
+    for problem in chosen {
+        let methods = TIMED.map(|m| (m, ITERATIONS));
+        let rounds = bench.either((5, 0.5), (9, 3.0));
+        raced.push(Raced {
+            contacts: problem.contacts.len(),
+            timings: bench.race(problem, &methods, &threads, rounds)?,
+        });
+    }
+    times_beside(findings, &raced, most);
+    observations(findings, &raced, most);
+
+    let mut plot = Plot::new(
+        "Time of one iteration by contacts: spheres in a box",
+        Axis::log("contacts"),
+        Axis::log("time of one iteration [ms]"),
+    );
+    for method in TIMED {
+        let line = raced.iter();
+        let line = line.filter_map(|r| Some([r.contacts as f64, 1e3 * r.sweep(method, most)?]));
+        plot.add(method.label, line.collect(), Mark::Line);
+    }
+    for (name, cost) in [
+        ("dense T at 170 GB/s, JOR", 1.0),
+        ("dense T at 170 GB/s, full SOR", SOR_COST),
+    ] {
+        let time = |r: &Raced| 1e3 * cost * dense_iteration(r.contacts);
+        let line = raced.iter().map(|r| [r.contacts as f64, time(r)]);
+        plot.add(name, line.collect(), Mark::Reference);
+    }
+    findings.plot("sphere_box-iteration", plot);
+    Ok(())
+}
+
+/// What one iteration with a dense T in f64 takes at the bandwidth that Nützi reaches (s).
+fn dense_iteration(contacts: usize) -> f64 {
+    let rows = 3.0 * contacts as f64;
+    8.0 * rows * rows / BANDWIDTH
+}
+
+fn times_beside(findings: &mut Findings, raced: &[Raced], threads: usize) {
+    let each = TIMED
+        .into_iter()
+        .flat_map(|m| raced.iter().map(move |r| (m, r)));
+    let rows: Vec<_> = each
+        .filter_map(|(method, r)| {
+            // Only the methods that are his have a number of his.
+            let cost = match method.solver() {
+                "jacobi" => Some(1.0),
+                "gauss-seidel" | "block-sor" => Some(SOR_COST),
+                _ => None,
+            };
+            let there = cost.map(|c| 1e3 * c * dense_iteration(r.contacts));
+            let here = 1e3 * r.sweep(method, threads)?;
+            Some((method, r.contacts, (there, here)))
+        })
+        .collect();
+    let title = format!("Time of one iteration by contacts, threads: {threads}");
+    findings.table(
+        Columns::new("nuetzi-6.1", title, "Nützi 2011, figure 6.1", &rows)
+            .key("method", |(method, ..)| method.label)
+            .key("contacts", |(_, contacts, _)| contacts)
+            .column("iteration [ms]", |(.., time)| *time)
+            .note(
+                "The text gives no times: there stands what a dense T in f64 takes at the 170 GB/s that it gives for a \
+                 GTX 580, and twice that for full SOR, as it says. His memory ends at 4,300 to 4,500 contacts.",
+            ),
+    );
+}
+
+/// What the text says about figures 6.1 to 6.3 in numbers.
+fn observations(findings: &mut Findings, raced: &[Raced], threads: usize) {
+    let Some(last) = raced.last() else {
+        return;
+    };
+    let ratio = |above, at, below, of| Some(last.sweep(above, at)? / last.sweep(below, of)?);
+    // The first size from which many threads are faster, and stay so.
+    let wins = |r: &Raced| {
+        let (one, many) = (r.sweep(JOR, 1), r.sweep(JOR, threads));
+        matches!((one, many), (Some(one), Some(many)) if many < one)
+    };
+    let losing = raced.iter().rposition(|r| !wins(r));
+    let pays = raced
+        .get(losing.map_or(0, |k| k + 1))
+        .filter(|_| threads > 1);
+    let mut rows = vec![
+        (
+            "full SOR iteration over JOR iteration",
+            SOR_COST,
+            ratio(GAUSS_SEIDEL, threads, JOR, threads),
+            format!("{} contacts, threads: {threads}; GPU there", last.contacts),
+        ),
+        (
+            "JOR iteration, 1 thread over many",
+            THREADS,
+            ratio(JOR, 1, JOR, threads),
+            format!("6 threads there, {threads} here"),
+        ),
+        (
+            "iteration in f64 over f32",
+            PRECISION,
+            ratio(COLORED_F64, threads, COLORED_F32, threads),
+            "JOR on a GPU there, colored-gs here".to_owned(),
+        ),
+        (
+            "contacts from which JOR pays in parallel",
+            TRADE_OFF,
+            pays.map(|r| r.contacts as f64),
+            "50 iterations; GPU with its transfers there, threads here".to_owned(),
+        ),
+    ];
+    rows.retain(|(_, _, here, _)| here.is_some());
+    let [low, high] = SPEEDUP;
+    let title = "What the text says of figures 6.1 to 6.3";
+    findings.table(
+        Columns::new("nuetzi-6.1-6.3", title, "Nützi 2011, 6.1", &rows)
+            .key("observation", |(name, ..)| name)
+            .column("value", |(_, there, here, _)| (*there, *here))
+            .remark(|(.., remark)| remark)
+            .note(format!(
+                "His GPU is {low} to {high} times as fast as one core with a dense T; there is no GPU in this suite."
+            )),
+    );
+}
+
+/// One method on one sample.
+struct Point {
+    contacts: f64,
+    /// `None` when it did not converge.
+    iterations: Option<f64>,
+    /// Time of the iterations (ms); `None` as well.
+    time: Option<f64>,
+}
+
+/// What a plot or a ratio is made of.
+type Take = fn(&Point) -> Option<f64>;
+
+/// One method on all samples.
+struct Course {
+    method: Method,
+    points: Vec<Point>,
+    failed: usize,
+}
+
+impl Course {
+    /// Median over all samples that have a value.
+    fn median(&self, take: Take) -> Option<f64> {
+        summary(self.points.iter().filter_map(take)).map(|s| s.median)
+    }
+
+    /// Median of the ratios to another method, over the samples that both solved.
+    fn over(&self, other: &Course, take: Take) -> Option<f64> {
+        let both = self.points.iter().zip(&other.points);
+        let ratios = both.filter_map(|(a, b)| Some(take(a)? / take(b)?));
+        summary(ratios.filter(|r| r.is_finite())).map(|s| s.median)
+    }
+
+    /// Share of the samples that were solved (%).
+    fn solved(&self) -> f64 {
+        let solved = self.points.iter().filter(|p| p.time.is_some()).count();
+        100.0 * solved as f64 / self.points.len().max(1) as f64
+    }
+}
+
+/// Figure 6.6: iterations and time to the tolerance.
+fn to_tolerance(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> Result<()> {
+    let mut courses = Vec::new();
+    for method in SOLVED {
+        let mut course = Course {
+            method,
+            points: Vec::new(),
+            failed: 0,
+        };
+        for problem in samples {
+            let contacts = problem.contacts.len();
+            bench.say(format!("{} on {contacts} contacts", method.label));
+            let report = bench.solve(problem, method, budget(bench), false)?.report;
+            let done = report.status == Status::Converged;
+            course.failed += usize::from(matches!(report.status, Status::Failed(_)));
+            course.points.push(Point {
+                contacts: contacts as f64,
+                iterations: done.then_some(f64::from(report.iterations)),
+                time: done.then_some(1e3 * report.solve_time),
+            });
+        }
+        courses.push(course);
+    }
+    let title = format!(
+        "To a tolerance of 1e-7 (4.50): {} sampled problems, threads: {}",
+        samples.len(),
+        bench.most_threads()
+    );
+    findings.table(
+        Columns::new("nuetzi-6.6", title, "Nützi 2011, figure 6.6", &courses)
+            .key("method", |c| c.method.label)
+            .column("iterations, median", |c| c.median(|p| p.iterations))
+            .column("iterations, most", |c| {
+                summary(c.points.iter().filter_map(|p| p.iterations)).map(|s| s.max)
+            })
+            .column("iterations over full SOR", |c| {
+                let there = (c.method == JOR).then_some(JOR_ITERATIONS);
+                (there, c.over(&courses[0], |p| p.iterations))
+            })
+            .column("time, median [ms]", |c| c.median(|p| p.time))
+            .column("time over full SOR", |c| c.over(&courses[0], |p| p.time))
+            .column("converged [%]", Course::solved)
+            .remark(|c| match c.failed {
+                0 => String::new(),
+                n => format!("diverged: {n}"),
+            })
+            .note(format!(
+                "Full SOR is gauss-seidel with α = 1, JOR has α = 0.35; {} iterations at most, from Λ = 0, every \
+                 island by itself. His JOR needs \"much more (twice and more) iterations\", and his full SOR was always the \
+                 faster one.",
+                budget(bench).iterations
+            )),
+    );
+    let plots: [(&str, &str, &str, Take); 2] = [
+        ("iterations", "Iterations", "iterations", |p| p.iterations),
+        ("time", "Time", "time [ms]", |p| p.time),
+    ];
+    for (name, what, axis, value) in plots {
+        let title = format!("{what} to 1e-7: spheres in a box");
+        let mut plot = Plot::new(title, Axis::linear("contacts"), Axis::log(axis));
+        for course in &courses {
+            let points = course.points.iter();
+            let points = points.filter_map(|p| Some([p.contacts, value(p)?]));
+            plot.add(course.method.label, points.collect(), Mark::Points);
+        }
+        findings.plot(format!("sphere_box-{name}"), plot);
+    }
+    Ok(())
+}
+
+/// Table 6.1's groups: what the number of contacts that are treated together costs.
+fn group_sizes(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> Result<()> {
+    let Some(problem) = samples.last() else {
+        return Ok(());
+    };
+    let threads = bench.most_threads();
+    let methods = GROUPED.map(|m| (m, ITERATIONS));
+    let rounds = bench.either((3, 0.5), (9, 5.0));
+    let mut rows = Vec::new();
+    for timing in bench.race(problem, &methods, &[threads], rounds)? {
+        let report = bench
+            .solve(problem, timing.method, budget(bench), false)?
+            .report;
+        let done = report.status == Status::Converged;
+        rows.push((timing, done.then_some(f64::from(report.iterations))));
+    }
+    let timed = |t: &Timing, time: f64| t.failure().is_none().then_some(1e3 * time);
+    let contacts = problem.contacts.len();
+    let title = format!("Groups as in Nützi's table 6.1: {contacts} contacts, threads: {threads}");
+    findings.table(
+        Columns::new("nuetzi-groups", title, "", &rows)
+            .key("method", |(t, _)| t.method.label)
+            .column("iteration [ms]", |(t, _)| timed(t, t.per_iteration()))
+            .column("prepare [ms]", |(t, _)| timed(t, t.prepare))
+            .column("iterations to 1e-7", |(_, iterations)| *iterations)
+            .remark(|(t, _)| t.failure().unwrap_or_default())
+            .note(
+                "Figure 6.4 splits the steps A and B within a GPU kernel; that has no counterpart here.",
+            ),
+    );
+    Ok(())
+}
+
+/// Nützi's termination, 4.50; a quick run gives up sooner than his reference simulation.
+fn budget(bench: &Bench) -> Budget {
+    Budget {
+        iterations: bench.either(2000, MOST_ITERATIONS),
+        tolerance: 0.0,
+        absolute: TOLERANCE,
+        relative: TOLERANCE,
+        norm: ToleranceNorm::Euclidean,
+        time: 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_can_be_made() {
+        for method in TIMED.into_iter().chain(SOLVED).chain(GROUPED) {
+            let built = method.config(Budget::default()).build();
+            assert!(built.is_ok(), "{}: {:?}", method.label, built.err());
+        }
+    }
+}

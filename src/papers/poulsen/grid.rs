@@ -1,0 +1,183 @@
+//! What is asked of the ball grids alone: our sweeps beside the thesis's, naive Gauss–Seidel, weak scaling.
+
+use super::figures::{NAIVE_QUALITY, NAIVE_SECONDS, sweep};
+use super::{ITERATIONS, NAIVE, Outcome};
+use crate::papers::measure::Bench;
+use crate::papers::measure::method::{COLORED_F32, COLORED_F64, JACOBI, JACOBI_T, Method};
+use crate::papers::measure::plot::{Axis, Mark, Plot};
+use crate::papers::measure::race::Timing;
+use crate::papers::measure::table::Columns;
+use crate::papers::{Findings, Result};
+
+/// Adds it all.
+pub fn report(bench: &Bench, findings: &mut Findings, outcomes: &[Outcome]) -> Result<()> {
+    if let Some(large) = outcomes.last() {
+        against_the_thesis(bench, findings, large);
+        ratios(bench, findings, large);
+        findings.plot("ball_grid-contacts", by_size(bench, outcomes, large));
+    }
+    naive(bench, findings)?;
+    weak(bench, findings)
+}
+
+/// Our sweeps beside the thesis's sequential Gauss–Seidel and its best parallel Jacobi.
+fn against_the_thesis(bench: &Bench, findings: &mut Findings, large: &Outcome) {
+    let contenders = large.contenders.iter();
+    let each = contenders.flat_map(|c| bench.threads.iter().map(move |n| (c.method, *n)));
+    let rows: Vec<_> = each
+        .filter_map(|(method, n)| Some((method, n, 1e3 * large.sweep(method, n)?)))
+        .collect();
+    let title = format!("One sweep: {}", large.demo.name);
+    findings.table(
+        Columns::new(
+            "poulsen-sweep",
+            title,
+            "Poulsen 2010, tables 3.3 and 6.3",
+            &rows,
+        )
+        .key("method", |(method, ..)| method.label)
+        .key("threads", |(_, threads, _)| threads)
+        .column("sweep, beside sequential Gauss–Seidel [ms]", |row| {
+            (1e3 * sweep(large.demo.gauss_seidel), row.2)
+        })
+        .column(
+            "sweep, beside the best parallel Jacobi (8 cores) [ms]",
+            |row| (1e3 * large.demo.parallel_sweep(), row.2),
+        ),
+    );
+}
+
+/// Ratios within this run, which do not depend on the machine's mood.
+fn ratios(bench: &Bench, findings: &mut Findings, large: &Outcome) {
+    let most = bench.most_threads();
+    let triad = bench.triad(most) / bench.triad(1);
+    let mut rows = vec![(format!("triad, {most} threads over 1"), Some(triad))];
+    let over = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
+    rows.extend(large.contenders.iter().map(|c| {
+        let sweep = |threads| large.sweep(c.method, threads);
+        let name = format!("speed of {}, {most} threads over 1", c.method.label);
+        (name, over(sweep(1), sweep(most)))
+    }));
+    rows.extend([1, most].map(|threads| {
+        let [single, double] = [COLORED_F32, COLORED_F64].map(|m| large.sweep(m, threads));
+        let name = format!("speed of colored-gs, f64 over f32, threads: {threads}");
+        (name, over(single, double))
+    }));
+    rows.retain(|(_, ratio)| ratio.is_some());
+    let title = format!("Within this run: {}", large.demo.name);
+    findings.table(
+        Columns::new("ratios", title, "", &rows)
+            .key("ratio", |(name, _)| name)
+            .column("here", |(_, ratio)| *ratio),
+    );
+}
+
+/// Time per contact by size: where the caches end.
+fn by_size(bench: &Bench, outcomes: &[Outcome], large: &Outcome) -> Plot {
+    let mut plot = Plot::new(
+        "Time of one iteration per contact: ball grids",
+        Axis::log("contacts"),
+        Axis::log("time per contact and iteration [ns]"),
+    );
+    let point = |o: &Outcome, sweep: f64| [o.demo.contacts, 1e9 * sweep / o.demo.contacts];
+    for c in &large.contenders {
+        let line = outcomes.iter();
+        let line = line.filter_map(|o| Some(point(o, o.sweep(c.method, bench.most_threads())?)));
+        plot.add(c.method.label, line.collect(), Mark::Line);
+    }
+    let thesis = outcomes.iter().map(|o| point(o, o.demo.parallel_sweep()));
+    plot.add("thesis: best Jacobi", thesis.collect(), Mark::Reference);
+    plot
+}
+
+/// Quality of Gauss–Seidel in parts that do not see each other.
+fn naive(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    let mut rows = Vec::new();
+    for (scene, there) in bench.either(&NAIVE_QUALITY[..1], &NAIVE_QUALITY[..]) {
+        let case = bench.case(scene, &[])?;
+        for (k, method) in NAIVE.into_iter().enumerate() {
+            let gamma = bench.gamma(&case, method, ITERATIONS)?;
+            let job = [(method, ITERATIONS)];
+            let timing = bench.race(&case.problem, &job, &[bench.most_threads()], (3, 5.0))?;
+            // The thesis gives the time of 8 parts on the large grid.
+            let seconds = (*scene == "ball_grid_40" && k == 1).then_some(NAIVE_SECONDS);
+            let timed = (seconds, timing.first().map(|t| t.solve));
+            rows.push((scene, [1, 8][k], (there[k], gamma), timed));
+        }
+    }
+    findings.table(
+        Columns::new(
+            "poulsen-7.1",
+            "Naive parallel Gauss–Seidel",
+            "Poulsen 2010, 7.1",
+            &rows,
+        )
+        .key("problem", |(scene, ..)| scene)
+        .key("parts", |(_, parts, ..)| parts)
+        .column("γ after 50 iterations [N² s²]", |(.., gamma, _)| *gamma)
+        .column("time, 8 cores there [s]", |(.., time)| *time),
+    );
+    Ok(())
+}
+
+/// Weak scaling: as many contacts per thread on every number of threads.
+fn weak(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    struct Point {
+        size: f64,
+        contacts: usize,
+        timing: Timing,
+    }
+    impl Point {
+        /// Time per contact and thread (s).
+        fn share(&self) -> f64 {
+            self.timing.per_iteration() * self.timing.threads as f64 / self.contacts as f64
+        }
+    }
+    const METHODS: [Method; 4] = [JACOBI, JACOBI_T, COLORED_F32, COLORED_F64];
+    let mut by_method = METHODS.map(|_| Vec::new());
+    for threads in &bench.threads {
+        let size = (bench.either(16.0, 32.0f64) * (*threads as f64).cbrt()).round();
+        let case = bench.case("ball_grid_24", &[("generators.0.size", &size.to_string())])?;
+        let methods = METHODS.map(|m| (m, ITERATIONS));
+        let rounds = bench.either((3, 0.5), (7, 5.0));
+        let timings = bench.race(&case.problem, &methods, &[*threads], rounds)?;
+        for (points, timing) in by_method.iter_mut().zip(timings) {
+            points.push(Point {
+                size,
+                contacts: case.problem.contacts.len(),
+                timing,
+            });
+        }
+    }
+    let mut points = by_method.into_iter().flatten().collect::<Vec<Point>>();
+    points.retain(|p| p.timing.failure().is_none());
+    let label = |p: &Point| p.timing.method.label;
+    let efficiency = |p: &Point| {
+        let one = points
+            .iter()
+            .find(|q| label(q) == label(p) && q.timing.threads == 1);
+        one.map_or(f64::NAN, Point::share) / p.share()
+    };
+    let mut plot = Plot::new(
+        "Weak scaling: ball grids that grow with the threads",
+        Axis::whole("threads"),
+        Axis::linear("efficiency"),
+    );
+    for own in points.chunk_by(|a, b| label(a) == label(b)) {
+        let line = own.iter().map(|p| [p.timing.threads as f64, efficiency(p)]);
+        plot.add(label(&own[0]), line.collect(), Mark::Line);
+    }
+    let title = "Weak scaling: the grid grows with the threads, as many contacts for each";
+    findings.table(
+        Columns::new("weak-scaling", title, "", &points)
+            .key("method", label)
+            .key("threads", |p| p.timing.threads)
+            .key("grid", |p| format!("{}³", p.size))
+            .column("contacts", |p| p.contacts)
+            .column("iteration [ms]", |p| 1e3 * p.timing.per_iteration())
+            .column("time per contact and thread [ns]", |p| 1e9 * p.share())
+            .column("efficiency", efficiency),
+    );
+    findings.plot("ball_grid-weak", plot);
+    Ok(())
+}

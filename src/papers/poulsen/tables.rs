@@ -1,0 +1,350 @@
+//! The thesis's tables and figures, made of what was found on each problem.
+
+use super::figures::{Colors, Demo, Speedup, sweep};
+use super::{Contender, Outcome, Plan};
+use crate::papers::measure::method::{GAUSS_SEIDEL, JACOBI, JACOBI_T, Method};
+use crate::papers::measure::plot::{Axis, Mark, Plot};
+use crate::papers::measure::race::{self, Timing};
+use crate::papers::measure::table::Columns;
+use crate::papers::measure::{Bench, Case};
+use crate::papers::{Findings, Result};
+use crate::solve::prox::colored_gs::COLORS;
+
+/// Adds everything that all plans have in common.
+pub fn report(bench: &Bench, findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
+    sizes(findings, plan, outcomes);
+    sequential(findings, plan, outcomes);
+    speedups(findings, outcomes);
+    sweeps(bench, findings, outcomes);
+    let compared = outcomes.iter().find(|o| o.demo.scene == plan.compared);
+    if let Some(outcome) = compared {
+        equal_quality(bench, findings, plan, outcome);
+        all_methods(bench, findings, plan, outcome);
+        colors(findings, plan, outcome);
+        let plot = quality_plot(bench, outcome);
+        findings.plot(format!("{}-equal-quality", plan.compared), plot);
+    }
+    for outcome in outcomes {
+        let plot = threads_plot(bench, outcome);
+        findings.plot(format!("{}-threads", outcome.demo.scene), plot);
+    }
+}
+
+/// The beginning of one of the thesis's tables.
+fn table<'a, R>(number: &str, title: &str, from: &'a [R]) -> Columns<'a, R> {
+    let source = format!("Poulsen 2010, table {number}");
+    Columns::new(format!("poulsen-{number}"), title, source, from)
+}
+
+fn sizes(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
+    findings.table(
+        table(plan.tables[0], "The problems", outcomes)
+            .key("problem", |o| o.demo.name)
+            .column("bodies", |o| (o.demo.bodies, o.bodies))
+            .column("contacts", |o| (o.demo.contacts, o.contacts))
+            .column("blocks of T, ground coupling", |o| {
+                (o.demo.blocks, o.blocks[0])
+            })
+            .column("blocks of T", |o| o.blocks[1])
+            .notes(plan.notes[0]),
+    );
+}
+
+fn sequential(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
+    let each = [JACOBI, GAUSS_SEIDEL].into_iter();
+    let rows = each.flat_map(|m| {
+        outcomes
+            .iter()
+            .filter_map(move |o| Some((o, o.contender(m)?)))
+    });
+    let rows: Vec<(&Outcome, &Contender)> = rows.collect();
+    let names = [
+        "iterations",
+        "quality γ [N² s²]",
+        "residual ‖ΔΛ‖∞ [N s]",
+        "duration [s]",
+        "σ [s]",
+    ];
+    let pairs = |(o, c): &(&Outcome, &Contender)| {
+        let [iterations, quality, residual, duration, sigma] = match c.method == JACOBI {
+            true => o.demo.jacobi,
+            false => o.demo.gauss_seidel,
+        };
+        let run = o.run(c.method, 1);
+        [
+            (iterations, c.iterations.map(f64::from)),
+            (quality, c.quality.map(|[gamma, _]| gamma)),
+            (residual, c.quality.map(|[_, delta]| delta)),
+            (duration, run.map(|t| t.solve)),
+            (sigma, run.map(|t| t.sigma)),
+        ]
+    };
+    let rounding = "50 Gauss–Seidel iterations end in rounding errors here, so that equal quality is the thesis's \
+                    own γ.";
+    let title = format!("One thread, factorized: to {}", plan.quality());
+    findings.table(
+        table(plan.tables[1], &title, &rows)
+            .key("method", |(_, c)| c.method.label)
+            .key("problem", |(o, _)| o.demo.name)
+            .columns(names, pairs)
+            .remark(|(_, c)| &c.remark)
+            .notes(plan.quality_of_thesis.then_some(rounding)),
+    );
+}
+
+/// A scheme of tables 6.1 to 6.3: ours, and where the thesis's stands.
+type Parallel = (Method, fn(&Demo) -> Speedup);
+
+fn speedups(findings: &mut Findings, outcomes: &[Outcome]) {
+    let tables: [(&str, &str, &[Parallel]); 3] = [
+        ("6.1", "CSP", &[(JACOBI, |d| d.csp_factorized)]),
+        ("6.2", "CSP", &[(JACOBI_T, |d| d.csp_t)]),
+        (
+            "6.3",
+            "OpenMP, 8 cores",
+            &[
+                (JACOBI, |d| d.openmp_factorized),
+                (JACOBI_T, |d| d.openmp_t),
+            ],
+        ),
+    ];
+    let names = [
+        "speed-up on one thread",
+        "speed-up on sequential",
+        "threads",
+    ];
+    let row = |o: &Outcome, (method, there): &Parallel| {
+        let (one, base) = (o.sweep(*method, 1)?, o.sweep(JACOBI, 1)?);
+        let (threads, best) = o.fastest(*method)?;
+        let [self_there, base_there, threads_there] = there(o.demo);
+        let pairs = [
+            (self_there, one / best),
+            (base_there, base / best),
+            (threads_there, threads as f64),
+        ];
+        Some((method.label, o.demo.name, pairs))
+    };
+    let sequential = "Sequential is the factorized scheme on one thread; both speed-ups are of the fastest \
+                      number of threads.";
+    for (number, how, schemes) in tables {
+        let each = schemes.iter();
+        let rows = each.flat_map(|scheme| outcomes.iter().filter_map(move |o| row(o, scheme)));
+        let title = format!("Parallel Jacobi, preparation left out; there with {how}");
+        findings.table(
+            table(number, &title, &rows.collect::<Vec<_>>())
+                .key("method", |(method, ..)| method)
+                .key("problem", |(_, problem, _)| problem)
+                .columns(names, |(.., pairs)| *pairs)
+                .notes((number == "6.3").then_some(sequential)),
+        );
+    }
+}
+
+/// The machine's limits beside every sweep.
+fn sweeps(bench: &Bench, findings: &mut Findings, outcomes: &[Outcome]) {
+    let each = outcomes.iter();
+    let rows = each.flat_map(|o| o.sweeps.iter().map(move |t| (o, t)));
+    let rows: Vec<(&Outcome, &Timing)> = rows.collect();
+    let names = [
+        "iteration [ms]",
+        "prepare [ms]",
+        "speed-up",
+        "read per contact [B]",
+        "written [B]",
+        "moved [GB/s]",
+        "× least time",
+    ];
+    let numbers = |(o, t): &(&Outcome, &Timing)| {
+        let sweep = t.per_iteration();
+        let one = o.sweep(t.method, 1);
+        let bytes = t.bytes();
+        let per_contact = |k: usize| bytes.map(|b| (b[k] / o.contacts.max(1) as f64).round());
+        let moved = bytes.map(|[read, written]| read + written);
+        let least = moved.map(|b| b / bench.triad(t.threads));
+        [
+            Some(1e3 * sweep),
+            Some(1e3 * t.prepare),
+            one.map(|one| one / sweep),
+            per_contact(0),
+            per_contact(1),
+            moved.map(|b| 1e-9 * b / sweep),
+            least.map(|least| sweep / least),
+        ]
+        .map(|number| number.filter(|_| t.failure().is_none()))
+    };
+    let title = "Every sweep, with the bytes that it must move";
+    findings.table(
+        Columns::new("sweeps", title, "", &rows)
+            .key("problem", |(o, _)| o.demo.name)
+            .key("method", |(_, t)| t.method.label)
+            .key("threads", |(_, t)| t.threads)
+            .columns(names, numbers)
+            .remark(|(_, t)| t.failure().unwrap_or_default())
+            .note(
+                "× least time: the iteration over the time that its bytes need at the triad bandwidth of as many \
+                 threads; below 1 where a problem stays in the caches.",
+            ),
+    );
+}
+
+fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
+    let base = outcome.run(GAUSS_SEIDEL, 1).map(|t| t.solve);
+    let rows = plan.schemes.iter().filter_map(|scheme| {
+        let contender = outcome.contender(scheme.here)?;
+        let time = |threads: &usize| outcome.run(scheme.here, *threads).map(|t| t.solve);
+        let best = bench.threads.iter().filter_map(time).reduce(f64::min);
+        let over = |a: Option<f64>| Some(a? / best?);
+        Some((scheme, contender, [over(time(&1)), over(base)]))
+    });
+    let names = [
+        "iterations",
+        "largest speed-up on one thread",
+        "largest speed-up on sequential Gauss–Seidel",
+    ];
+    let scene = plan.compared.replace('_', "-");
+    let title = format!("To {}: {}", plan.quality(), outcome.demo.name);
+    let source = format!("Poulsen 2010, {}", plan.figures);
+    findings.table(
+        Columns::new(format!("poulsen-7-{scene}"), title, source, &rows.collect::<Vec<_>>())
+            .key("figure", |(there, ..)| there.figure)
+            .key("there", |(there, ..)| there.name)
+            .key("here", |(there, ..)| there.here.label)
+            .columns(names, |(there, c, [one, sequential])| {
+                [
+                    (there.iterations, c.iterations.map(f64::from)),
+                    (there.one, *one),
+                    (there.sequential, *sequential),
+                ]
+            })
+            .remark(|(_, c, _)| &c.remark)
+            .note(format!(
+                "Up to 8 cores there, up to {} threads here; preparation left out. Coloured sweeps are factorized \
+                 here.",
+                bench.most_threads()
+            )),
+    );
+}
+
+/// Every method to equal quality, ours too: does parallel Gauss–Seidel beat parallel Jacobi?
+fn all_methods(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
+    let base = outcome.run(GAUSS_SEIDEL, 1).map(|t| t.solve);
+    let contenders = outcome.contenders.iter();
+    let rows = contenders.flat_map(|c| bench.threads.iter().map(move |n| (c, *n)));
+    let rows: Vec<(&Contender, usize)> = rows.collect();
+    let run = |(c, threads): &(&Contender, usize)| outcome.run(c.method, *threads);
+    let scene = plan.compared.replace('_', "-");
+    let title = format!("Time to {}: {}", plan.quality(), outcome.demo.name);
+    findings.table(
+        Columns::new(format!("equal-quality-{scene}"), title, "", &rows)
+            .key("method", |(c, _)| c.method.label)
+            .key("threads", |(_, threads)| threads)
+            .column("iterations", |(c, _)| c.iterations)
+            .column("time [ms]", |row| run(row).map(|t| 1e3 * t.solve))
+            .column("prepare [ms]", |row| run(row).map(|t| 1e3 * t.prepare))
+            .column("time with prepare [ms]", |row| {
+                run(row).map(|t| 1e3 * (t.solve + t.prepare))
+            })
+            .column("speed-up on gauss-seidel", |row| {
+                Some(base? / run(row)?.solve)
+            })
+            .remark(|(c, _)| &c.remark),
+    );
+}
+
+fn colors(findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
+    let rows = plan.colors.iter().filter_map(|colors| {
+        let timing = race::of(&outcome.sweeps, colors.1, 1)?;
+        let sizes = timing.report.distribution(COLORS)?.iter().copied();
+        let sizes = sizes.filter(|n| *n > 0);
+        Some((colors, sizes.collect()))
+    });
+    let rows: Vec<(&Colors, Vec<u32>)> = rows.collect();
+    let pairs = |((_, _, there), found): &(&Colors, Vec<u32>)| {
+        let [colors, largest, smallest] = there.map_or([None; 3], |there| there.map(Some));
+        let count = Some(found.len() as u32).filter(|n| *n > 0);
+        [
+            (colors, count),
+            (largest, found.iter().max().copied()),
+            (smallest, found.iter().min().copied()),
+        ]
+    };
+    let scene = plan.compared.replace('_', "-");
+    let title = format!("Colours found: {}", outcome.demo.name);
+    let id = format!("poulsen-7-colours-{scene}");
+    findings.table(
+        Columns::new(id, title, "Poulsen 2010, 7.3", &rows)
+            .key("colouring", |((name, ..), _)| name)
+            .columns(["colours", "largest", "smallest"], pairs)
+            .remark(|(_, found)| {
+                let list: Vec<String> = found.iter().take(9).map(u32::to_string).collect();
+                list.join(", ") + if found.len() > 9 { ", …" } else { "" }
+            })
+            .notes(plan.notes[1]),
+    );
+}
+
+/// γ against iterations for every method.
+pub fn convergence(bench: &Bench, case: &Case, outcome: &Outcome) -> Result<Plot> {
+    let name = outcome.demo.name;
+    let mut plot = Plot::new(
+        format!("Quality by iterations: {name}"),
+        Axis::linear("iterations"),
+        Axis::log("γ [N² s²]"),
+    );
+    for c in &outcome.contenders {
+        bench.say(format!("{name}: convergence of {}", c.method.label));
+        let mut line = Vec::new();
+        for n in [2, 5, 10, 20, 30, 40, 50, 60, 70, 85, 100] {
+            if let Some(gamma) = bench.gamma(case, c.method, n)? {
+                line.push([f64::from(n), gamma]);
+            }
+        }
+        plot.add(c.method.label, line, Mark::Line);
+    }
+    Ok(plot)
+}
+
+/// A time of every method (s) against the number of threads.
+fn by_threads(
+    bench: &Bench,
+    outcome: &Outcome,
+    what: &str,
+    time: impl Fn(Method, usize) -> Option<f64>,
+) -> Plot {
+    let mut plot = Plot::new(
+        format!("Time {what}: {}", outcome.demo.name),
+        Axis::whole("threads"),
+        Axis::log(format!("time {what} [ms]")),
+    );
+    for c in &outcome.contenders {
+        let threads = bench.threads.iter();
+        let line = threads.filter_map(|n| Some([*n as f64, 1e3 * time(c.method, *n)?]));
+        plot.add(c.method.label, line.collect(), Mark::Line);
+    }
+    plot
+}
+
+fn quality_plot(bench: &Bench, outcome: &Outcome) -> Plot {
+    by_threads(bench, outcome, "to equal quality", |method, n| {
+        outcome.run(method, n).map(|t| t.solve)
+    })
+}
+
+fn threads_plot(bench: &Bench, outcome: &Outcome) -> Plot {
+    let time = |method, n| outcome.sweep(method, n);
+    let mut plot = by_threads(bench, outcome, "of one iteration", time);
+    // The two ends of the thesis's curves that its tables give.
+    let demo = outcome.demo;
+    for (name, [one, sequential, _]) in [
+        ("thesis: OpenMP Jacobi", demo.openmp_factorized),
+        ("thesis: OpenMP Jacobi T", demo.openmp_t),
+    ] {
+        let eight = 1e3 * sweep(demo.jacobi) / sequential;
+        plot.add(
+            name,
+            vec![[1.0, eight * one], [8.0, eight]],
+            Mark::Reference,
+        );
+    }
+    plot
+}

@@ -1,0 +1,46 @@
+//! Isotropic Coulomb friction: ‖Λ_T‖ ≤ μ Λ_N (Nützi 2011, 4.22).
+
+use super::{FrictionRow, Law, TANGENTS, projection};
+
+/// The law.
+#[derive(Clone, Copy, Debug)]
+pub struct Disc;
+
+impl Law for Disc {
+    fn rows(self) -> &'static [FrictionRow] {
+        &TANGENTS
+    }
+
+    #[inline(always)]
+    fn project(self, friction: &mut [f64], mu: [f64; 2], normal: f64) {
+        let p = projection::disc([friction[0], friction[1]], mu[0] * normal);
+        friction[..2].copy_from_slice(&p);
+    }
+
+    /// The second-order cone's projection (Mazhar et al. 2015, section 3): inside, below its polar cone,
+    /// or on its surface.
+    fn project_cone(self, impulse: &mut [f64], mu: [f64; 2]) {
+        let (normal, mu) = (impulse[0], mu[0]);
+        let tangent = impulse[1].hypot(impulse[2]);
+        if tangent <= mu * normal {
+            return;
+        }
+        let on_surface = (normal + mu * tangent) / (1.0 + mu * mu);
+        if on_surface <= 0.0 {
+            impulse.fill(0.0);
+        } else {
+            let scale = mu * on_surface / tangent;
+            impulse[0] = on_surface;
+            impulse[1] *= scale;
+            impulse[2] *= scale;
+        }
+    }
+
+    fn row_bound(self, _row: usize, mu: [f64; 2]) -> f64 {
+        mu[0]
+    }
+
+    fn has_direction(self) -> bool {
+        true
+    }
+}

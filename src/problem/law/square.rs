@@ -1,0 +1,28 @@
+//! Friction bounded row by row: |Λ_T1| ≤ μ₁ Λ_N, |Λ_T2| ≤ μ₂ Λ_N, the box that a linear
+//! complementarity problem can hold (Lefebvre 2020, 1.13).
+
+use super::{FrictionRow, Law, TANGENTS, projection};
+
+/// The law.
+#[derive(Clone, Copy, Debug)]
+pub struct Square;
+
+impl Law for Square {
+    fn rows(self) -> &'static [FrictionRow] {
+        &TANGENTS
+    }
+
+    #[inline(always)]
+    fn project(self, friction: &mut [f64], mu: [f64; 2], normal: f64) {
+        friction[0] = projection::within(friction[0], mu[0] * normal);
+        friction[1] = projection::within(friction[1], mu[1] * normal);
+    }
+
+    fn row_bound(self, row: usize, mu: [f64; 2]) -> f64 {
+        mu[row]
+    }
+
+    fn is_polyhedral(self) -> bool {
+        true
+    }
+}

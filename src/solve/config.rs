@@ -1,0 +1,148 @@
+//! Which solver, with which parameters and budget.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::budget::Budget;
+use super::list::{SOLVERS, find};
+use super::parameter::{Parameters, Value};
+use super::solver::{Solver, SolverInfo};
+
+/// Which solver, with which parameters and budget: a part of every scene.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SolverConfig {
+    /// Its name.
+    pub name: String,
+    /// When it stops.
+    pub budget: Budget,
+    /// Its parameters; those left out take their defaults.
+    pub parameters: BTreeMap<String, Value>,
+}
+
+impl Default for SolverConfig {
+    fn default() -> Self {
+        Self {
+            name: "colored-gs".into(),
+            budget: Budget::default(),
+            parameters: BTreeMap::new(),
+        }
+    }
+}
+
+impl SolverConfig {
+    /// Another solver, with its default parameters. A direct one gets the iterations that it needs; one
+    /// that follows a direct one gets those of the default budget. Nothing happens if it is the same.
+    pub fn switch(&mut self, name: &str) {
+        if self.name == name {
+            return;
+        }
+        let iterations = &mut self.budget.iterations;
+        match (find(&self.name), find(name)) {
+            (_, Some(to)) if to.is_direct() => *iterations = (*iterations).max(to.least_iterations),
+            (Some(from), _) if from.is_direct() => *iterations = Budget::default().iterations,
+            _ => {}
+        }
+        name.clone_into(&mut self.name);
+        self.parameters.clear();
+    }
+}
+
+/// What is wrong with a [`SolverConfig`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// No such solver.
+    #[error("there is no solver \"{name}\"; there are: {known}")]
+    UnknownSolver {
+        /// What was asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// No such parameter.
+    #[error("solver \"{solver}\" has no parameter \"{name}\"; it has: {known}")]
+    UnknownParameter {
+        /// The solver.
+        solver: &'static str,
+        /// What was given.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// A value of the wrong kind or out of range.
+    #[error("parameter \"{name}\" of solver \"{solver}\" must be {expected}, not {value}")]
+    BadValue {
+        /// The solver.
+        solver: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// What it must be.
+        expected: String,
+        /// What it was.
+        value: String,
+    },
+    /// A budget out of range.
+    #[error("{0}")]
+    Budget(String),
+}
+
+impl SolverConfig {
+    /// Checks name, parameters and budget.
+    ///
+    /// # Errors
+    /// The first thing wrong, with what was expected.
+    pub fn check(&self) -> Result<(&'static SolverInfo, Parameters), ConfigError> {
+        let info = find(&self.name).ok_or_else(|| ConfigError::UnknownSolver {
+            name: self.name.clone(),
+            known: SOLVERS
+                .iter()
+                .map(|s| s.name)
+                .collect::<Vec<_>>()
+                .join(", "),
+        })?;
+        if let Some(message) = self.budget.problem() {
+            return Err(ConfigError::Budget(message));
+        }
+        let mut checked: BTreeMap<&'static str, Value> = info
+            .parameters
+            .iter()
+            .map(|p| (p.name, p.default_value()))
+            .collect();
+        for (name, value) in &self.parameters {
+            let parameter = info
+                .parameters
+                .iter()
+                .find(|p| p.name == name)
+                .ok_or_else(|| ConfigError::UnknownParameter {
+                    solver: info.name,
+                    name: name.clone(),
+                    known: info
+                        .parameters
+                        .iter()
+                        .map(|p| p.name)
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                })?;
+            let value = parameter
+                .accept(value)
+                .ok_or_else(|| ConfigError::BadValue {
+                    solver: info.name,
+                    name: parameter.name,
+                    expected: parameter.expected(),
+                    value: value.to_string(),
+                })?;
+            checked.insert(parameter.name, value);
+        }
+        Ok((info, Parameters(checked)))
+    }
+
+    /// Makes the solver.
+    ///
+    /// # Errors
+    /// As [`SolverConfig::check`].
+    pub fn build(&self) -> Result<Box<dyn Solver>, ConfigError> {
+        let (info, parameters) = self.check()?;
+        Ok((info.make)(&parameters))
+    }
+}

@@ -1,0 +1,111 @@
+//! The edges of the body graph: the manifolds, and the general rows on the same bodies.
+
+use crate::problem::Problem;
+use crate::solve::prox::color::{Edge, NO_BODY};
+
+/// Most points of one edge; more between the same two bodies make more edges.
+pub const MOST_POINTS: u32 = 4;
+
+/// The contacts, or the general rows, of an edge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    /// First contact of the problem, or first general row, and one past the last.
+    pub range: [u32; 2],
+    /// Whether they are general rows.
+    pub are_rows: bool,
+}
+
+impl Members {
+    /// The indices.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.range[0] as usize..self.range[1] as usize
+    }
+
+    /// How many.
+    pub fn len(&self) -> u32 {
+        self.range[1] - self.range[0]
+    }
+}
+
+/// All edges, in the order of the problem. Keeps its memory.
+#[derive(Default, PartialEq)]
+pub struct Edges {
+    /// The bodies that impulses move.
+    pub bodies: Vec<Edge>,
+    /// What names an edge from step to step.
+    pub name: Vec<u64>,
+    /// What belongs to it.
+    pub members: Vec<Members>,
+    /// Whether it can fill a lane: disc contacts without compliance.
+    pub is_plain: Vec<bool>,
+    /// First body's island.
+    pub island: Vec<u32>,
+}
+
+impl Edges {
+    /// Contacts of the same two bodies in a row, a few at most, and rows on the same bodies.
+    pub fn find(&mut self, problem: &Problem) {
+        self.bodies.clear();
+        self.name.clear();
+        self.members.clear();
+        self.is_plain.clear();
+        self.island.clear();
+        let contacts = &problem.contacts;
+        let mut first = 0;
+        while first < contacts.len() {
+            let pair = contacts.bodies[first];
+            let plain = contacts.is_plain(first);
+            let mut last = first + 1;
+            while last < contacts.len()
+                && last - first < MOST_POINTS as usize
+                && contacts.bodies[last] == pair
+                && contacts.is_plain(last) == plain
+            {
+                last += 1;
+            }
+            let name = u64::from(pair[0]) << 32 | u64::from(pair[1]);
+            let members = Members {
+                range: [first as u32, last as u32],
+                are_rows: false,
+            };
+            self.push(problem, &pair, name, members, plain);
+            first = last;
+        }
+        let rows = &problem.rows;
+        let of = |r: usize| &rows.body[rows.start[r] as usize..rows.start[r + 1] as usize];
+        let mut first = 0;
+        while first < rows.len() {
+            let mut last = first + 1;
+            while last < rows.len() && of(last) == of(first) {
+                last += 1;
+            }
+            let name = 1 << 63 | first as u64;
+            let members = Members {
+                range: [first as u32, last as u32],
+                are_rows: true,
+            };
+            self.push(problem, of(first), name, members, false);
+            first = last;
+        }
+    }
+
+    fn push(&mut self, problem: &Problem, of: &[u32], name: u64, members: Members, plain: bool) {
+        let mut edge = [NO_BODY; 4];
+        let mut n = 0;
+        for b in of {
+            if problem.bodies.is_dynamic(*b as usize) && !edge[..n].contains(b) {
+                edge[n] = *b;
+                n += 1;
+            }
+        }
+        edge[..n].sort_unstable();
+        self.bodies.push(edge);
+        self.name.push(name);
+        self.members.push(members);
+        self.is_plain.push(plain);
+        let island = edge[..n]
+            .first()
+            .map_or(u32::MAX, |b| problem.islands.of_body[*b as usize]);
+        self.island.push(island);
+    }
+}

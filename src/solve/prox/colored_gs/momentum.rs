@@ -1,0 +1,123 @@
+//! u = u_free + M⁻¹ Jᵀ Λ in the order of the colours.
+
+use rayon::prelude::*;
+
+use super::CHUNK;
+use super::layout::{EMPTY, IslandBatch, Layout, WorkBlock};
+use super::shared::Shared;
+use crate::math::Twist;
+use crate::problem::Problem;
+
+/// u = u_free + M⁻¹ Jᵀ Λ, colour by colour, so that it is the same for every number of threads.
+pub fn velocities(problem: &Problem, layout: &Layout, lambda: &[f64], u: &mut Vec<Twist>) {
+    u.clear();
+    if lambda.iter().all(|x| *x == 0.0) {
+        u.extend_from_slice(&problem.bodies.free_velocity);
+        return;
+    }
+    u.resize(problem.bodies.len(), Twist::ZERO);
+    let momentum = Momentum {
+        problem,
+        layout,
+        lambda,
+        target: Shared::new(u),
+    };
+    for batch in layout.batches.iter().filter(|b| b.is_large) {
+        for color in &layout.colors[batch.colors()] {
+            layout.work[color.work()]
+                .par_iter()
+                // SAFETY: work blocks of one colour share no body that moves.
+                .for_each(|block| unsafe { momentum.add_block(block) });
+        }
+        // SAFETY: the unsafe colour runs alone.
+        unsafe { momentum.add_scalar(batch.unsafe_edges()) };
+    }
+    let small = |batch: &IslandBatch| {
+        for block in &layout.work[layout.work_of(batch)] {
+            // SAFETY: batches share no body that moves, and each runs on one thread.
+            unsafe { momentum.add_block(block) };
+        }
+        // SAFETY: as above.
+        unsafe { momentum.add_scalar(batch.unsafe_edges()) };
+    };
+    match layout.batches.as_slice() {
+        [batch] if !batch.is_large => small(batch),
+        batches => batches
+            .par_iter()
+            .filter(|batch| !batch.is_large)
+            .for_each(small),
+    }
+    u.par_iter_mut()
+        .with_min_len(CHUNK)
+        .enumerate()
+        .for_each(|(b, u)| *u = problem.velocity_after(b, u));
+}
+
+/// Jᵀ Λ, summed into the bodies' momenta.
+struct Momentum<'a> {
+    problem: &'a Problem,
+    layout: &'a Layout,
+    lambda: &'a [f64],
+    target: Shared<Twist>,
+}
+
+impl Momentum<'_> {
+    /// # Safety
+    /// Nobody else adds to the same bodies that move meanwhile.
+    unsafe fn add_block(&self, block: &WorkBlock) {
+        for manifold in &self.layout.manifolds[block.manifolds()] {
+            for point in &self.layout.points[manifold.points()] {
+                for c in point.iter().filter(|c| **c != EMPTY) {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.add_contact(*c as usize) };
+                }
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.add_scalar(block.scalar()) };
+    }
+
+    /// # Safety
+    /// As [`Momentum::add_block`].
+    unsafe fn add_scalar(&self, edges: std::ops::Range<usize>) {
+        let rows = &self.problem.rows;
+        let first = self.problem.contact_rows();
+        for edge in &self.layout.scalar[edges] {
+            for k in edge.range() {
+                if !edge.are_rows {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.add_contact(k) };
+                    continue;
+                }
+                for (b, jacobian) in rows.entries(k) {
+                    if self.problem.bodies.is_dynamic(b) {
+                        // SAFETY: the caller's promise.
+                        let momentum = unsafe { self.target.get(b) };
+                        momentum.linear += jacobian.linear * self.lambda[first + k];
+                        momentum.angular += jacobian.angular * self.lambda[first + k];
+                    }
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Momentum::add_block`].
+    #[inline]
+    unsafe fn add_contact(&self, c: usize) {
+        let problem = self.problem;
+        let block = &self.lambda[problem.contacts.rows(c)];
+        if block.iter().all(|x| *x == 0.0) {
+            return;
+        }
+        let impulse = problem.contact_impulse(c, block);
+        for side in 0..2 {
+            let b = problem.contacts.bodies[c][side] as usize;
+            if problem.bodies.is_dynamic(b) {
+                // SAFETY: the caller's promise.
+                let momentum = unsafe { self.target.get(b) };
+                problem.add_contact_momentum(c, side, &impulse, momentum);
+            }
+        }
+    }
+}

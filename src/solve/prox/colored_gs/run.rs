@@ -1,0 +1,278 @@
+//! One iteration of all batches, and the position pass.
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::LANES;
+use super::lanes::{Real, Wide};
+use super::layout::{IslandBatch, Layout, WorkBlock};
+use super::scalar::{ScalarEdges, SharedLambda, UnsafeColor};
+use super::shared::Shared;
+use super::sweep::{RowOrder, WideSweep};
+use super::wide::{Body, WideContacts, sizes};
+use crate::math::Twist;
+use crate::solve::Budget;
+use crate::solve::prox::block::{Change, Sweep};
+use crate::solve::prox::monitor::{Monitor, State, Verdict};
+
+/// What a sweep over all batches needs.
+pub struct Run<'a> {
+    pub layout: &'a Layout,
+    pub merged: UnsafeColor,
+    /// T_rel of Nützi's tests; negative where they are off.
+    pub relative: f64,
+    pub budget: &'a Budget,
+}
+
+/// What work blocks of one colour share.
+struct Target<'a, R: Real> {
+    arch: Arch,
+    order: &'a RowOrder,
+    bodies: Shared<Body<R>>,
+    fields: &'a [Wide<R>],
+    impulses: Shared<Wide<R>>,
+    sizes: (usize, usize),
+    frictionless: bool,
+    scalar: &'a ScalarEdges,
+    lambda: SharedLambda,
+}
+
+impl Run<'_> {
+    /// One iteration of every batch that runs.
+    pub fn all<R: Real>(
+        &self,
+        wide: &mut WideContacts<R>,
+        scalar_edges: &mut ScalarEdges,
+        monitors: &mut [Monitor],
+        changes: &mut [Change],
+        sums: &mut [Change],
+    ) {
+        let layout = self.layout;
+        let lambda = scalar_edges.share();
+        let target = Target {
+            arch: wide.arch,
+            order: &wide.order,
+            bodies: Shared::new(&mut wide.bodies),
+            fields: &wide.fields,
+            impulses: Shared::new(&mut wide.impulses),
+            sizes: sizes(wide.frictionless),
+            frictionless: wide.frictionless,
+            scalar: scalar_edges,
+            lambda,
+        };
+        let sweep_of = |batch: usize| {
+            let monitor: &Monitor = &monitors[batch];
+            (monitor.state == State::Running).then_some(Sweep {
+                scale: monitor.scale,
+                relative: self.relative,
+                omega: 1.0,
+                coupled: true,
+            })
+        };
+        self.sweep(&target, &sweep_of, changes);
+        let bodies = target.bodies;
+        // UnsafeColor colours last; then what came of it all.
+        for (b, batch) in layout.batches.iter().enumerate() {
+            let Some(sweep) = sweep_of(b) else {
+                continue;
+            };
+            let mut change = Change::default();
+            for part in &changes[layout.work_of(batch)] {
+                change.merge(part);
+            }
+            if !batch.unsafe_edges().is_empty() {
+                scalar_edges.sweep_unsafe(
+                    b,
+                    batch.unsafe_edges(),
+                    bodies,
+                    self.merged,
+                    &sweep,
+                    &mut change,
+                );
+            }
+            sums[b] = change;
+        }
+        for (b, batch) in layout.batches.iter().enumerate() {
+            if monitors[b].state != State::Running {
+                continue;
+            }
+            match monitors[b].observe(sums[b], self.budget) {
+                Verdict::Continue | Verdict::Stop => {}
+                Verdict::Checkpoint => {
+                    wide.keep(layout.points_of(batch));
+                    scalar_edges.keep(layout.scalar_of(batch));
+                }
+                Verdict::RollBack => {
+                    wide.return_to_kept(layout.points_of(batch));
+                    scalar_edges.return_to_kept(layout.scalar_of(batch));
+                    restart(layout, batch, wide, scalar_edges);
+                }
+            }
+        }
+    }
+
+    /// Sweeps the work blocks of every batch that `sweep_of` wants swept, and notes their changes.
+    fn sweep<R: Real>(
+        &self,
+        target: &Target<R>,
+        sweep_of: &(impl Fn(usize) -> Option<Sweep> + Sync),
+        changes: &mut [Change],
+    ) {
+        let layout = self.layout;
+        let shared_changes = Shared::new(changes);
+        let step = |block: usize, sweep: &Sweep| {
+            // SAFETY: each work block has a place of its own for its change, and is swept by one thread;
+            // work blocks that run at the same time are of one colour, or of different small batches.
+            unsafe {
+                *shared_changes.get(block) = self.block(&layout.work[block], sweep, target);
+            }
+        };
+        // Large batches colour by colour, each colour on all threads.
+        for (b, batch) in layout.batches.iter().enumerate().filter(|b| b.1.is_large) {
+            let Some(sweep) = sweep_of(b) else {
+                continue;
+            };
+            for color in &layout.colors[batch.colors()] {
+                let work = color.work();
+                if work.len() == 1 {
+                    step(work.start, &sweep);
+                } else {
+                    work.into_par_iter().for_each(|block| step(block, &sweep));
+                }
+            }
+        }
+        // Small batches beside each other, each on one thread.
+        let small = |b: usize| {
+            let batch = &layout.batches[b];
+            if !batch.is_large
+                && let Some(sweep) = sweep_of(b)
+            {
+                for block in layout.work_of(batch) {
+                    step(block, &sweep);
+                }
+            }
+        };
+        match layout.batches.len() {
+            1 => small(0),
+            n => (0..n).into_par_iter().for_each(small),
+        }
+    }
+
+    /// Sweeps over the normal rows alone, from nothing and with another bias, until the tolerance is
+    /// met or the iterations are spent.
+    pub fn correct<R: Real>(
+        &self,
+        wide: &mut WideContacts<R>,
+        scalar_edges: &ScalarEdges,
+        bias: &[f64],
+    ) {
+        let layout = self.layout;
+        wide.pack_normals(layout, bias);
+        let target = Target {
+            arch: wide.arch,
+            order: &wide.order,
+            bodies: Shared::new(&mut wide.bodies),
+            fields: &wide.fields,
+            impulses: Shared::new(&mut wide.impulses),
+            sizes: sizes(wide.frictionless),
+            frictionless: true,
+            scalar: scalar_edges,
+            lambda: SharedLambda::none(),
+        };
+        let mut changes = vec![Change::default(); layout.work.len()];
+        let mut running = vec![true; layout.batches.len()];
+        let sweep = Sweep {
+            scale: 1.0,
+            relative: -1.0,
+            omega: 1.0,
+            coupled: true,
+        };
+        for _ in 0..self.budget.iterations {
+            self.sweep(&target, &|b| running[b].then_some(sweep), &mut changes);
+            for (b, batch) in layout.batches.iter().enumerate() {
+                let changed = changes[layout.work_of(batch)]
+                    .iter()
+                    .map(|c| c.speed_squared)
+                    .fold(0.0, f64::max);
+                running[b] &= changed > self.budget.tolerance * self.budget.tolerance;
+            }
+            if !running.contains(&true) {
+                break;
+            }
+        }
+    }
+
+    /// Sweeps one work block.
+    ///
+    /// # Safety
+    /// Blocks that are swept at the same time share no body, and no work block is swept twice at a time.
+    unsafe fn block<R: Real>(
+        &self,
+        block: &WorkBlock,
+        sweep: &Sweep,
+        target: &Target<R>,
+    ) -> Change {
+        let mut change = Change::default();
+        let manifolds = &self.layout.manifolds[block.manifolds()];
+        if let (Some(first), Some(last)) = (manifolds.first(), manifolds.last()) {
+            let points = first.points().start..last.points().end;
+            let (fixed, changing) = target.sizes;
+            // SAFETY: a work block's points are its own; bodies by the caller's promise.
+            change = unsafe {
+                WideSweep {
+                    bodies: target.bodies,
+                    order: target.order,
+                    manifolds,
+                    fields: &target.fields[points.start * fixed..points.end * fixed],
+                    impulses: target
+                        .impulses
+                        .slice(points.start * changing..points.end * changing),
+                    sizes: target.sizes,
+                    frictionless: target.frictionless,
+                    sweep: *sweep,
+                }
+                .run(target.arch)
+            };
+        }
+        if block.scalar().is_empty() {
+            return change;
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            target.scalar.sweep(
+                block.scalar(),
+                target.bodies,
+                target.lambda,
+                sweep,
+                &mut change,
+            );
+        }
+        change
+    }
+}
+
+/// Velocities of a batch's bodies from its impulses, after these were set back.
+fn restart<R: Real>(
+    layout: &Layout,
+    batch: &IslandBatch,
+    wide: &mut WideContacts<R>,
+    scalar_edges: &ScalarEdges,
+) {
+    let manifolds = &layout.manifolds[layout.manifolds_of(batch)];
+    for body in manifolds.iter().flat_map(|g| g.bodies.iter().flatten()) {
+        wide.bodies[*body as usize].set_velocity(&Twist::ZERO);
+    }
+    let edges = layout.scalar_of(batch);
+    scalar_edges.each_body(edges.clone(), |b| {
+        wide.bodies[b as usize].set_velocity(&Twist::ZERO);
+    });
+    for manifold in manifolds {
+        for point in manifold.points() {
+            for lane in 0..LANES {
+                let bodies = manifold.bodies.map(|side| side[lane]);
+                wide.push(point, lane, bodies);
+            }
+        }
+    }
+    scalar_edges.push_changes(edges, &mut wide.bodies);
+}

@@ -1,0 +1,153 @@
+//! What a solve did.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a solver stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Status {
+    /// A tolerance was met.
+    #[default]
+    Converged,
+    /// Iterations or time ran out.
+    Budget,
+    /// It stopped above the tolerance because it could not get nearer; why, in words.
+    Stalled(String),
+    /// It diverged, met a NaN or broke down; the result must not be used.
+    Failed(String),
+}
+
+/// One point of a convergence history.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HistoryPoint {
+    /// Iterations done.
+    pub iteration: u32,
+    /// Solver time so far, what recording costs left out (s).
+    pub time: f64,
+    /// The residual of section 3 at this Λ (m/s).
+    pub residual: f64,
+    /// ‖ΔΛ‖∞ of the iteration (N s).
+    pub delta: f64,
+}
+
+/// A number of a solver's own. Every table and panel shows it as it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Statistic {
+    /// What it is.
+    pub name: &'static str,
+    /// Its unit, "-" for none.
+    pub unit: &'static str,
+    /// The number.
+    pub value: f64,
+    /// How those of a step's several solves become one.
+    pub over: Over,
+}
+
+/// How a number of several solves becomes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// They are added.
+    Sum,
+    /// The largest.
+    Max,
+    /// The last.
+    Last,
+}
+
+/// A distribution of a solver's own, such as the sizes of its colours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distribution {
+    /// What is counted, by what.
+    pub name: &'static str,
+    /// The counts.
+    pub counts: Vec<u32>,
+}
+
+/// What a solve did.
+#[derive(Clone, Debug, Default)]
+pub struct SolveReport {
+    /// Why it stopped.
+    pub status: Status,
+    /// Iterations done.
+    pub iterations: u32,
+    /// Time before the first iteration (packing, colouring, factorisation) (s).
+    pub prepare_time: f64,
+    /// Time of the iterations (s).
+    pub solve_time: f64,
+    /// Time that recording the history took; in neither of the others (s).
+    pub record_time: f64,
+    /// ‖Λ^{k+1} − Λ^k‖∞ of the last iteration (N s).
+    pub delta: f64,
+    /// One point per iteration, when asked for. The last one is the result, unless the budget ran out
+    /// on the way to divergence: then the result is an earlier, better point.
+    pub history: Vec<HistoryPoint>,
+    /// The solver's own numbers.
+    pub statistics: Vec<Statistic>,
+    /// The solver's own distributions.
+    pub distributions: Vec<Distribution>,
+}
+
+impl SolveReport {
+    /// The solver's own number of this name.
+    pub fn statistic(&self, name: &str) -> Option<f64> {
+        let found = self.statistics.iter().find(|s| s.name == name);
+        found.map(|s| s.value)
+    }
+
+    /// The solver's own distribution of this name.
+    pub fn distribution(&self, name: &str) -> Option<&[u32]> {
+        let found = self.distributions.iter().find(|d| d.name == name);
+        found.map(|d| d.counts.as_slice())
+    }
+
+    /// Adds a number of the solver's own.
+    pub fn note(&mut self, name: &'static str, unit: &'static str, over: Over, value: f64) {
+        self.statistics.push(Statistic {
+            name,
+            unit,
+            value,
+            over,
+        });
+    }
+
+    /// The report on a solve that followed this one in the same step: what was done is summed, the worse
+    /// outcome stands, and the rest is the last one's.
+    pub fn followed_by(self, mut last: Self) -> Self {
+        for earlier in self.statistics {
+            match last.statistics.iter_mut().find(|s| s.name == earlier.name) {
+                Some(s) if s.over == Over::Sum => s.value += earlier.value,
+                Some(s) if s.over == Over::Max => s.value = s.value.max(earlier.value),
+                Some(_) => {}
+                None => last.statistics.push(earlier),
+            }
+        }
+        Self {
+            status: self.status.or_worse(last.status),
+            iterations: self.iterations + last.iterations,
+            prepare_time: self.prepare_time + last.prepare_time,
+            solve_time: self.solve_time + last.solve_time,
+            record_time: self.record_time + last.record_time,
+            ..last
+        }
+    }
+}
+
+impl Status {
+    /// Whether the result may be used.
+    pub fn is_usable(&self) -> bool {
+        !matches!(self, Self::Failed(_))
+    }
+
+    /// The worse of two outcomes; of equal ones the later.
+    pub fn or_worse(self, later: Self) -> Self {
+        let rank = |status: &Self| match status {
+            Self::Converged => 0,
+            Self::Budget | Self::Stalled(_) => 1,
+            Self::Failed(_) => 2,
+        };
+        if rank(&self) > rank(&later) {
+            self
+        } else {
+            later
+        }
+    }
+}

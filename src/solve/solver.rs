@@ -1,0 +1,97 @@
+//! The trait of all solvers, and an entry of their list.
+
+use super::budget::Budget;
+use super::matrix_view::MatrixView;
+use super::parameter::{Parameter, Parameters};
+use super::report::SolveReport;
+use crate::math::Twist;
+use crate::problem::Problem;
+use crate::problem::residual::JudgedLaw;
+
+/// What to solve for and how to report.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Request {
+    /// When to stop.
+    pub budget: Budget,
+    /// Whether to record a history. Its cost is in none of the times.
+    pub history: bool,
+}
+
+/// A solver of [`Problem`]s. It keeps its memory between solves.
+pub trait Solver: Send {
+    /// Its entry in the list.
+    fn info(&self) -> &'static SolverInfo;
+
+    /// Under which law its results are exact.
+    fn judged_law(&self) -> JudgedLaw {
+        JudgedLaw::Own
+    }
+
+    /// Solves `problem`. `lambda` is the start and becomes the result, one impulse per row; `u`
+    /// becomes u_free + M⁻¹ Jᵀ Λ. When the status is [`Status::Failed`] both hold nothing to use.
+    fn solve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport;
+
+    /// Solves A Λ + bias ≥ 0 ⟂ Λ ≥ 0 over the normal rows of the contacts of the problem that was
+    /// solved last, from nothing, with what is still packed of it: the pass that corrects positions.
+    /// `bias` has one entry per contact (m/s). `u` becomes M⁻¹ Jᵀ Λ. False where the solver cannot.
+    fn correct(
+        &mut self,
+        _problem: &Problem,
+        _bias: &[f64],
+        _budget: &Budget,
+        _u: &mut Vec<Twist>,
+    ) -> bool {
+        false
+    }
+
+    /// The matrices of the largest island of the last solve, for pictures; none where there are none.
+    fn matrix_view(&self) -> Option<MatrixView> {
+        None
+    }
+
+    /// What the solver carries from step to step, for snapshots; empty when nothing.
+    fn state(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Takes back what [`Solver::state`] gave; empty forgets everything.
+    fn set_state(&mut self, _state: &[u8]) {}
+}
+
+/// An entry of the list of solvers.
+pub struct SolverInfo {
+    /// Name in scenes and on the command line.
+    pub name: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// The papers it comes from.
+    pub source: &'static str,
+    /// Iterations that it should be given at least: a direct solver's are many, short, and end by
+    /// themselves; 1 for the others.
+    pub least_iterations: u32,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    /// Makes one with checked parameters.
+    pub make: fn(&Parameters) -> Box<dyn Solver>,
+}
+
+impl SolverInfo {
+    /// Whether it is a direct solver, whose iterations end by themselves.
+    pub fn is_direct(&self) -> bool {
+        self.least_iterations > 1
+    }
+}
+
+impl std::fmt::Debug for SolverInfo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SolverInfo")
+            .field("name", &self.name)
+            .finish()
+    }
+}

@@ -1,0 +1,62 @@
+//! What the stages of a step read and write besides the world.
+
+use super::{assemble, integrate, joints, stiffness};
+use crate::collide::Collider;
+use crate::math::Twist;
+use crate::problem::Problem;
+use crate::problem::residual::ResidualWorkspace;
+use crate::world::World;
+
+/// The memory of all stages, reused from step to step.
+#[derive(Default)]
+pub struct Context {
+    /// Pairs, contacts and manifolds at the midpoint.
+    pub collider: Collider,
+    /// The problem w = A Λ + b.
+    pub problem: Problem,
+    /// The joints' rows.
+    pub joints: joints::Workspace,
+    /// The stiffness of turning forces.
+    pub stiffness: stiffness::Workspace,
+    /// Λ that the solver starts from (N s).
+    pub start: Vec<f64>,
+    /// Λ (N s).
+    pub lambda: Vec<f64>,
+    /// u_E.
+    pub velocity: Vec<Twist>,
+    /// For the residual.
+    pub residual_workspace: ResidualWorkspace,
+}
+
+impl Context {
+    /// Forces at M: M̃⁻¹ and u_free = u_S + M̃⁻¹ h f.
+    pub fn apply_forces(&mut self, world: &World) {
+        let h = world.settings.substep();
+        integrate::free_velocities(world, h, &mut self.problem);
+        self.stiffness.apply(world, &mut self.problem, h);
+    }
+
+    /// The problem of the contacts and joints that were found: rows, islands, biases, and Λ to start from.
+    pub fn assemble(&mut self, world: &mut World) {
+        let found = &self.collider.contacts;
+        assemble::frames(world, found, &mut self.problem);
+        self.joints.assemble(world, &mut self.problem);
+        self.problem.finish();
+        assemble::laws(world, found, &mut self.problem, &mut self.lambda);
+        if world.settings.warm_start {
+            let first = self.problem.contact_rows();
+            self.lambda[first..].copy_from_slice(self.joints.start());
+        }
+        self.start.clone_from(&self.lambda);
+    }
+
+    /// u ← u_E, and what the next step starts from: impulses, forces, manifolds.
+    pub fn end(&mut self, world: &mut World) {
+        let (problem, lambda) = (&self.problem, &self.lambda);
+        integrate::apply_velocities(world, &self.velocity);
+        assemble::remember(world, &self.collider.contacts, problem, lambda);
+        self.joints.remember(world, problem, lambda);
+        self.stiffness.remember_contacts(world, problem, lambda);
+        std::mem::swap(&mut world.manifolds, &mut self.collider.manifolds);
+    }
+}

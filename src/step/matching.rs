@@ -1,0 +1,144 @@
+//! Which contact of the last step a contact continues.
+
+use crate::collide::FoundContacts;
+use crate::world::{ContactMemory, World};
+
+/// A contact without a namesake takes the impulse of one that was this near to it, as a share of
+/// the smaller body's bounding radius.
+const NEAR: f64 = 0.1;
+
+/// Most remembered contacts of one pair whose own features are gone, among which a contact without a
+/// namesake looks for one to continue. A body that slides over a fine mesh leaves too many to compare.
+const MOST_ORPHANS: usize = 32;
+
+/// Pairs of up to this many contacts are matched by looking at all of them, without allocating.
+const FEW: usize = 16;
+
+/// How to find one of many remembered contacts.
+struct Index {
+    /// Indices of the remembered contacts by feature.
+    by_feature: Vec<(u64, usize)>,
+    /// Indices of those whose feature is gone.
+    orphans: Vec<usize>,
+}
+
+/// The remembered contacts, walked through in the order of their pairs.
+pub struct PairMemory<'a> {
+    memory: &'a [ContactMemory],
+}
+
+impl<'a> PairMemory<'a> {
+    /// From a pair of bodies on.
+    pub fn from(world: &'a World, pair: [u32; 2]) -> Self {
+        let first = world.memory.partition_point(|m| m.bodies < pair);
+        Self {
+            memory: &world.memory[first..],
+        }
+    }
+
+    /// What is remembered of the pair that contact `k` belongs to, or nothing; pairs must ascend from call
+    /// to call.
+    pub fn matching(&mut self, found: &'a FoundContacts, k: usize) -> Option<Matching<'a>> {
+        let pair = found.bodies[k];
+        let gone = self.memory.iter().take_while(|m| m.bodies < pair).count();
+        self.memory = &self.memory[gone..];
+        let old = self.memory.iter().take_while(|m| m.bodies == pair).count();
+        (old > 0).then(|| Matching::new(&self.memory[..old], pair_features(found, k, pair)))
+    }
+}
+
+/// One pair's remembered contacts, ready for matching.
+pub struct Matching<'a> {
+    old: &'a [ContactMemory],
+    /// The features that the pair has now.
+    new: &'a [u64],
+    /// Only where there are many.
+    index: Option<Index>,
+}
+
+impl<'a> Matching<'a> {
+    /// For contacts of one pair, of the last step and of this one.
+    fn new(old: &'a [ContactMemory], new: &'a [u64]) -> Self {
+        let index = (old.len().max(new.len()) > FEW).then(|| {
+            let mut by_feature: Vec<(u64, usize)> = old
+                .iter()
+                .enumerate()
+                .map(|(k, m)| (m.feature, k))
+                .collect();
+            by_feature.sort_unstable();
+            let mut now = new.to_vec();
+            now.sort_unstable();
+            let mut orphans: Vec<usize> = (0..old.len())
+                .filter(|k| now.binary_search(&old[*k].feature).is_err())
+                .collect();
+            if orphans.len() > MOST_ORPHANS {
+                orphans.clear();
+            }
+            Index {
+                by_feature,
+                orphans,
+            }
+        });
+        Self { old, new, index }
+    }
+
+    /// The remembered contact that `k` continues: the nearest one of the same feature, else a near
+    /// one whose own feature is gone.
+    pub fn find(
+        &self,
+        world: &World,
+        found: &FoundContacts,
+        k: usize,
+    ) -> Option<&'a ContactMemory> {
+        if let ([only], [feature]) = (self.old, self.new)
+            && only.feature == *feature
+        {
+            // By far the most frequent case: one contact then, one now.
+            return Some(only);
+        }
+        let [i, j] = found.bodies[k].map(|b| b as usize);
+        let bodies = &world.bodies;
+        let local = bodies.rotation[i].inverse() * (found.point[k] - bodies.position[i]);
+        let distance = |m: &ContactMemory| (m.local_point - local).norm_squared();
+        let nearest = |candidates: &mut dyn Iterator<Item = &'a ContactMemory>| {
+            candidates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        };
+        let feature = found.feature[k];
+        let (old, new) = (self.old, self.new);
+        let same = match &self.index {
+            None => nearest(&mut old.iter().filter(|m| m.feature == feature)),
+            Some(Index { by_feature, .. }) => {
+                let first = by_feature.partition_point(|(f, _)| *f < feature);
+                let mut same = by_feature[first..]
+                    .iter()
+                    .take_while(|(f, _)| *f == feature)
+                    .map(|(_, k)| &old[*k]);
+                nearest(&mut same)
+            }
+        };
+        if same.is_some() {
+            return same;
+        }
+        let orphan = match &self.index {
+            None => nearest(&mut old.iter().filter(|m| !new.contains(&m.feature))),
+            Some(Index { orphans, .. }) => nearest(&mut orphans.iter().map(|k| &old[*k])),
+        };
+        let size = [i, j]
+            .iter()
+            .filter_map(|slot| bodies.shape[*slot].as_ref())
+            .map(|s| s.bounding_radius())
+            .fold(f64::INFINITY, f64::min);
+        orphan.filter(|m| distance(m) < (NEAR * size).powi(2))
+    }
+}
+
+/// All features of the pair that contact `k` belongs to.
+fn pair_features(found: &FoundContacts, k: usize, pair: [u32; 2]) -> &[u64] {
+    let before = found.bodies[..k]
+        .iter()
+        .rev()
+        .take_while(|p| **p == pair)
+        .count();
+    let after = found.bodies[k..].iter().take_while(|p| **p == pair).count();
+    &found.feature[k - before..k + after]
+}

@@ -1,0 +1,266 @@
+//! Stabilisation by projection: a position-level pass after the step.
+//!
+//! Overlaps beyond the slop, and errors of rigid joints, are corrected by displacements δ = h u'
+//! that solve a problem of the same form with frictionless contacts, γ' + (g + slop)/h ≥ 0, from
+//! zero velocities; compliant joints, motors and joint friction hold against them. No velocity changes,
+//! so no energy enters.
+
+use rayon::prelude::*;
+
+use super::context::Context;
+use crate::math::{Twist, rotate_by};
+use crate::problem::{BIASES, Friction, Problem};
+use crate::solve::{Budget, Request, Solver};
+use crate::world::{BodyKind, Stabilisation, World};
+
+/// Iterations of the pass. It runs again in every step as long as an error is left, so that it need
+/// not converge in one.
+const ITERATIONS: u32 = 10;
+
+/// Error of a rigid joint that is left alone (m).
+const JOINT_SLOP: f64 = 1e-9;
+
+/// Contacts, or bodies, per unit of parallel work.
+const CHUNK: usize = 1024;
+
+/// Reusable memory of the pass.
+#[derive(Default)]
+pub struct Workspace {
+    problem: Problem,
+    gap: Vec<f64>,
+    bias: Vec<f64>,
+    joint_errors: Vec<Option<f64>>,
+    active: Vec<bool>,
+    contacts: Vec<u32>,
+    lambda: Vec<f64>,
+    velocity: Vec<Twist>,
+}
+
+impl Workspace {
+    /// Corrects the poses at E where the scene asks for it. `packed` is the step's own solver if it
+    /// solved the problem: it may still have what the pass needs; otherwise `solver` starts anew.
+    pub fn project(
+        &mut self,
+        world: &mut World,
+        c: &Context,
+        packed: Option<&mut dyn Solver>,
+        solver: &mut dyn Solver,
+    ) {
+        let Stabilisation::Projection {
+            fraction,
+            slop,
+            max_speed,
+        } = world.settings.stabilisation
+        else {
+            return;
+        };
+        let rule = Rule {
+            fraction,
+            slop,
+            max_speed,
+        };
+        let h = c.problem.h;
+        c.joints.errors_now(world, &mut self.joint_errors);
+        if !self.find_errors(c, slop) {
+            return;
+        }
+        let budget = Budget {
+            iterations: ITERATIONS,
+            tolerance: 0.01 * slop.max(1e-6) / h,
+            ..Budget::default()
+        };
+        self.gap
+            .par_iter()
+            .with_min_len(CHUNK)
+            .map(|gap| rule.bias(gap + rule.slop, h))
+            .collect_into_vec(&mut self.bias);
+        let corrected = packed.is_some_and(|solver| {
+            c.problem.rows.is_empty()
+                && solver.correct(&c.problem, &self.bias, &budget, &mut self.velocity)
+        });
+        if !corrected && !self.solve(c, &rule, budget, solver) {
+            return;
+        }
+        let bodies = &mut world.bodies;
+        let kind = &bodies.kind;
+        bodies
+            .position
+            .par_iter_mut()
+            .with_min_len(CHUNK)
+            .zip(bodies.rotation.par_iter_mut())
+            .zip(self.velocity.par_iter())
+            .zip(kind.par_iter())
+            .filter(|((_, u), kind)| **kind == BodyKind::Dynamic && **u != Twist::ZERO)
+            .for_each(|(((x, q), u), _)| {
+                *x += u.linear * h;
+                *q = rotate_by(q, u.angular, h);
+            });
+    }
+
+    /// Sets the problem up from nothing, for the islands that hold an error, and solves it.
+    fn solve(&mut self, c: &Context, rule: &Rule, budget: Budget, solver: &mut dyn Solver) -> bool {
+        self.build(&c.problem, &c.velocity, rule);
+        let request = Request {
+            budget,
+            history: false,
+        };
+        self.lambda.clear();
+        self.lambda.resize(self.problem.row_count(), 0.0);
+        let report = solver.solve(
+            &self.problem,
+            &request,
+            &mut self.lambda,
+            &mut self.velocity,
+        );
+        report.status.is_usable()
+    }
+
+    /// Estimates every gap at E, how far its spring has given way left out, and marks the islands that
+    /// hold an error; false if there is none.
+    fn find_errors(&mut self, c: &Context, slop: f64) -> bool {
+        let (problem, lambda, velocity) = (&c.problem, &c.lambda, &c.velocity);
+        let half = 0.5 * problem.h;
+        let contacts = &problem.contacts;
+        (0..contacts.len())
+            .into_par_iter()
+            .with_min_len(CHUNK)
+            .map(|k| {
+                let frame = &contacts.frame[k];
+                let [i, j] = contacts.bodies[k].map(|b| b as usize);
+                let relative = velocity[j].at(frame.arms[1]) - velocity[i].at(frame.arms[0]);
+                let moved = half * frame.normal.dot(&relative);
+                let [compliance, _] = contacts.compliance[k];
+                let first = contacts.row_start[k] as usize;
+                contacts.gap[k] + moved + problem.h * compliance * lambda[first]
+            })
+            .collect_into_vec(&mut self.gap);
+        self.active.clear();
+        self.active.resize(problem.islands.len(), false);
+        let mut any = false;
+        for (k, _) in self.gap.iter().enumerate().filter(|(_, g)| **g < -slop) {
+            if let Some(active) = self.active.get_mut(island_of(problem, k)) {
+                *active = true;
+                any = true;
+            }
+        }
+        for island in 0..problem.islands.len() {
+            for &r in problem.islands.rows.of(island) {
+                let r = r as usize;
+                let error = self.joint_errors[r].unwrap_or(0.0);
+                if problem.rows.compliance[r] == 0.0 && error.abs() > JOINT_SLOP {
+                    self.active[island] = true;
+                    any = true;
+                }
+            }
+        }
+        any
+    }
+
+    /// The position-level problem of the islands that hold an error.
+    fn build(&mut self, from: &Problem, velocity: &[Twist], rule: &Rule) {
+        let to = &mut self.problem;
+        to.clear();
+        to.h = from.h;
+        let (source, target) = (&from.bodies, &mut to.bodies);
+        target.inverse_mass.extend_from_slice(&source.inverse_mass);
+        target
+            .inverse_inertia
+            .extend_from_slice(&source.inverse_inertia);
+        target.free_velocity.resize(source.len(), Twist::ZERO);
+        let all = self.active.iter().all(|a| *a);
+        self.build_contacts(from, all);
+        self.build_rows(from, velocity, rule);
+        if all && from.rows.is_empty() {
+            self.problem.finish_like(from);
+        } else {
+            self.problem.finish();
+        }
+    }
+
+    /// The normal rows of the contacts of `all` islands, or of those that hold an error.
+    fn build_contacts(&mut self, from: &Problem, all: bool) {
+        let is_active = |k: u32| self.active.get(island_of(from, k as usize)) == Some(&true);
+        self.contacts.clear();
+        self.contacts
+            .extend((0..from.contacts.len() as u32).filter(|k| all || is_active(*k)));
+        let (gap, bias) = (&self.gap, &self.bias);
+        let chosen = self.contacts.par_iter().with_min_len(CHUNK);
+        let chosen = chosen.map(|k| *k as usize);
+        let (source, target) = (&from.contacts, &mut self.problem.contacts);
+        let bodies = chosen.clone().map(|k| source.bodies[k]);
+        bodies.collect_into_vec(&mut target.bodies);
+        let frames = chosen.clone().map(|k| source.frame[k]);
+        frames.collect_into_vec(&mut target.frame);
+        let gaps = chosen.clone().map(|k| gap[k]);
+        gaps.collect_into_vec(&mut target.gap);
+        let normal_only = |k: usize| {
+            let mut row = [0.0; BIASES];
+            row[0] = bias[k];
+            row
+        };
+        chosen.map(normal_only).collect_into_vec(&mut target.bias);
+        target.friction.resize(self.contacts.len(), Friction::NONE);
+        target.compliance.resize(self.contacts.len(), [0.0; 2]);
+    }
+
+    /// The general rows of the islands that hold an error.
+    fn build_rows(&mut self, from: &Problem, velocity: &[Twist], rule: &Rule) {
+        let rows = &from.rows;
+        for island in (0..from.islands.len()).filter(|i| self.active[*i]) {
+            for &r in from.islands.rows.of(island) {
+                let r = r as usize;
+                // How far the row moves over the second half step, to where φ is at E.
+                let moved = 0.5 * from.h * from.row_jacobian_velocity(r, velocity);
+                let ahead = rows.position_error[r] + moved;
+                let is_rigid = rows.compliance[r] == 0.0;
+                let bias = match rows.bounds[r] {
+                    // Nobody sees a joint being pushed together: all of it at once.
+                    [f64::NEG_INFINITY, f64::INFINITY] if is_rigid => {
+                        let error = self.joint_errors[r].unwrap_or(ahead);
+                        (error / from.h).clamp(-rule.max_speed, rule.max_speed)
+                    }
+                    // A limit may be approached as far as there is room.
+                    [0.0, f64::INFINITY] => rule.bias(ahead, from.h),
+                    // Springs, motors and friction keep what they have.
+                    _ => 0.0,
+                };
+                let mut entries = [(0, Twist::ZERO); 4];
+                let mut count = 0;
+                for (body, jacobian) in rows.entries(r).take(4) {
+                    entries[count] = (body as u32, *jacobian);
+                    count += 1;
+                }
+                let (bounds, error) = (rows.bounds[r], rows.position_error[r]);
+                let entries = &entries[..count];
+                self.problem
+                    .push_row(entries, bounds, bias, rows.compliance[r], error);
+            }
+        }
+    }
+}
+
+/// The parameters of [`Stabilisation::Projection`].
+struct Rule {
+    fraction: f64,
+    slop: f64,
+    max_speed: f64,
+}
+
+impl Rule {
+    /// The bias of a row with so much distance left (m): a share of an overlap per step, and no more than
+    /// the room there is.
+    fn bias(&self, left: f64, h: f64) -> f64 {
+        if left < 0.0 {
+            (self.fraction * left / h).max(-self.max_speed)
+        } else {
+            left / h
+        }
+    }
+}
+
+/// The island of contact `k`, or none.
+fn island_of(problem: &Problem, k: usize) -> usize {
+    let of = &problem.islands.of_body;
+    let [i, j] = problem.contacts.bodies[k].map(|b| b as usize);
+    of[i].min(of[j]) as usize
+}

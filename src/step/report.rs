@@ -1,0 +1,128 @@
+//! What a step did, and why one was not taken.
+
+use super::context::Context;
+use crate::measure::Timings;
+use crate::problem::residual::{self, JudgedLaw, Residual};
+use crate::solve::SolveReport;
+use crate::world::{SPEED_LIMIT, WORLD_LIMIT};
+
+/// What one step did.
+#[derive(Clone, Debug, Default)]
+pub struct StepReport {
+    /// Index of the step, from 1.
+    pub step: u64,
+    /// Simulated time after it (s).
+    pub time: f64,
+    /// Wall time spent per stage.
+    pub timings: Timings,
+    /// Contacts of the last substep, speculative ones included.
+    pub contacts: usize,
+    /// Of these, contacts between two dynamic bodies.
+    pub dynamic_contacts: usize,
+    /// General rows of the last substep.
+    pub rows: usize,
+    /// Islands of the last substep.
+    pub islands: usize,
+    /// The solver's report on all solves of the step: what was done is summed, a failure of any of them is
+    /// kept, and the rest is the last one's.
+    pub solve: SolveReport,
+    /// The residual, the worst over the substeps that it was evaluated in, under the law that the solver
+    /// solves exactly; none where it was evaluated in none.
+    pub residual: Option<Residual>,
+    /// The same under exact Coulomb friction, where that is another law.
+    pub residual_coulomb: Option<Residual>,
+    /// Deepest overlap found at the midpoints (m).
+    pub penetration: f64,
+    /// Largest |φ + αΛ/h| of a held coordinate of a joint (m): φ as it was found at the midpoints, Λ from
+    /// the (sub)step before, which aimed at it. Angles count by their joint's length.
+    pub joint_error: f64,
+}
+
+/// In which substeps the residual is evaluated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResidualSchedule {
+    /// In every one.
+    #[default]
+    Every,
+    /// In the last one of every step.
+    Last,
+    /// In none.
+    Never,
+}
+
+/// Why a step was not taken. The world is as it was before; colours that a solver carries from step to
+/// step may be those of the step that failed, which changes the order of its sweeps and nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StepError {
+    /// A setting, material or reference that cannot be used, see [`World::problem`](crate::world::World::problem).
+    #[error("step {step}: {problem}; the step was not taken")]
+    BadWorld {
+        /// Index of the step.
+        step: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A body would leave the bounds that
+    /// [`World::first_out_of_bounds`](crate::world::World::first_out_of_bounds) checks.
+    #[error(
+        "step {step}: {body} would move out of bounds ({WORLD_LIMIT:e} m, {SPEED_LIMIT:e} m/s) or to no number at all; the step was not taken"
+    )]
+    OutOfBounds {
+        /// Index of the step.
+        step: u64,
+        /// The body.
+        body: String,
+    },
+    /// The solver failed, and so did the fallback.
+    #[error(
+        "step {step}: {solver} failed ({reason}), and so did the fallback; the step was not taken"
+    )]
+    SolverFailed {
+        /// Index of the step.
+        step: u64,
+        /// The solver's name.
+        solver: &'static str,
+        /// Its own words.
+        reason: String,
+    },
+}
+
+impl StepReport {
+    /// Adds the residuals of one solved substep.
+    pub(super) fn add_residuals(&mut self, c: &mut Context, law: JudgedLaw) {
+        let mut evaluate =
+            |law| residual::evaluate(&c.problem, &c.lambda, law, &mut c.residual_workspace);
+        keep_worse(&mut self.residual, evaluate(law));
+        if law != JudgedLaw::Own || c.problem.contacts.have_polyhedra() {
+            keep_worse(&mut self.residual_coulomb, evaluate(JudgedLaw::Coulomb));
+        }
+    }
+
+    /// Adds what else one substep did.
+    pub(super) fn add_substep(&mut self, c: &Context, solve: SolveReport, is_first: bool) {
+        let problem = &c.problem;
+        let contacts = &problem.contacts;
+        let is_dynamic = |b: &u32| problem.bodies.is_dynamic(*b as usize);
+        let both_move = |pair: &&[u32; 2]| pair.iter().all(is_dynamic);
+        self.contacts = contacts.len();
+        self.dynamic_contacts = contacts.bodies.iter().filter(both_move).count();
+        self.rows = problem.rows.len();
+        self.islands = problem.islands.len();
+        let overlaps = contacts.gap.iter().map(|gap| -gap);
+        self.penetration = overlaps.fold(self.penetration, f64::max);
+        let errors = c.joints.errors().iter().copied();
+        self.joint_error = errors.fold(self.joint_error, f64::max);
+        self.solve = if is_first {
+            solve
+        } else {
+            std::mem::take(&mut self.solve).followed_by(solve)
+        };
+    }
+}
+
+/// Keeps the worse of two residuals; of equal ones the later.
+fn keep_worse(kept: &mut Option<Residual>, found: Residual) {
+    if kept.is_none_or(|k| k.residual.total_cmp(&found.residual).is_le()) {
+        *kept = Some(found);
+    }
+}

@@ -1,0 +1,73 @@
+//! States to return to.
+
+use super::Simulation;
+use crate::solve::find;
+use crate::world::World;
+use crate::world::snapshot::{SnapshotError, from_file, to_file};
+
+const MAGIC: &[u8; 8] = b"MOREAUSS";
+
+/// A state to return to: the world and what the solver carries.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    world: World,
+    solver_name: &'static str,
+    solver_state: Vec<u8>,
+}
+
+impl Snapshot {
+    /// The world as it was.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Writes the snapshot as bytes: magic, version, length, checksum, data.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let data = (&self.world.to_bytes(), self.solver_name, &self.solver_state);
+        let data = postcard::to_allocvec(&data).expect("plain data always serialises");
+        to_file(MAGIC, &data)
+    }
+
+    /// Reads a snapshot written by [`Snapshot::to_bytes`].
+    ///
+    /// # Errors
+    /// Bytes of another kind or version, damaged ones, or a solver that is not there.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        let data = from_file(MAGIC, bytes)?;
+        let (world, name, solver_state): (Vec<u8>, String, Vec<u8>) =
+            postcard::from_bytes(data).map_err(|e| SnapshotError::Damaged(e.to_string()))?;
+        let solver = find(&name).ok_or_else(|| {
+            SnapshotError::Damaged(format!("it names a solver \"{name}\", which is not there"))
+        })?;
+        Ok(Self {
+            world: World::from_bytes(&world)?,
+            solver_name: solver.name,
+            solver_state,
+        })
+    }
+}
+
+impl Simulation {
+    /// Takes a snapshot.
+    pub fn snapshot(&self) -> Snapshot {
+        let solver = self.solvers.chosen();
+        Snapshot {
+            world: self.world.clone(),
+            solver_name: solver.info().name,
+            solver_state: solver.state(),
+        }
+    }
+
+    /// Returns to a snapshot. What a solver carried is restored if it is still the same solver.
+    pub fn restore(&mut self, snapshot: &Snapshot) {
+        let revision = self.world.revision.max(snapshot.world.revision);
+        self.world.clone_from(&snapshot.world);
+        self.world.revision = revision + 1;
+        let solver = self.solvers.chosen_mut();
+        if solver.info().name == snapshot.solver_name {
+            solver.set_state(&snapshot.solver_state);
+        } else {
+            solver.set_state(&[]);
+        }
+    }
+}

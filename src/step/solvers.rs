@@ -1,0 +1,188 @@
+//! Which solver takes the step, how often, and what happens when it fails.
+
+use std::collections::BTreeMap;
+
+use super::context::Context;
+use super::report::StepError;
+use crate::measure::Stage;
+use crate::measure::clock::Stopwatch;
+use crate::problem::residual::JudgedLaw;
+use crate::solve::prox::colored_gs::ColoredGs;
+use crate::solve::{
+    Budget, ConfigError, Request, SolveReport, Solver, SolverConfig, Status, Value,
+};
+use crate::world::World;
+
+/// The solvers of a simulation: the chosen one, the fallback, and that of the position pass.
+pub struct Solvers {
+    config: SolverConfig,
+    chosen: Box<dyn Solver>,
+    /// Takes over where the chosen one fails.
+    fallback: Box<dyn Solver>,
+    /// Corrects positions; it starts from nothing in every step, and carries nothing to the next.
+    pub positions: ColoredGs,
+    /// Whether the chosen one records its convergence history.
+    pub record_history: bool,
+}
+
+/// How a (sub)step was solved.
+pub struct Solved {
+    /// The reports of all solves together.
+    pub report: SolveReport,
+    /// The law that the result is to be judged by.
+    pub law: JudgedLaw,
+    /// Whether the fallback took over.
+    pub failed: bool,
+}
+
+impl Solvers {
+    /// Builds the chosen solver.
+    ///
+    /// # Errors
+    /// An unknown solver, or parameters out of range.
+    pub fn new(config: SolverConfig) -> Result<Self, ConfigError> {
+        // Plain sequential sweeps, with half the step length that diverges last.
+        let fallback = SolverConfig {
+            name: "gauss-seidel".into(),
+            parameters: BTreeMap::from([("alpha".into(), Value::Number(0.5))]),
+            ..SolverConfig::default()
+        };
+        let (_, defaults) = SolverConfig::default().check()?;
+        Ok(Self {
+            chosen: config.build()?,
+            config,
+            fallback: fallback.build()?,
+            positions: ColoredGs::without_memory(&defaults),
+            record_history: false,
+        })
+    }
+
+    /// The configuration of the chosen solver.
+    pub fn config(&self) -> &SolverConfig {
+        &self.config
+    }
+
+    /// Chooses another solver, or other parameters. A change of budget alone keeps what the solver carries
+    /// from step to step.
+    ///
+    /// # Errors
+    /// An unknown solver, or parameters out of range; the old one stays.
+    pub fn choose(&mut self, config: SolverConfig) -> Result<(), ConfigError> {
+        if config.name != self.config.name || config.parameters != self.config.parameters {
+            self.chosen = config.build()?;
+        } else {
+            config.check()?;
+        }
+        self.config = config;
+        Ok(())
+    }
+
+    /// Takes a solver that is in no list.
+    pub fn plug_in(&mut self, solver: Box<dyn Solver>, budget: Budget) {
+        self.config = SolverConfig {
+            name: solver.info().name.into(),
+            budget,
+            ..SolverConfig::default()
+        };
+        self.chosen = solver;
+    }
+
+    /// The chosen solver.
+    pub fn chosen(&self) -> &dyn Solver {
+        self.chosen.as_ref()
+    }
+
+    /// The chosen solver.
+    pub fn chosen_mut(&mut self) -> &mut dyn Solver {
+        self.chosen.as_mut()
+    }
+
+    /// The chosen solver, if it solved the problem, and that of the position pass.
+    pub fn for_positions(&mut self, failed: bool) -> (Option<&mut dyn Solver>, &mut dyn Solver) {
+        let chosen = self.chosen.as_mut();
+        ((!failed).then_some(chosen), &mut self.positions)
+    }
+
+    /// Solves the assembled problem: again with the stiffness of this step's own forces where the last
+    /// step's are too small, again from where the joints turn to as often as the scene asks for it, and by
+    /// the fallback where the chosen solver fails.
+    ///
+    /// # Errors
+    /// The fallback failed, too.
+    pub fn solve(
+        &mut self,
+        world: &mut World,
+        c: &mut Context,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Solved, StepError> {
+        let mut report = self.solve_once(c, watch);
+        if report.status.is_usable() {
+            c.joints.remember_forces(world, &c.problem, &c.lambda);
+            if c.stiffness.is_outdated(world, c.problem.h) {
+                c.apply_forces(world);
+                watch.lap(Stage::Assemble);
+                report = report.followed_by(self.solve_once(c, watch));
+            }
+        }
+        for _ in 1..world.settings.joint_iterations {
+            let usable = report.status.is_usable();
+            if !(usable && c.joints.refine(world, &mut c.problem, &c.velocity)) {
+                break;
+            }
+            watch.lap(Stage::Assemble);
+            report = report.followed_by(self.solve_once(c, watch));
+        }
+        let failed = !report.status.is_usable();
+        if failed {
+            self.fall_back(world, c, &report.status)?;
+            watch.lap(Stage::Solve);
+        }
+        let last = if failed { &self.fallback } else { &self.chosen };
+        let law = last.judged_law();
+        Ok(Solved {
+            report,
+            law,
+            failed,
+        })
+    }
+
+    fn solve_once(&mut self, c: &mut Context, watch: &mut Stopwatch<'_>) -> SolveReport {
+        let request = Request {
+            budget: self.config.budget,
+            history: self.record_history,
+        };
+        let report = self
+            .chosen
+            .solve(&c.problem, &request, &mut c.lambda, &mut c.velocity);
+        let prepare = (Stage::Prepare, report.prepare_time);
+        let record = (Stage::Measure, report.record_time);
+        watch.split(Stage::Solve, &[prepare, record]);
+        report
+    }
+
+    /// What failed is never applied to the world: the plain sequential solver takes the step instead, from
+    /// nothing and with shorter steps, in case it is the one that failed.
+    fn fall_back(
+        &mut self,
+        world: &World,
+        c: &mut Context,
+        failure: &Status,
+    ) -> Result<(), StepError> {
+        c.lambda.fill(0.0);
+        let request = Request {
+            budget: self.config.budget,
+            history: false,
+        };
+        let second = self
+            .fallback
+            .solve(&c.problem, &request, &mut c.lambda, &mut c.velocity);
+        match (second.status, failure) {
+            (Status::Failed(_), Status::Failed(reason)) => Err(StepError::SolverFailed {
+                step: world.step_index + 1,
+                solver: self.chosen.info().name,
+                reason: reason.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
