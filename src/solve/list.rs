@@ -12,6 +12,7 @@ pub static SOLVERS: &[&SolverInfo] = &[
     &prox::block_sor::INFO,
     &prox::relaxed_sor::INFO,
     &prox::nncg::INFO,
+    &prox::apgd::INFO,
     &bpp::INFO,
 ];
 

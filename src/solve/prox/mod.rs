@@ -4,6 +4,7 @@
 //! Both keep w factorized: never A, but the velocities u = u_free + M⁻¹ Jᵀ Λ, through which every
 //! block reads and writes.
 
+pub mod apgd;
 mod block;
 pub mod block_sor;
 mod by_island;
