@@ -311,9 +311,9 @@ impl Worker {
                     self.warn(error.to_string());
                 }
             }
-            Command::Settings(settings) => match settings.problem() {
-                Some(problem) => self.warn(problem),
-                None => {
+            Command::Settings(settings) => match settings.check() {
+                Err(invalid) => self.warn(invalid.to_string()),
+                Ok(()) => {
                     if let Some(simulation) = &mut self.simulation {
                         simulation.world_mut().settings = settings;
                     }
