@@ -5,24 +5,27 @@ use serde::{Deserialize, Serialize};
 use crate::check::{Invalid, demand, finite};
 use crate::math::Vec3;
 
-/// The surface of a body.
+/// What a body is made of: its density and its surface.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Material {
+    /// Density of bodies that have no mass or density of their own (kg/m³).
+    pub density: f64,
     /// Coefficient of Coulomb friction μ (-).
     pub friction: f64,
-    /// Newton's coefficient of restitution ε in the normal direction (-).
+    /// Newton's coefficient of restitution ε in the normal direction (-), from 0 to 1.
     pub restitution: f64,
-    /// Coefficient of restitution ε_T in the tangential plane (-).
+    /// Coefficient of restitution ε_T in the tangential plane (-), from 0 to 1.
     pub tangential_restitution: f64,
     /// Effective contact radius R_c of Coulomb–Contensou spin friction (m); 0 switches it off.
     pub spin_radius: f64,
     /// Compliance α (m/N): a contact gives way like a spring of stiffness 1/α, along its normal and in
     /// its tangential plane alike; 0 is rigid. The compliances of two surfaces add up.
     pub compliance: f64,
-    /// Second coefficient of friction, across `direction`, for anisotropic surfaces.
+    /// A second coefficient of friction, for surfaces that slide more easily one way.
     pub anisotropy: Option<Anisotropy>,
-    /// How this material combines with another one.
+    /// How it combines with another material; of two rules the later one in the list
+    /// `GeometricMean`, `Average`, `Min`, `Multiply`, `Max` wins.
     pub combine: CombineRule,
 }
 
@@ -30,7 +33,7 @@ pub struct Material {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Anisotropy {
-    /// Direction in the body's frame along which `Material::friction` holds.
+    /// Direction in the body's frame along which `friction` holds; need not be of unit length.
     pub direction: Vec3,
     /// Coefficient of friction across it (-).
     pub across: f64,
@@ -71,6 +74,7 @@ impl CombineRule {
 impl Default for Material {
     fn default() -> Self {
         Self {
+            density: 1000.0,
             friction: 0.5,
             restitution: 0.0,
             tangential_restitution: 0.0,
@@ -105,6 +109,8 @@ impl Material {
     /// # Errors
     /// The first one out of range.
     pub fn check(&self) -> Result<(), Invalid> {
+        let is_density = (1e-9..=1e9).contains(&self.density);
+        demand(is_density, "density", "from 1e-9 to 1e9", self.density)?;
         for (field, value, most) in [
             ("friction", self.friction, 1e6),
             ("restitution", self.restitution, 1.0),

@@ -415,7 +415,7 @@ fn settings_solvers_and_sliders() {
     refused(
         "(materials: {\"a\": (friction: -1)})",
         "1:30",
-        &["material \"a\": friction must be 0 or more"],
+        &["material \"a\": friction must be from 0 to 1000000, not -1"],
     );
     refused(
         "(materials: {\"a\": (restitution: 2)})",

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::check;
 use super::error::FieldError;
 use super::mesh::{Files, Mesh};
-use super::schema::{Body, DEFAULT_MATERIAL, Material, Shape, Style};
+use super::schema::{Body, DEFAULT_MATERIAL, Shape, Style};
+use crate::material::Material;
 use crate::math::{Mat3, Pose, Quat, Twist, Vec3};
 use crate::world::{self, BodyError, BodyId, BodySpec, Geometry, World};
 
@@ -13,7 +14,7 @@ use crate::world::{self, BodyError, BodyId, BodySpec, Geometry, World};
 pub(super) struct Builder<'a> {
     pub world: World,
     files: &'a Files,
-    materials: HashMap<String, (u16, f64)>,
+    materials: HashMap<String, u16>,
     pub(super) body_names: HashMap<String, BodyId>,
     pub(super) joint_names: HashMap<String, u32>,
     meshes: BTreeMap<(String, u64), Mesh>,
@@ -32,22 +33,23 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a material. The one called "default" becomes the world's material 0.
-    pub(super) fn add_material(&mut self, name: &str, surface: world::Material, density: f64) {
-        let index = if name == DEFAULT_MATERIAL {
-            self.world.materials[0] = surface;
-            0
-        } else {
-            self.world.materials.push(surface);
-            (self.world.materials.len() - 1) as u16
-        };
-        self.materials.insert(name.to_owned(), (index, density));
+    pub(super) fn add_material(&mut self, name: &str, mut material: Material) {
+        if let Some(anisotropy) = &mut material.anisotropy {
+            anisotropy.direction.normalize_mut();
+        }
+        if name == DEFAULT_MATERIAL {
+            self.world.materials[0] = material;
+            return;
+        }
+        let index = self.world.materials.len() as u16;
+        self.world.materials.push(material);
+        self.materials.insert(name.to_owned(), index);
     }
 
-    /// Index and density of a material; the scene's check has seen to it that it exists.
-    fn material(&self, name: Option<&str>) -> (u16, f64) {
-        let name = name.unwrap_or(DEFAULT_MATERIAL);
-        let plain = Material::default().density;
-        self.materials.get(name).copied().unwrap_or((0, plain))
+    /// Index of a material; the scene's check has seen to it that it exists.
+    fn material(&self, name: Option<&str>) -> u16 {
+        let index = name.and_then(|name| self.materials.get(name));
+        index.copied().unwrap_or(0)
     }
 
     /// Makes a geometry of the engine, meshes from files included.
@@ -143,7 +145,6 @@ impl<'a> Builder<'a> {
             }
             None => None,
         };
-        let (material, density) = self.material(body.material.as_deref());
         let id = self.add(BodySpec {
             name: body.name.clone(),
             kind: body.kind,
@@ -152,9 +153,9 @@ impl<'a> Builder<'a> {
             angular_velocity: Vec3::from(body.angular_velocity),
             shape,
             mass: body.mass,
-            density: body.density.unwrap_or(density),
+            density: body.density,
             inertia: body.inertia.map(Into::into),
-            material,
+            material: self.material(body.material.as_deref()),
             groups: body.groups,
             color: body.color.map(|c| c.linear()),
         })?;
@@ -173,11 +174,9 @@ impl<'a> Builder<'a> {
         mass: Option<f64>,
         geometry: Geometry,
     ) -> Result<BodySpec, FieldError> {
-        let (material, density) = self.material(style.material.as_deref());
         Ok(BodySpec {
             mass,
-            density,
-            material,
+            material: self.material(style.material.as_deref()),
             groups: style.groups,
             shape: Some(solid(geometry)?),
             ..BodySpec::default()

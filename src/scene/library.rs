@@ -100,29 +100,17 @@ fn entry(id: &str, path: Option<PathBuf>) -> Entry {
         Some(path) => Scene::load(path),
         None => shipped(id),
     };
-    match scene {
-        Ok(scene) => Entry {
-            id: id.to_owned(),
-            path,
-            name: if scene.name.is_empty() {
-                id.to_owned()
-            } else {
-                scene.name.clone()
-            },
-            group: if scene.group.is_empty() {
-                "Other".to_owned()
-            } else {
-                scene.group.clone()
-            },
-            summary: scene.summary().to_owned(),
-        },
-        Err(error) => Entry {
-            id: id.to_owned(),
-            path,
-            name: id.to_owned(),
-            group: "Other".to_owned(),
-            summary: error.to_string(),
-        },
+    let (name, group, summary) = match &scene {
+        Ok(scene) => (&*scene.name, &*scene.group, scene.summary().to_owned()),
+        Err(error) => ("", "", error.to_string()),
+    };
+    let or = |text: &str, other: &str| String::from(if text.is_empty() { other } else { text });
+    Entry {
+        id: id.to_owned(),
+        path,
+        name: or(name, id),
+        group: or(group, "Other"),
+        summary,
     }
 }
 

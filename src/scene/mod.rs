@@ -44,8 +44,9 @@ pub use error::{FieldError, Place, SceneError};
 pub use generators::Generator;
 pub use joints::{Drive, Joint};
 pub use random::Random;
-pub use schema::{Body, Camera, DEFAULT_MATERIAL, Material, Parameter, View};
+pub use schema::{Body, Camera, DEFAULT_MATERIAL, Parameter, View};
 
+pub use crate::material::{Anisotropy, Material};
 use crate::solve::SolverConfig;
 use crate::step::Simulation;
 use crate::world::{Settings, World};
@@ -213,7 +214,8 @@ impl Scene {
         })?;
         for (name, material) in &self.materials {
             let what = || (format!("materials.{name}"), format!("material \"{name}\""));
-            material.check().map_err(|e| self.invalid(what(), e))?;
+            let checked = material.check();
+            checked.map_err(|e| self.invalid(what(), e.into()))?;
         }
         let most = usize::from(u16::MAX);
         if self.materials.len() >= most {
@@ -334,15 +336,8 @@ impl Scene {
         self.check_content()?;
         self.check_count(limits)?;
         let mut builder = Builder::new(World::new(self.settings), &self.origin.files);
-        let default = Material::default();
-        let default = self.materials.get(DEFAULT_MATERIAL).unwrap_or(&default);
-        builder.add_material(DEFAULT_MATERIAL, default.surface(), default.density);
-        for (name, material) in self
-            .materials
-            .iter()
-            .filter(|(name, _)| *name != DEFAULT_MATERIAL)
-        {
-            builder.add_material(name, material.surface(), material.density);
+        for (name, material) in &self.materials {
+            builder.add_material(name, *material);
         }
         let b = &mut builder;
         self.each(&self.bodies, Self::body_label, |body| {

@@ -5,12 +5,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::check::{
-    Check, Fields, SMALLEST, direction, fields, finite, not_negative, positive, within,
-};
+use super::check::{Check, Fields, SMALLEST, direction, fields, finite, positive, within};
 use super::error::FieldError;
 use crate::math::{Quat, SymMat3, Vec3};
-use crate::world::{self, BodyKind, CombineRule, Groups};
+use crate::world::{BodyKind, Groups};
 
 /// Name of the material of bodies that name none. A scene may define it.
 pub const DEFAULT_MATERIAL: &str = "default";
@@ -377,69 +375,6 @@ impl Body {
             finite("inertia", &[inertia.diagonal, inertia.products])?;
         }
         Ok(())
-    }
-}
-
-fields! {
-    /// A surface, and the density of bodies made of it.
-    #[derive(Copy)]
-    pub struct Material {
-        /// Density (kg/m³).
-        pub density: f64 = 1000.0 => positive,
-        /// Coefficient of Coulomb friction μ (-).
-        pub friction: f64 = 0.5 => not_negative,
-        /// Newton's coefficient of restitution ε (-), from 0 to 1.
-        pub restitution: f64 = 0.0 => within(0.0, 1.0),
-        /// Coefficient of restitution ε_T in the tangential plane (-), from 0 to 1.
-        pub tangential_restitution: f64 = 0.0 => within(0.0, 1.0),
-        /// Effective contact radius R_c of Coulomb–Contensou spin friction (m); 0 switches it off.
-        pub spin_radius: f64 = 0.0 => not_negative,
-        /// Compliance α (m/N): a contact gives way like a spring of stiffness 1/α, along its normal and in
-        /// its tangential plane alike; 0 is rigid. The compliances of two surfaces add up.
-        pub compliance: f64 = 0.0 => within(0.0, 1e6),
-        /// A second coefficient of friction, for surfaces that slide more easily one way.
-        pub anisotropy: Option<Anisotropy> = None,
-        /// How it combines with another material; of two rules the later one in the list
-        /// `GeometricMean`, `Average`, `Min`, `Multiply`, `Max` wins.
-        pub combine: CombineRule = CombineRule::default(),
-    }
-}
-
-/// A direction with its own friction.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Anisotropy {
-    /// Direction in the body's frame along which `friction` holds; needed.
-    pub direction: [f64; 3],
-    /// Coefficient of friction across it (-); needed.
-    pub across: f64,
-}
-
-impl Material {
-    pub(super) fn check(&self) -> Check {
-        self.check_fields()?;
-        if let Some(anisotropy) = self.anisotropy {
-            direction("direction", &anisotropy.direction)
-                .and_then(|()| not_negative("across", &anisotropy.across))
-                .map_err(|e| FieldError::new("anisotropy", e.message))?;
-        }
-        Ok(())
-    }
-
-    /// The surface as the engine has it.
-    pub fn surface(&self) -> world::Material {
-        world::Material {
-            friction: self.friction,
-            restitution: self.restitution,
-            tangential_restitution: self.tangential_restitution,
-            spin_radius: self.spin_radius,
-            compliance: self.compliance,
-            anisotropy: self.anisotropy.map(|a| world::Anisotropy {
-                direction: Vec3::from(a.direction).normalize(),
-                across: a.across,
-            }),
-            combine: self.combine,
-        }
     }
 }
 

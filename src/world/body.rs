@@ -75,10 +75,10 @@ pub struct BodySpec {
     pub angular_velocity: Vec3,
     /// The collision shape; a body without one only takes part in joints.
     pub shape: Option<Shape>,
-    /// Mass (kg); `None` takes it from the shape and `density`.
+    /// Mass (kg); `None` takes it from the shape and the density.
     pub mass: Option<f64>,
-    /// Density (kg/m³), where `mass` is `None`.
-    pub density: f64,
+    /// Density (kg/m³), where `mass` is `None`; `None` takes that of the material.
+    pub density: Option<f64>,
     /// Inertia about the centre of mass, shape axes (kg m²); `None` takes it from the shape.
     pub inertia: Option<SymMat3>,
     /// Index into [`super::World::materials`].
@@ -99,7 +99,7 @@ impl Default for BodySpec {
             angular_velocity: Vec3::zeros(),
             shape: None,
             mass: None,
-            density: 1000.0,
+            density: None,
             inertia: None,
             material: 0,
             groups: Groups::default(),
@@ -276,12 +276,14 @@ impl Bodies {
         sum
     }
 
-    pub(super) fn add(&mut self, spec: BodySpec) -> Result<BodyId, BodyError> {
+    /// Adds a body; `density` is that of its material (kg/m³).
+    pub(super) fn add(&mut self, spec: BodySpec, density: f64) -> Result<BodyId, BodyError> {
         finite("position", &spec.pose.position)?;
         finite("rotation", &spec.pose.rotation.coords)?;
         finite("velocity", &spec.linear_velocity)?;
         finite("angular_velocity", &spec.angular_velocity)?;
-        let (mass, center, inertia) = match mass_and_inertia(&spec) {
+        let (mass, center, inertia) = match mass_and_inertia(&spec, spec.density.unwrap_or(density))
+        {
             Ok(usable) => usable,
             Err(error) if spec.kind == BodyKind::Dynamic => return Err(error),
             // Nothing pushes it, so that it needs no mass.
@@ -396,14 +398,14 @@ impl Bodies {
 }
 
 /// Mass, centre of mass in the shape's frame, and inertia of a body to be.
-fn mass_and_inertia(spec: &BodySpec) -> Result<(f64, Vec3, SymMat3), BodyError> {
+fn mass_and_inertia(spec: &BodySpec, density: f64) -> Result<(f64, Vec3, SymMat3), BodyError> {
     let (mass, center, inertia) = match &spec.shape {
         Some(shape) => {
             if !shape.is_solid() {
                 return Err(BodyError::NotSolid);
             }
             let unit = shape.mass_properties(1.0);
-            let mass = spec.mass.unwrap_or(unit.mass * spec.density);
+            let mass = spec.mass.unwrap_or(unit.mass * density);
             let scale = mass / unit.mass;
             let i = unit.inertia;
             let inertia = spec.inertia.unwrap_or(SymMat3 {

@@ -273,7 +273,8 @@ impl World {
     /// See [`BodyError`]; nothing is added then.
     pub fn add_body(&mut self, spec: BodySpec) -> Result<BodyId, BodyError> {
         self.check_material(spec.material)?;
-        let id = self.bodies.add(spec)?;
+        let density = self.materials[usize::from(spec.material)].density;
+        let id = self.bodies.add(spec, density)?;
         self.revision += 1;
         Ok(id)
     }
@@ -349,35 +350,25 @@ impl World {
                 stays.then(|| kept - 1)
             })
             .collect();
-        let to = |k: u32| place[k as usize];
-        let mut index = 0;
-        self.joints.retain(|_| {
-            index += 1;
-            place[index - 1].is_some()
-        });
-        for joint in &mut self.joints {
-            if let joint::JointKind::Gear(terms) = &mut joint.kind {
-                for term in terms {
-                    term.joint = to(term.joint).unwrap_or(term.joint);
-                }
-            }
-        }
-        for drive in &mut self.drives {
-            drive.motors.retain_mut(|m| match to(m.joint) {
-                Some(k) => {
-                    m.joint = k;
-                    true
-                }
-                None => false,
-            });
-        }
-        self.joint_memory.retain_mut(|m| match to(m.joint) {
-            Some(k) => {
-                m.joint = k;
+        let mut stays = place.iter().map(Option::is_some);
+        self.joints.retain(|_| stays.next() == Some(true));
+        // Whether a joint is still there, under its new index.
+        let keep = |joint: &mut u32| match place[*joint as usize] {
+            Some(index) => {
+                *joint = index;
                 true
             }
             None => false,
-        });
+        };
+        for joint in &mut self.joints {
+            if let joint::JointKind::Gear(terms) = &mut joint.kind {
+                terms.retain_mut(|term| keep(&mut term.joint));
+            }
+        }
+        for drive in &mut self.drives {
+            drive.motors.retain_mut(|m| keep(&mut m.joint));
+        }
+        self.joint_memory.retain_mut(|m| keep(&mut m.joint));
         self.find_joined();
         self.revision += 1;
     }
