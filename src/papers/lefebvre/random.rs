@@ -51,7 +51,7 @@ impl Dense {
         let size = 0.4 / (n as f64).sqrt();
         Self::new(n, |i, k| match i == k {
             true => 1.0,
-            false => random.range(-size, size),
+            false => size * random.signed(),
         })
     }
 
@@ -70,7 +70,7 @@ fn draw(n: usize, count: usize) -> Vec<bool> {
     let mut tight = vec![false; n];
     let mut left = count;
     while left > 0 {
-        let row = (random.unit() * n as f64) as usize % n;
+        let row = random.below(n);
         left -= usize::from(!std::mem::replace(&mut tight[row], true));
     }
     tight

@@ -374,18 +374,12 @@ impl Factorization for Full {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::scene::random::Random;
 
     /// Numbers from −1 to 1 in a fixed sequence.
     pub(crate) fn random(seed: u64) -> impl FnMut() -> f64 {
-        let mut state = seed
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            .wrapping_add(0x1234_5678_9ABC_DEF1);
-        move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-        }
+        let mut random = Random::new(seed);
+        move || random.signed()
     }
 
     /// A random positive definite matrix with unit diagonal in an envelope: column `k` reaches as far as
