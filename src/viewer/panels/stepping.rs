@@ -139,20 +139,11 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
 }
 
 fn friction(ui: &mut egui::Ui, law: &mut FrictionLaw) -> egui::Response {
-    let name = |law: FrictionLaw| match law {
-        FrictionLaw::Disc | FrictionLaw::Ellipse | FrictionLaw::Contensou => "disc".to_owned(),
-        FrictionLaw::Box => "box".to_owned(),
-        FrictionLaw::pyramid(sides) => format!("{sides}-sided pyramid"),
-    };
     egui::ComboBox::from_id_salt("friction law")
-        .selected_text(name(*law))
+        .selected_text(law.to_string())
         .show_ui(ui, |ui| {
-            let pyramids = [4, 6, 8, 12, 16].map(|sides| FrictionLaw::pyramid(sides));
-            for option in [FrictionLaw::Disc, FrictionLaw::Box]
-                .into_iter()
-                .chain(pyramids)
-            {
-                ui.selectable_value(law, option, name(option));
+            for option in FrictionLaw::of_worlds() {
+                ui.selectable_value(law, option, option.to_string());
             }
         })
         .response
