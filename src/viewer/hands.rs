@@ -2,12 +2,11 @@
 
 use bevy::prelude::*;
 
-use super::camera::{Eye, Pointer};
-use super::draw::Canvas;
-use super::draw::mesh::vec3;
-use super::frame::{BodyLook, BodyPose};
+use super::camera::{Bounds, Eye, Pointer};
+use super::frame::{BodyLook, BodyPose, vec3};
 use super::keys::Action;
-use super::physics::{Begun, Command, Drag, Physics, Playback};
+use super::physics::{Command, Drag, Physics};
+use super::playback::{Begun, Playback};
 use crate::math::{self, Pose};
 use crate::world::{BodyId, BodyKind};
 
@@ -70,7 +69,7 @@ fn press_keys(
     mut hands: ResMut<Hands>,
     physics: Res<Physics>,
     eye: Res<Eye>,
-    canvas: Res<Canvas>,
+    bounds: Res<Bounds>,
     pointer: Res<Pointer>,
 ) {
     for action in actions.read() {
@@ -88,7 +87,7 @@ fn press_keys(
                     .filter(|_| pointer.over_scene)
                     .unwrap_or(middle);
                 let (origin, way) = eye.ray(pixel);
-                let size = canvas.body_size.max(0.01);
+                let size = bounds.body_size.max(0.01);
                 let start = origin + way * (3.0 * size).min(0.5 * eye.focus_distance);
                 // It reaches what the camera looks at in about half a second.
                 let speed = (2.0 * eye.focus_distance).clamp(2.0, 60.0);
@@ -194,10 +193,9 @@ pub fn pick(playback: &Playback, origin: Vec3, way: Vec3) -> Option<(&BodyLook, 
 }
 
 fn center_pose(pose: &BodyPose) -> Pose {
-    let [x, y, z] = pose.position.map(f64::from);
-    let [i, j, k, w] = pose.rotation.map(f64::from);
-    let rotation = nalgebra::UnitQuaternion::new_normalize(nalgebra::Quaternion::new(w, i, j, k));
-    Pose::new(math::Vec3::new(x, y, z), rotation)
+    let [i, j, k, w] = pose.rotation.to_array().map(f64::from);
+    let rotation = math::Quat::new_normalize(nalgebra::Quaternion::new(w, i, j, k));
+    Pose::new(double(pose.position), rotation)
 }
 
 fn double(v: Vec3) -> math::Vec3 {

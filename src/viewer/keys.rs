@@ -4,7 +4,7 @@ use bevy::prelude::*;
 use bevy_egui::input::EguiWantsInput;
 
 use super::machines;
-use super::physics::Playback;
+use super::playback::Playback;
 
 /// What a key does.
 #[derive(Message, Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use bevy_egui::input::EguiWantsInput;
 use super::camera::Eye;
 use super::frame::DriveView;
 use super::keys::FLYING;
-use super::physics::{Command, Physics, Playback};
+use super::physics::{Command, Physics};
+use super::playback::Playback;
 
 /// The key of a name in a scene: a letter, a digit, Left, Right, Up, Down, PageUp or PageDown.
 pub fn key(name: &str) -> Option<KeyCode> {

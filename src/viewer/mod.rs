@@ -1,7 +1,7 @@
 //! The viewer: a window on a running simulation, and the same pictures without a window.
 //!
 //! One plugin per concern. The physics thread ([`physics`]) owns the simulation and publishes frames
-//! through an [`frame::Exchange`]; the window draws the latest one ([`draw`]) and never waits for a
+//! through a [`frame::Exchange`]; the window draws the latest one ([`draw`]) and never waits for a
 //! step. The engine knows nothing of this module.
 
 pub mod camera;
@@ -13,9 +13,11 @@ pub mod hands;
 pub mod history;
 pub mod keys;
 pub mod machines;
+pub mod observe;
 pub mod offscreen;
 pub mod panels;
 pub mod physics;
+pub mod playback;
 pub mod scenes;
 pub mod setup;
 
@@ -135,7 +137,7 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
         .insert_resource(scenes::Scenes::new(&options.scene))
         .insert_resource(panels::Open::new(options.panels))
         .add_plugins((
-            physics::PhysicsPlugin,
+            playback::PlaybackPlugin,
             history::HistoryPlugin,
             keys::KeysPlugin,
             machines::MachinesPlugin,

@@ -2,20 +2,28 @@
 
 use bevy_egui::egui;
 
-use super::{Context, number, theme};
+use super::widgets::number;
+use super::{Context, Panel, Place, theme};
 use crate::viewer::frame::DriveView;
 use crate::viewer::machines::key_label;
 use crate::viewer::physics::Command;
 
-/// Shows them, where the scene has any.
-pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+pub const PANEL: Panel = Panel {
+    title: "Controls",
+    place: Place::Left,
+    open: true,
+    applies: |context| {
+        let frame = context.playback.frame.as_ref();
+        frame.is_some_and(|f| !f.drives.is_empty())
+    },
+    show,
+};
+
+fn show(ui: &mut egui::Ui, context: &mut Context) {
     let Some(frame) = &context.playback.frame else {
         return;
     };
-    if frame.drives.is_empty() {
-        return;
-    }
-    ui.strong("Controls");
+    ui.strong(PANEL.title);
     // The list of scenes keeps a part of the panel.
     egui::ScrollArea::vertical()
         .id_salt("controls")

@@ -2,11 +2,18 @@
 
 use bevy_egui::egui;
 
-use super::{Context, theme};
+use super::{Context, Panel, Place, theme};
 use crate::viewer::draw::palette;
 
-/// Shows the switches.
-pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+pub const PANEL: Panel = Panel {
+    title: "Drawing",
+    place: Place::Right,
+    open: false,
+    applies: |_| true,
+    show,
+};
+
+fn show(ui: &mut egui::Ui, context: &mut Context) {
     let overlays = &mut *context.overlays;
     ui.columns(2, |columns| {
         let [left, right] = columns else { return };

@@ -2,10 +2,19 @@
 
 use bevy_egui::egui;
 
-use super::{Context, number, theme};
+use super::widgets::number;
+use super::{Context, Panel, Place, theme};
 
-/// Shows them. A slider that is let go builds the scene again.
-pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+pub const PANEL: Panel = Panel {
+    title: "Scene",
+    place: Place::Left,
+    open: true,
+    applies: |context| context.scenes.scene.is_some(),
+    show,
+};
+
+/// A slider that is let go builds the scene again.
+fn show(ui: &mut egui::Ui, context: &mut Context) {
     let scenes = &mut *context.scenes;
     let Some(scene) = &scenes.scene else {
         return;

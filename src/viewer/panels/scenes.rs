@@ -2,13 +2,21 @@
 
 use bevy_egui::egui;
 
-use super::{Context, theme};
+use super::{Context, Panel, Place, theme};
 
-/// Shows the list, grouped, with a search field.
-pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+pub const PANEL: Panel = Panel {
+    title: "Scenes",
+    place: Place::Left,
+    open: true,
+    applies: |_| true,
+    show,
+};
+
+/// The list, grouped, with a search field.
+fn show(ui: &mut egui::Ui, context: &mut Context) {
     let scenes = &mut *context.scenes;
     ui.horizontal(|ui| {
-        ui.strong("Scenes");
+        ui.strong(PANEL.title);
         ui.add(
             egui::TextEdit::singleline(&mut scenes.search)
                 .hint_text("search")
