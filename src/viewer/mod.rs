@@ -1,5 +1,7 @@
 //! The viewer: a window on a running simulation, and the same pictures without a window.
 //!
+//! [`MoreauPlugin`] puts a simulation into a Bevy app of one's own; the rest is the viewer's own app.
+//!
 //! One plugin per concern. The physics thread ([`physics`]) owns the simulation and publishes frames
 //! through a [`frame::Exchange`]; the window draws the latest one ([`draw`]) and never waits for a
 //! step. The engine knows nothing of this module.
@@ -18,6 +20,7 @@ pub mod offscreen;
 pub mod panels;
 pub mod physics;
 pub mod playback;
+pub mod plugin;
 pub mod scenes;
 pub mod setup;
 
@@ -31,6 +34,7 @@ use bevy::window::{PresentMode, WindowResolution};
 use draw::Quality;
 pub use graphics::NoAdapter;
 pub use offscreen::{Offscreen, RenderError};
+pub use plugin::{Moreau, MoreauBody, MoreauPlugin, MoreauSystems};
 
 /// What the viewer is started with.
 #[derive(Clone, Debug)]
