@@ -204,46 +204,6 @@ pub struct JointNumbers {
     pub force: f64,
 }
 
-/// A drive as the controls show it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DriveView {
-    /// What the panel calls it.
-    pub name: String,
-    /// Unit of its value.
-    pub unit: String,
-    /// Smallest and largest value.
-    pub range: [f64; 2],
-    /// How fast hands change the value \[1/s\]; 0: at once.
-    pub rate: f64,
-    /// Names of the keys that lower and raise the value; empty for none.
-    pub keys: [String; 2],
-    /// Whether it has a script.
-    pub scripted: bool,
-    /// The value over the last step.
-    pub value: f64,
-    /// Where hands want it; none while the script leads.
-    pub live: Option<f64>,
-}
-
-impl DriveView {
-    /// A drive at a time \[s\].
-    pub fn of(drive: &Drive, time: f64) -> Self {
-        Self {
-            name: drive.name.clone(),
-            unit: drive.unit.clone(),
-            range: drive.range,
-            rate: drive.rate,
-            keys: drive.hands.clone(),
-            scripted: !drive.keys.is_empty(),
-            value: match drive.live {
-                Some(_) => drive.value(),
-                None => drive.scripted(time)[0],
-            },
-            live: drive.live,
-        }
-    }
-}
-
 /// Everything about one body.
 #[derive(Clone, Debug)]
 pub struct BodyNumbers {
@@ -314,8 +274,8 @@ pub struct Frame {
     pub contact_stride: usize,
     /// The joints, where asked for; else ropes alone.
     pub joints: Vec<JointMark>,
-    /// The drives.
-    pub drives: Vec<DriveView>,
+    /// The drives, each with its value now.
+    pub drives: Vec<Drive>,
     /// The solver's matrices, where asked for and where it has any; a few times per second.
     pub matrix: Option<Arc<MatrixView>>,
     /// Length of one (sub)step, which turns impulses into forces \[s\].
@@ -390,6 +350,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::{BodySpec, Geometry, JointSpec, Settings};
 
     fn frame(exchange: &Exchange, epoch: u64, time: f64) -> Frame {
         let mut frame = exchange.blank();
@@ -422,5 +383,35 @@ mod tests {
             "a new epoch forgets the old one's samples"
         );
         assert!(lock(&exchange.idle).len() <= 3);
+    }
+
+    /// A ball of 2 kg 1.5 m above the origin at 3 m/s, on a rope of 1 m with 1/500 m/N: ½mv², mgy, ½x²/α.
+    #[test]
+    fn energies_are_those_of_the_closed_forms() {
+        let mut world = World::new(Settings::default());
+        let ball = Shape::new(Geometry::Ball { radius: 0.1 }).expect("a shape");
+        let body = world.add_body(BodySpec {
+            pose: Pose::translation(0.0, 1.5, 0.0),
+            linear_velocity: Vec3::x() * 3.0,
+            shape: Some(ball),
+            mass: Some(2.0),
+            ..BodySpec::default()
+        });
+        let body = body.expect("a body");
+        let mut rope = JointSpec::new(JointKind::Distance, [None, Some(body)], Pose::IDENTITY);
+        rope.frames[1] = Pose::translation(0.0, 1.5, 0.0);
+        rope.axes[0].motion = Motion::Limited([0.0, 1.0]);
+        rope.softness.compliance = 1.0 / 500.0;
+        world.add_joint(rope).expect("a joint");
+        let energy = Energy::of(&world);
+        let g = -world.settings.gravity.y;
+        for (found, exact) in [
+            (energy.kinetic, 9.0),
+            (energy.gravity, 2.0 * g * 1.5),
+            (energy.springs, 0.5 * 500.0 * 0.25),
+            (energy.total(), 9.0 + 3.0 * g + 62.5),
+        ] {
+            assert!((found - exact).abs() < 1e-9, "{found} instead of {exact}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Hands: picking, dragging and throwing bodies.
 
+use std::error::Error;
+
 use bevy::prelude::*;
 
 use super::camera::{Bounds, Eye, Pointer};
@@ -8,7 +10,7 @@ use super::keys::Action;
 use super::physics::{Command, Drag, Physics};
 use super::playback::{Begun, Playback};
 use crate::math::{self, Pose};
-use crate::world::{BodyId, BodyKind};
+use crate::world::{BodyId, BodyKind, BodySpec, Geometry, Shape, World};
 
 /// What the mouse holds and what is selected.
 #[derive(Resource, Default)]
@@ -91,15 +93,36 @@ fn press_keys(
                 let start = origin + way * (3.0 * size).min(0.5 * eye.focus_distance);
                 // It reaches what the camera looks at in about half a second.
                 let speed = (2.0 * eye.focus_distance).clamp(2.0, 60.0);
-                physics.send(Command::Throw {
-                    position: double(start),
-                    velocity: double(way * speed),
-                    radius: f64::from(size),
+                let (start, velocity) = (double(start), double(way * speed));
+                physics.change(move |simulation| {
+                    let thrown = throw(simulation.world_mut(), start, velocity, f64::from(size));
+                    thrown.map_err(|error| format!("nothing was thrown: {error}"))
                 });
             }
             _ => {}
         }
     }
+}
+
+/// Adds a ball: heavy enough to be felt, not so heavy that it is all there is.
+fn throw(
+    world: &mut World,
+    start: math::Vec3,
+    velocity: math::Vec3,
+    radius: f64,
+) -> Result<(), Box<dyn Error>> {
+    let masses = world.bodies.inverse_mass.iter().filter(|m| **m > 0.0);
+    let (sum, count) = masses.fold((0.0, 0.0), |(sum, n), m| (sum + 1.0 / m, n + 1.0));
+    world.add_body(BodySpec {
+        name: "thrown".into(),
+        pose: Pose::new(start, math::Quat::identity()),
+        linear_velocity: velocity,
+        shape: Some(Shape::new(Geometry::Ball { radius })?),
+        mass: Some(if count > 0.0 { 5.0 * sum / count } else { 1.0 }),
+        color: Some([0.9, 0.9, 0.92]),
+        ..BodySpec::default()
+    })?;
+    Ok(())
 }
 
 fn grab(

@@ -1,8 +1,6 @@
 //! What of a simulation goes into a frame.
 
-use super::frame::{
-    BodyNumbers, BodyPose, DriveView, Energy, Frame, JointMark, JointNumbers, quat, vec3,
-};
+use super::frame::{BodyNumbers, BodyPose, Energy, Frame, JointMark, JointNumbers, quat, vec3};
 use crate::math::Vec3;
 use crate::problem::islands::NO_ISLAND;
 use crate::step::Simulation;
@@ -85,9 +83,10 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     let marks = marks.filter(|mark| observe.joints || mark.is_rope);
     frame.joints.extend(marks);
     frame.drives.clear();
-    let drives = world.drives().iter();
-    let drives = drives.map(|drive| DriveView::of(drive, world.time));
-    frame.drives.extend(drives);
+    frame.drives.extend_from_slice(world.drives());
+    for drive in frame.drives.iter_mut().filter(|d| d.live.is_none()) {
+        drive.value = drive.scripted(world.time)[0];
+    }
     frame.matrix = None;
     frame.selected = observe.body.and_then(|id| numbers(simulation, id, solved));
 }
@@ -259,7 +258,7 @@ mod tests {
         assert!(frame.joints[0].error.is_some());
         let drive = &frame.drives[0];
         assert_eq!((drive.live, drive.value), (Some(0.5), 0.5));
-        assert!(drive.scripted && drive.keys == ["A", "D"]);
+        assert!(!drive.keys.is_empty() && drive.hands == ["A", "D"]);
         let joints = &frame.selected.as_ref().expect("the arm").joints;
         let [pin, _] = joints.as_slice() else {
             panic!("the arm has a pin and a rope, not {joints:?}");

@@ -10,13 +10,16 @@ use bevy::prelude::Resource;
 
 use super::frame::{BodyTable, Energy, Exchange, Notice, Severity, StepSample};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
-use crate::math::{Mat3, Pose, Quat, Twist, Vec3, cross_matrix};
-use crate::solve::{MatrixView, SolverConfig, Status};
+use crate::math::{Mat3, Twist, Vec3, cross_matrix};
+use crate::solve::{MatrixView, Status};
 use crate::step::{ResidualSchedule, Simulation, Snapshot};
-use crate::world::{BodyId, BodySpec, Geometry, Settings, Shape};
+use crate::world::BodyId;
 
 /// Makes a simulation on the physics thread, so that a large scene does not hold up the window.
 pub type Build = Box<dyn FnOnce() -> Result<Simulation, String> + Send>;
+
+/// Changes a simulation between two steps, or says why not.
+pub type Change = Box<dyn FnOnce(&mut Simulation) -> Result<(), String> + Send>;
 
 /// What the physics thread can be told.
 pub enum Command {
@@ -35,30 +38,10 @@ pub enum Command {
     Restart,
     /// Simulated seconds per real second; infinite for as fast as possible.
     Speed(f64),
-    /// Change solver, parameters or budget.
-    Solver(SolverConfig),
-    /// Change the parameters of the time step.
-    Settings(Settings),
-    /// Change the number of threads; 0 means all.
-    Threads(usize),
-    /// Take a drive over, or give it back to its script.
-    Drive {
-        /// Which one.
-        index: usize,
-        /// Where it should go; none for the script.
-        value: Option<f64>,
-    },
+    /// Change the simulation between two steps.
+    Change(Change),
     /// Pull at a body, or let go.
     Drag(Option<Drag>),
-    /// Add a ball.
-    Throw {
-        /// Where it starts.
-        position: Vec3,
-        /// How fast.
-        velocity: Vec3,
-        /// How large \[m\].
-        radius: f64,
-    },
     /// What to put into the frames.
     Observe(Observe),
 }
@@ -128,6 +111,14 @@ impl Physics {
     pub fn send(&self, command: Command) {
         // The thread ends only after this end is dropped.
         let _ = self.commands.send(command);
+    }
+
+    /// Changes the simulation between two steps.
+    pub fn change(
+        &self,
+        change: impl FnOnce(&mut Simulation) -> Result<(), String> + Send + 'static,
+    ) {
+        self.send(Command::Change(Box::new(change)));
     }
 }
 
@@ -281,39 +272,11 @@ impl Worker {
                 self.state.speed = if speed > 0.0 { speed } else { 1.0 };
                 self.begin_pacing();
             }
-            Command::Solver(config) => {
-                self.state.failure_shown = false;
-                if let Some(Err(error)) = self.simulation.as_mut().map(|s| s.set_solver(config)) {
-                    self.warn(error.to_string());
-                }
-            }
-            Command::Settings(settings) => match settings.problem() {
-                Some(problem) => self.warn(problem),
-                None => {
-                    if let Some(simulation) = &mut self.simulation {
-                        simulation.world_mut().settings = settings;
-                    }
-                }
-            },
-            Command::Threads(threads) => {
-                if let Some(simulation) = &mut self.simulation {
-                    simulation.set_threads(threads);
-                }
-            }
-            Command::Drive { index, value } => {
-                if let Some(simulation) = &mut self.simulation {
-                    simulation.world_mut().set_drive(index, value);
-                }
-            }
+            Command::Change(change) => self.change(change),
             Command::Drag(drag) => {
                 let finite = |v: &Vec3| v.iter().all(|c| c.is_finite());
                 self.state.drag = drag.filter(|d| finite(&d.anchor) && finite(&d.target));
             }
-            Command::Throw {
-                position,
-                velocity,
-                radius,
-            } => self.throw(position, velocity, radius),
             Command::Observe(observe) => {
                 self.state.observe = observe;
                 if let Some(simulation) = &mut self.simulation {
@@ -366,45 +329,21 @@ impl Worker {
         self.simulation.as_ref().map_or(0.0, |s| s.world().time)
     }
 
-    fn warn(&mut self, text: String) {
-        self.say(Severity::Warning, text);
-    }
-
     fn say(&mut self, severity: Severity, text: String) {
         self.state.notice = Some(Notice { severity, text });
     }
 
-    fn throw(&mut self, position: Vec3, velocity: Vec3, radius: f64) {
+    fn change(&mut self, change: Change) {
         let Some(simulation) = &mut self.simulation else {
             return;
         };
-        // Heavy enough to be felt, not so heavy that it is all there is.
-        let masses = simulation
-            .world()
-            .bodies
-            .inverse_mass
-            .iter()
-            .filter(|m| **m > 0.0);
-        let (sum, count) = masses.fold((0.0, 0.0), |(sum, n), m| (sum + 1.0 / m, n + 1.0));
-        let mass = if count > 0.0 { 5.0 * sum / count } else { 1.0 };
-        let ball = Shape::new(Geometry::Ball { radius }).map_err(|e| e.to_string());
-        let thrown = ball.and_then(|shape| {
-            let spec = BodySpec {
-                name: "thrown".into(),
-                pose: Pose::new(position, Quat::identity()),
-                linear_velocity: velocity,
-                shape: Some(shape),
-                mass: Some(mass),
-                color: Some([0.9, 0.9, 0.92]),
-                ..BodySpec::default()
-            };
-            simulation
-                .world_mut()
-                .add_body(spec)
-                .map_err(|e| e.to_string())
-        });
-        if let Err(error) = thrown {
-            self.warn(format!("nothing was thrown: {error}"));
+        let solver = simulation.solver_config().clone();
+        let changed = guarded(|| change(simulation)).and_then(|result| result);
+        if *simulation.solver_config() != solver {
+            self.state.failure_shown = false;
+        }
+        if let Err(text) = changed {
+            self.say(Severity::Warning, text);
         }
     }
 

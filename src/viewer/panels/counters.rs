@@ -3,18 +3,13 @@
 use bevy_egui::egui;
 
 use super::widgets::{number, table};
-use super::{Context, Panel, Place, theme};
+use super::{Context, Panel, theme};
 use crate::problem::residual::Residual;
 use crate::solve::Status;
 use crate::step::StepReport;
 
-pub const PANEL: Panel = Panel {
-    title: "Counters",
-    place: Place::Right,
-    open: true,
-    applies: |context| context.playback.frame.is_some(),
-    show,
-};
+pub const PANEL: Panel =
+    Panel::right("Counters", true, show).when(|context| context.playback.frame.is_some());
 
 fn show(ui: &mut egui::Ui, context: &mut Context) {
     let Some(frame) = &context.playback.frame else {

@@ -2,16 +2,10 @@
 
 use bevy_egui::egui;
 
-use super::{Context, Panel, Place, theme};
+use super::{Context, Panel, theme};
 use crate::viewer::draw::palette;
 
-pub const PANEL: Panel = Panel {
-    title: "Drawing",
-    place: Place::Right,
-    open: false,
-    applies: |_| true,
-    show,
-};
+pub const PANEL: Panel = Panel::right("Drawing", false, show);
 
 fn show(ui: &mut egui::Ui, context: &mut Context) {
     let overlays = &mut *context.overlays;

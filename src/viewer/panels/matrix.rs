@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bevy_egui::egui::{self, Color32, ColorImage};
 
 use super::widgets::{swatch, table};
-use super::{Context, Panel, Place, theme};
+use super::{Context, Panel, theme};
 use crate::solve::{self, MatrixView, SolverInfo};
 
 /// Which matrix is shown.
@@ -79,16 +79,10 @@ impl Picture {
     }
 }
 
-pub const PANEL: Panel = Panel {
-    title: "Matrix",
-    place: Place::Right,
-    open: false,
-    applies: |context| {
-        let solver = solve::find(&context.setup.solver.name);
-        solver.is_some_and(SolverInfo::is_direct)
-    },
-    show,
-};
+pub const PANEL: Panel = Panel::right("Matrix", false, show).when(|context| {
+    let solver = solve::find(&context.setup.solver.name);
+    solver.is_some_and(SolverInfo::is_direct)
+});
 
 fn show(ui: &mut egui::Ui, context: &mut Context) {
     context.open.asked.matrix = true;

@@ -69,7 +69,41 @@ struct Panel {
     /// Whether it has anything to show now.
     applies: fn(&Context) -> bool,
     /// Lays it out.
-    show: fn(&mut egui::Ui, &mut Context),
+    show: Show,
+}
+
+type Show = fn(&mut egui::Ui, &mut Context);
+
+impl Panel {
+    const fn new(title: &'static str, place: Place, open: bool, show: Show) -> Self {
+        Self {
+            title,
+            place,
+            open,
+            applies: |_| true,
+            show,
+        }
+    }
+
+    /// A panel on the left, with a title of its own.
+    const fn left(title: &'static str, show: Show) -> Self {
+        Self::new(title, Place::Left, true, show)
+    }
+
+    /// A section on the right.
+    const fn right(title: &'static str, open: bool, show: Show) -> Self {
+        Self::new(title, Place::Right, open, show)
+    }
+
+    /// A plot at the bottom.
+    const fn plot(title: &'static str, open: bool, show: Show) -> Self {
+        Self::new(title, Place::Bottom, open, show)
+    }
+
+    /// The same, where it has something to show.
+    const fn when(self, applies: fn(&Context) -> bool) -> Self {
+        Self { applies, ..self }
+    }
 }
 
 /// Where a panel is.

@@ -3,15 +3,9 @@
 use bevy_egui::egui;
 
 use super::widgets::number;
-use super::{Context, Panel, Place, theme};
+use super::{Context, Panel, theme};
 
-pub const PANEL: Panel = Panel {
-    title: "Scene",
-    place: Place::Left,
-    open: true,
-    applies: |context| context.scenes.scene.is_some(),
-    show,
-};
+pub const PANEL: Panel = Panel::left("Scene", show).when(|context| context.scenes.scene.is_some());
 
 /// A slider that is let go builds the scene again.
 fn show(ui: &mut egui::Ui, context: &mut Context) {

@@ -9,24 +9,10 @@ use crate::measure::Stage;
 use crate::viewer::frame::StepSample;
 use crate::viewer::history::History;
 
-const fn plot_panel(
-    title: &'static str,
-    open: bool,
-    show: fn(&mut egui::Ui, &mut Context),
-) -> Panel {
-    Panel {
-        title,
-        place: Place::Bottom,
-        open,
-        applies: |_| true,
-        show,
-    }
-}
-
-pub const RESIDUAL: Panel = plot_panel("residual [m/s]", true, residual);
-pub const ITERATIONS: Panel = plot_panel("iterations", true, iterations);
-pub const CONVERGENCE: Panel = plot_panel("convergence of the last step", false, convergence);
-pub const TIMINGS: Panel = plot_panel("time per step [ms]", true, timings);
+pub const RESIDUAL: Panel = Panel::plot("residual [m/s]", true, residual);
+pub const ITERATIONS: Panel = Panel::plot("iterations", true, iterations);
+pub const CONVERGENCE: Panel = Panel::plot("convergence of the last step", false, convergence);
+pub const TIMINGS: Panel = Panel::plot("time per step [ms]", true, timings);
 
 /// Below this nothing is told apart on a logarithmic axis.
 const FLOOR: f64 = 1e-18;

@@ -2,15 +2,9 @@
 
 use bevy_egui::egui;
 
-use super::{Context, Panel, Place, theme};
+use super::{Context, Panel, theme};
 
-pub const PANEL: Panel = Panel {
-    title: "Scenes",
-    place: Place::Left,
-    open: true,
-    applies: |_| true,
-    show,
-};
+pub const PANEL: Panel = Panel::left("Scenes", show);
 
 /// The list, grouped, with a search field.
 fn show(ui: &mut egui::Ui, context: &mut Context) {

@@ -3,17 +3,12 @@
 use bevy_egui::egui;
 
 use super::widgets::{grid, number, table};
-use super::{Context, Panel, Place, theme};
+use super::{Context, Panel, theme};
 use crate::math::Vec3;
 use crate::viewer::frame::JointNumbers;
 
-pub const PANEL: Panel = Panel {
-    title: "Selected body",
-    place: Place::Right,
-    open: true,
-    applies: |context| context.hands.selected.is_some(),
-    show,
-};
+pub const PANEL: Panel =
+    Panel::right("Selected body", true, show).when(|context| context.hands.selected.is_some());
 
 fn show(ui: &mut egui::Ui, context: &mut Context) {
     let Some(body) = context

@@ -3,18 +3,12 @@
 use bevy_egui::egui;
 
 use super::widgets::{choice, grid, milliseconds, number, row, small};
-use super::{Context, Panel, Place, theme};
+use super::{Context, Panel, theme};
 use crate::solve::{self, Budget, Parameter, ParameterKind, SolverConfig, ToleranceNorm, Value};
+use crate::step::Simulation;
 use crate::viewer::observe::ResidualRate;
-use crate::viewer::physics::Command;
 
-pub const PANEL: Panel = Panel {
-    title: "Solver",
-    place: Place::Right,
-    open: true,
-    applies: |_| true,
-    show,
-};
+pub const PANEL: Panel = Panel::right("Solver", true, show);
 
 /// A change acts on the next step.
 fn show(ui: &mut egui::Ui, context: &mut Context) {
@@ -34,7 +28,9 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
     ui.label(theme::quiet("Stop when"));
     grid(ui, "budget", |ui| budget(ui, &mut setup.solver.budget));
     if setup.solver != before {
-        context.physics.send(Command::Solver(setup.solver.clone()));
+        let config = setup.solver.clone();
+        let change = move |s: &mut Simulation| s.set_solver(config).map_err(|e| e.to_string());
+        context.physics.change(change);
     }
     ui.add_space(4.0);
     grid(ui, "threads", |ui| {
@@ -70,7 +66,11 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
             |ui| ui.add(egui::Slider::new(&mut setup.threads, 0..=most)),
         );
         if setup.threads != before {
-            context.physics.send(Command::Threads(setup.threads));
+            let threads = setup.threads;
+            context.physics.change(move |simulation| {
+                simulation.set_threads(threads);
+                Ok(())
+            });
         }
     });
 }

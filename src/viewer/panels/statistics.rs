@@ -4,26 +4,14 @@ use bevy_egui::egui;
 
 use super::plots::{Curve, Scale, curves, over_time};
 use super::widgets::{columns, quantity};
-use super::{Context, Panel, Place, theme};
+use super::{Context, Panel, theme};
 
-pub const TABLE: Panel = Panel {
-    title: "Solver's numbers",
-    place: Place::Right,
-    open: false,
-    applies: |context| {
-        let last = context.history.samples.back();
-        last.is_some_and(|s| !s.report.solve.statistics.is_empty())
-    },
-    show: show_table,
-};
+pub const TABLE: Panel = Panel::right("Solver's numbers", false, show_table).when(|context| {
+    let last = context.history.samples.back();
+    last.is_some_and(|s| !s.report.solve.statistics.is_empty())
+});
 
-pub const PLOT: Panel = Panel {
-    title: "solver's numbers",
-    place: Place::Bottom,
-    open: false,
-    applies: TABLE.applies,
-    show: show_plot,
-};
+pub const PLOT: Panel = Panel::plot("solver's numbers", false, show_plot).when(TABLE.applies);
 
 fn show_table(ui: &mut egui::Ui, context: &mut Context) {
     let Some(last) = context.history.samples.back() else {

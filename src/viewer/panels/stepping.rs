@@ -3,18 +3,11 @@
 use bevy_egui::egui;
 
 use super::widgets::{choice, grid, milliseconds, number, number_or_off, off_or, row, small};
-use super::{Context, Panel, Place};
+use super::{Context, Panel};
 use crate::problem::FrictionLaw;
-use crate::viewer::physics::Command;
 use crate::world::{Settings, Stabilisation};
 
-pub const PANEL: Panel = Panel {
-    title: "Time step",
-    place: Place::Right,
-    open: false,
-    applies: |_| true,
-    show,
-};
+pub const PANEL: Panel = Panel::right("Time step", false, show);
 
 /// A change acts on the next step.
 fn show(ui: &mut egui::Ui, context: &mut Context) {
@@ -26,7 +19,14 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         stabilisation(ui, &mut setup.settings.stabilisation);
     });
     if setup.settings != before {
-        context.physics.send(Command::Settings(setup.settings));
+        let settings = setup.settings;
+        context.physics.change(move |simulation| {
+            if let Some(problem) = settings.problem() {
+                return Err(problem);
+            }
+            simulation.world_mut().settings = settings;
+            Ok(())
+        });
     }
 }
 

@@ -3,16 +3,10 @@
 use bevy_egui::egui;
 
 use super::widgets::swatch;
-use super::{Context, Panel, Place, theme};
+use super::{Context, Panel, theme};
 use crate::measure::Stage;
 
-pub const PANEL: Panel = Panel {
-    title: "Timings",
-    place: Place::Right,
-    open: true,
-    applies: |_| true,
-    show,
-};
+pub const PANEL: Panel = Panel::right("Timings", true, show);
 
 fn show(ui: &mut egui::Ui, context: &mut Context) {
     let summaries = context.history.summaries();
