@@ -162,12 +162,7 @@ fn a_hub_of_hundreds_of_contacts_is_solved_in_every_treatment() {
     };
     for laws in [
         &[FrictionLaw::Disc][..],
-        &[
-            FrictionLaw::Disc,
-            FrictionLaw::Box,
-            FrictionLaw::Ellipse,
-            FrictionLaw::Contensou,
-        ],
+        &FrictionLaw::all().collect::<Vec<_>>(),
     ] {
         let problem = hub(laws);
         let (_, expected, _) = solve(&with(&[("precision", "f64")], &[], budget), &problem, false);

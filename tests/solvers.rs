@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use common::problems::{config, difference, first_problem, judge, residual_of, solve};
 use common::*;
 use moreau::math::{SymMat3, Twist, Vec3, tangent};
+use moreau::problem::law::{FrictionRow, Law, TANGENTS};
 use moreau::problem::residual::JudgedLaw;
 use moreau::problem::{ContactFrame, Friction, FrictionLaw, NewContact, Problem};
 use moreau::scene::random::Random;
@@ -26,51 +27,59 @@ fn law_of(solver: &str) -> JudgedLaw {
         .judged_law()
 }
 
-/// The same problem with every friction row within bounds of its own, in laws that an iterative solver
-/// knows: boxes, and for spin friction rows with the fixed bounds that the impulses `lambda` give.
+/// The same problem with every friction row within bounds of its own, in terms that an iterative solver
+/// knows: boxes, and where a law has other rows than t₁ and t₂ or other bounds than a box has, general
+/// rows with the fixed bounds that the impulses `lambda` give.
 fn with_intervals(problem: &Problem, lambda: &[f64]) -> Problem {
     let mut out = problem.clone();
     for c in 0..problem.contacts.len() {
-        let friction = &mut out.contacts.friction[c];
-        match friction.law {
-            FrictionLaw::Disc | FrictionLaw::Ellipse => friction.law = FrictionLaw::Box,
-            FrictionLaw::Box | FrictionLaw::Pyramid(_) => {}
-            FrictionLaw::Contensou => {
-                let bound = friction.mu[0] * lambda[problem.contacts.rows(c).start];
-                let radius = friction.length;
-                friction.law = FrictionLaw::Box;
-                friction.mu = [0.0; 2];
-                let frame = problem.contacts.frame[c];
-                let [n, t1, t2] = frame.axes();
-                let bodies = problem.contacts.bodies[c];
-                let compliance = problem.contacts.compliance[c][1];
-                let bias = problem.contacts.bias[c];
-                for (k, e) in [t1, t2].into_iter().enumerate() {
-                    let entry = |side: usize, sign: f64| {
-                        let j = Twist {
-                            linear: e * sign,
-                            angular: frame.arms[side].cross(&e) * sign,
-                        };
-                        (bodies[side], j)
-                    };
-                    let entries = [entry(0, -1.0), entry(1, 1.0)];
-                    out.push_row(&entries, [-bound, bound], bias[1 + k], compliance, 0.0);
-                }
-                let entry = |side: usize, sign: f64| {
-                    let j = Twist {
+        let friction = problem.contacts.friction[c];
+        let law = friction.law;
+        if matches!(law, FrictionLaw::Pyramid(_)) {
+            continue;
+        }
+        let bounds = [law.row_bound(0, friction.mu), law.row_bound(1, friction.mu)];
+        out.contacts.friction[c].law = FrictionLaw::Box;
+        if law.rows() == TANGENTS && bounds == friction.mu {
+            continue;
+        }
+        out.contacts.friction[c].mu = [0.0; 2];
+        let normal = lambda[problem.contacts.rows(c).start];
+        let frame = problem.contacts.frame[c];
+        let axes = frame.axes();
+        let bodies = problem.contacts.bodies[c];
+        for (k, row) in law.rows().iter().enumerate() {
+            let entries = [(0, -1.0), (1, 1.0)].map(|(side, sign)| {
+                let jacobian = match row {
+                    FrictionRow::Slide { direction: [x, y] } => {
+                        let e = (axes[1] * *x + axes[2] * *y) * sign;
+                        Twist {
+                            linear: e,
+                            angular: frame.arms[side].cross(&e),
+                        }
+                    }
+                    FrictionRow::Turn { axis } => Twist {
                         linear: Vec3::zeros(),
-                        angular: n * (sign * radius),
-                    };
-                    (bodies[side], j)
+                        angular: axes[*axis] * (sign * friction.length),
+                    },
                 };
-                let spin = bound * 2.0 / 3.0;
-                let entries = [entry(0, -1.0), entry(1, 1.0)];
-                out.push_row(&entries, [-spin, spin], bias[3], compliance, 0.0);
-            }
+                (bodies[side], jacobian)
+            });
+            let bound = law.row_bound(k, friction.mu) * normal;
+            let bias = problem.contacts.bias[c][1 + k];
+            let compliance = problem.contacts.compliance[c][1];
+            out.push_row(&entries, [-bound, bound], bias, compliance, 0.0);
         }
     }
     out.finish();
     out
+}
+
+/// Every friction law; of the pyramids one with redundant axes and one without.
+fn laws() -> impl Iterator<Item = FrictionLaw> {
+    let pyramid = |law: &FrictionLaw| matches!(law, FrictionLaw::Pyramid(_));
+    let plain = FrictionLaw::all().filter(move |law| !pyramid(law));
+    plain.chain([6, 8].map(FrictionLaw::pyramid))
 }
 
 fn grid_settings() -> Settings {
@@ -286,16 +295,8 @@ fn excuse(
 /// residual is at most 1e-9 and the velocities are the same; or it says that it failed, where it must.
 #[test]
 fn every_solver_scheme_and_law_reaches_the_same_velocities() {
-    let laws = [
-        FrictionLaw::Disc,
-        FrictionLaw::Box,
-        FrictionLaw::pyramid(6),
-        FrictionLaw::pyramid(8),
-        FrictionLaw::Ellipse,
-        FrictionLaw::Contensou,
-    ];
     let mut problems = vec![("overheld".to_string(), overheld())];
-    for law in laws {
+    for law in laws() {
         problems.push((format!("tangle 1, {law:?}"), tangle(law, 1)));
         problems.push((format!("tangle 2, {law:?}"), tangle(law, 2)));
         problems.push((
@@ -468,13 +469,7 @@ fn solvers_that_are_the_same_mathematics_have_the_same_iterates() {
         }
     }
     let mut problems = Vec::new();
-    for law in [
-        FrictionLaw::Disc,
-        FrictionLaw::Box,
-        FrictionLaw::pyramid(8),
-        FrictionLaw::Ellipse,
-        FrictionLaw::Contensou,
-    ] {
+    for law in laws() {
         problems.push((format!("tangle, {law:?}"), tangle(law, 3)));
         problems.push((format!("tied stack, {law:?}"), tied_stack(law)));
     }

@@ -95,7 +95,7 @@ pub trait Law: Copy {
     }
 
     /// The friction of a contact whose material asks for this law; `arms` lead from the bodies' centres
-    /// of mass to the contact (m).
+    /// of mass to the contact (m). Which law it is must follow from the material alone.
     fn asked_by(self, _material: &ContactMaterial, _arms: &[Vec3; 2]) -> Option<Friction> {
         None
     }
