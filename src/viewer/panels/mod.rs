@@ -3,6 +3,7 @@
 mod controls;
 mod counters;
 mod display;
+mod energies;
 mod help;
 mod matrix;
 mod parameters;
@@ -56,6 +57,7 @@ static PANELS: &[Panel] = &[
     plots::CONVERGENCE,
     plots::TIMINGS,
     statistics::PLOT,
+    energies::PANEL,
 ];
 
 /// A part of the window with a purpose of its own.
