@@ -23,6 +23,7 @@ static SCENES: &[(&str, &str)] = embedded!(
     "wall",
     "pyramid",
     "house_of_cards",
+    "arch",
     "domino_spiral",
     "newtons_cradle",
     "mixed_shapes",

@@ -89,6 +89,8 @@ generators! {
     log_tower::LogTower,
     /// A bridge of planks, hung on two chains.
     plank_bridge::PlankBridge,
+    /// A masonry arch of wedge-shaped stones.
+    arch::Arch,
 }
 
 /// What a generator can do; its file makes the struct with `fields!`, which must have a `style`.
