@@ -7,3 +7,6 @@ pub use crate::step::{Simulation, StepReport};
 pub use crate::world::{
     BodyId, BodyKind, BodySpec, Geometry, JointSpec, Material, Settings, Shape, World,
 };
+
+#[cfg(feature = "viewer")]
+pub use crate::viewer::{Moreau, MoreauBody, MoreauPlugin};

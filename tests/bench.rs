@@ -1,30 +1,12 @@
 //! `moreau bench`, and the tables and plots it is made of.
 #![cfg(feature = "cli")]
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+mod common;
 
+use common::program::{moreau, scratch, text};
 use moreau::papers::measure::bandwidth::{self, Effort};
 use moreau::papers::measure::plot::{Axis, Mark, Plot};
 use serde_json::Value;
-
-fn moreau(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_moreau"))
-        .args(args)
-        .current_dir(std::env::temp_dir())
-        .output()
-        .expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn scratch(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("moreau-bench-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a scratch folder");
-    folder.join(name)
-}
 
 /// Whether a document's elements are closed in the order in which they were opened.
 fn is_well_formed(xml: &str) -> bool {

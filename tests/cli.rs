@@ -1,45 +1,12 @@
 //! The program as its users call it.
 #![cfg(feature = "cli")]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
+use std::path::Path;
+
+use common::program::{bad, good, moreau, scratch, text};
 use serde_json::Value;
-
-fn moreau(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_moreau"))
-        .args(args)
-        .current_dir(std::env::temp_dir())
-        .output()
-        .expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Standard output of a run that must succeed.
-fn good(args: &[&str]) -> String {
-    let output = moreau(args);
-    assert!(
-        output.status.success(),
-        "{args:?}: {}",
-        text(&output.stderr)
-    );
-    text(&output.stdout)
-}
-
-/// Exit code and standard error.
-fn bad(args: &[&str]) -> (Option<i32>, String) {
-    let output = moreau(args);
-    (output.status.code(), text(&output.stderr))
-}
-
-fn scratch(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("moreau-cli-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a scratch folder");
-    folder.join(name)
-}
 
 #[test]
 fn the_json_report_has_its_names() {

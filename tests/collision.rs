@@ -7,6 +7,7 @@ use common::*;
 use moreau::collide::Collider;
 use moreau::math::{Pose, Quat, SymMat3, Twist, Vec3};
 use moreau::problem::ProblemBodies;
+use moreau::scene::random::Random;
 use moreau::world::{BodyKind, BodySpec, Geometry, Settings, World};
 
 /// The solid shapes, all about half a metre large.
@@ -234,13 +235,8 @@ fn contacts_depend_on_the_poses_alone_and_none_is_missed() {
         ..Settings::default()
     };
     let mut w: World = world(settings, 0.5, 0.0);
-    let mut state = 7u64;
-    let mut random = move || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as f64 / (1u64 << 30) as f64 - 1.0
-    };
+    let mut random = Random::new(7);
+    let mut random = || random.signed();
     add(
         &mut w,
         BodySpec {

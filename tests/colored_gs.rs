@@ -5,12 +5,13 @@ mod common;
 
 use std::collections::BTreeMap;
 
+use common::problems::{difference, residual_of, solve};
 use common::*;
 use moreau::math::{SymMat3, Twist, Vec3, tangent};
-use moreau::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use moreau::problem::{ContactFrame, Friction, FrictionLaw, NewContact, Problem};
 use moreau::solve::prox::colored_gs::COLORS;
-use moreau::solve::{Budget, Request, SolveReport, SolverConfig, Status, Value};
+use moreau::solve::prox::{BYTES_READ, BYTES_WRITTEN};
+use moreau::solve::{Budget, Request, SolverConfig, Status, Value};
 use moreau::world::Settings;
 
 fn with(choices: &[(&str, &str)], numbers: &[(&str, i64)], budget: Budget) -> SolverConfig {
@@ -26,30 +27,6 @@ fn with(choices: &[(&str, &str)], numbers: &[(&str, i64)], budget: Budget) -> So
         budget,
         parameters,
     }
-}
-
-fn solve(config: &SolverConfig, problem: &Problem) -> (Vec<f64>, Vec<Twist>, SolveReport) {
-    let mut solver = config.build().expect("a valid solver");
-    let mut lambda = vec![0.0; problem.row_count()];
-    let mut u = Vec::new();
-    let request = Request {
-        budget: config.budget,
-        history: false,
-    };
-    let report = solver.solve(problem, &request, &mut lambda, &mut u);
-    (lambda, u, report)
-}
-
-fn residual_of(problem: &Problem, lambda: &[f64]) -> f64 {
-    let mut workspace = ResidualWorkspace::default();
-    residual::evaluate(problem, lambda, JudgedLaw::Own, &mut workspace).residual
-}
-
-fn difference(a: &[Twist], b: &[Twist]) -> f64 {
-    a.iter()
-        .zip(b)
-        .map(|(a, b)| (a.linear - b.linear).norm() + (a.angular - b.angular).norm())
-        .fold(0.0, f64::max)
 }
 
 /// The first step's problem of a ball grid that is thrown at the ground askew.
@@ -133,9 +110,9 @@ fn a_large_island_is_solved_as_well_as_by_gauss_seidel_and_alike_on_every_number
         ..with(&[], &[], some)
     };
     let start = residual_of(&problem, &vec![0.0; problem.row_count()]);
-    let (lambda, ..) = solve(&reference, &problem);
+    let (lambda, ..) = solve(&reference, &problem, false);
     let sequential = residual_of(&problem, &lambda);
-    let (lambda, _, report) = solve(&with(&[], &[], some), &problem);
+    let (lambda, _, report) = solve(&with(&[], &[], some), &problem, false);
     let colored = residual_of(&problem, &lambda);
     assert!(
         colored < 3.0 * sequential && colored < 0.02 * start,
@@ -166,7 +143,7 @@ fn a_large_island_is_solved_as_well_as_by_gauss_seidel_and_alike_on_every_number
                 .num_threads(threads)
                 .build()
                 .unwrap();
-            pool.install(|| solve(&config, &problem).0)
+            pool.install(|| solve(&config, &problem, false).0)
         };
         let one = on(1);
         assert!(one.iter().any(|x| *x > 0.0));
@@ -185,15 +162,10 @@ fn a_hub_of_hundreds_of_contacts_is_solved_in_every_treatment() {
     };
     for laws in [
         &[FrictionLaw::Disc][..],
-        &[
-            FrictionLaw::Disc,
-            FrictionLaw::Box,
-            FrictionLaw::Ellipse,
-            FrictionLaw::Contensou,
-        ],
+        &FrictionLaw::all().collect::<Vec<_>>(),
     ] {
         let problem = hub(laws);
-        let (_, expected, _) = solve(&with(&[("precision", "f64")], &[], budget), &problem);
+        let (_, expected, _) = solve(&with(&[("precision", "f64")], &[], budget), &problem, false);
         for (choices, numbers) in [
             (vec![("precision", "mixed")], vec![]),
             (vec![("coloring", "balanced")], vec![]),
@@ -211,7 +183,7 @@ fn a_hub_of_hundreds_of_contacts_is_solved_in_every_treatment() {
                 ..budget
             };
             let config = with(&choices, &numbers, budget);
-            let (lambda, u, report) = solve(&config, &problem);
+            let (lambda, u, report) = solve(&config, &problem, false);
             assert_eq!(report.status, Status::Converged, "{choices:?}: {report:?}");
             let residual = residual_of(&problem, &lambda);
             assert!(residual < 1e-9 * loosely, "{choices:?}: {residual:e} m/s");
@@ -261,7 +233,7 @@ fn a_solver_that_solved_something_else_before_solves_as_a_new_one() {
             solver.set_state(&[]);
             let mut lambda = vec![0.0; problem.row_count()];
             solver.solve(problem, &request, &mut lambda, &mut u);
-            assert!(lambda == solve(&config, problem).0);
+            assert!(lambda == solve(&config, problem, false).0);
         }
     }
 }
@@ -275,20 +247,44 @@ fn precisions_end_where_they_say() {
         tolerance: 1e-11,
         ..Budget::default()
     };
-    let (lambda, _, report) = solve(&with(&[("precision", "f32")], &[], budget), &problem);
+    let (lambda, _, report) = solve(&with(&[("precision", "f32")], &[], budget), &problem, false);
     assert!(
         matches!(&report.status, Status::Stalled(why) if why.contains("single precision")),
         "{report:?}"
     );
     let single = residual_of(&problem, &lambda);
     assert!(single < 1e-4, "{single:e} m/s");
-    let (lambda, _, report) = solve(&with(&[("precision", "mixed")], &[], budget), &problem);
+    let (lambda, _, report) = solve(
+        &with(&[("precision", "mixed")], &[], budget),
+        &problem,
+        false,
+    );
     assert_eq!(report.status, Status::Converged);
     let mixed = residual_of(&problem, &lambda);
     assert!(mixed < 1e-10 && mixed < single, "{mixed:e} m/s");
     // A mass that single precision cannot hold is an error, not an infinity.
     let mut heavy = problem.clone();
     heavy.bodies.inverse_mass[1] = 1e39;
-    let (_, _, report) = solve(&with(&[("precision", "f32")], &[], budget), &heavy);
+    let (_, _, report) = solve(&with(&[("precision", "f32")], &[], budget), &heavy, false);
     assert!(matches!(report.status, Status::Failed(_)), "{report:?}");
+}
+
+/// What a sweep in f32 moves, in whole cache lines: 15 numbers and three impulses of every contact, two
+/// indices and two bodies, of 64 bytes each; it stores the impulses and the bodies' velocities, a line each.
+#[test]
+fn a_sweep_counts_the_cache_lines_that_it_moves() {
+    let problem = thrown_grid(12);
+    let budget = Budget {
+        iterations: 1,
+        ..Budget::default()
+    };
+    let (_, _, report) = solve(&with(&[("precision", "f32")], &[], budget), &problem, false);
+    let per_contact = |name: &str| {
+        let bytes = report.statistic(name).expect("a statistic");
+        bytes / problem.contacts.len() as f64
+    };
+    // A few lanes are empty, and a few contacts fill none.
+    let [read, written] = [BYTES_READ, BYTES_WRITTEN].map(per_contact);
+    assert!((208.0..1.05 * 208.0).contains(&read), "{read} bytes read");
+    assert!((140.0..1.05 * 140.0).contains(&written), "{written} bytes");
 }

@@ -1,172 +1,41 @@
 //! The machines and mechanisms with cables, chains and linkages: each runs its whole script with block
 //! principal pivoting at one step of 1/60 s, and does what its description says.
 
+mod common;
+
+use common::machine::{H, Machine, open};
 use moreau::math::Vec3;
-use moreau::scene::{Scene, library};
-use moreau::solve::Status;
-use moreau::step::{Simulation, StepReport};
 
-const H: f64 = 1.0 / 60.0;
-
-fn open(id: &str) -> Scene {
-    library::shipped(id).unwrap_or_else(|e| panic!("{e}"))
+/// Sum of the normal forces between two bodies (N).
+fn pushes(m: &Machine, a: &str, b: &str) -> f64 {
+    let pair = [m.slot(a) as u32, m.slot(b) as u32];
+    m.simulation
+        .contacts()
+        .filter(|c| c.bodies == pair || c.bodies == [pair[1], pair[0]])
+        .map(|c| c.normal_impulse / H)
+        .sum()
 }
 
-/// A running machine, and the worst of what it has shown.
-struct Machine {
-    sim: Simulation,
-    id: String,
-    steps: usize,
-    joint_error: f64,
-    /// Deepest overlap (m).
-    penetration: f64,
-    /// Largest residual under the contacts' own laws (m/s).
-    residual: f64,
-    /// Steps with a residual above 1e-8 m/s.
-    rough: Vec<(u64, f64, Status)>,
-    rows: usize,
-}
-
-impl Machine {
-    fn new(id: &str) -> Self {
-        Self::of(&open(id))
-    }
-
-    fn of(scene: &Scene) -> Self {
-        let sim = scene.simulation(1).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(sim.solver_config().name, "bpp");
-        let settings = sim.world().settings;
-        assert_eq!((settings.step, settings.substeps), (H, 1));
-        Self {
-            sim,
-            id: scene.id().to_owned(),
-            steps: 0,
-            joint_error: 0.0,
-            penetration: 0.0,
-            residual: 0.0,
-            rough: Vec::new(),
-            rows: 0,
-        }
-    }
-
-    fn step(&mut self) -> StepReport {
-        let id = &self.id;
-        let report = self
-            .sim
-            .step()
-            .unwrap_or_else(|e| panic!("{id}: {e}"))
-            .clone();
-        let status = report.solve.status.clone();
-        assert!(!matches!(status, Status::Failed(_)), "{id}: {status:?}");
-        self.steps += 1;
-        self.joint_error = self.joint_error.max(report.joint_error);
-        self.penetration = self.penetration.max(report.penetration);
-        self.residual = self
-            .residual
-            .max(report.residual.unwrap_or_default().residual);
-        self.rows = self.rows.max(self.sim.problem().row_count());
-        if report.residual.unwrap_or_default().residual > 1e-8 {
-            self.rough.push((
-                report.step,
-                report.residual.unwrap_or_default().residual,
-                status,
-            ));
-        }
-        report
-    }
-
-    /// Steps up to a time (s); `each` sees every step.
-    fn run_to(&mut self, time: f64, mut each: impl FnMut(&Self)) {
-        while (self.steps as f64) < (time / H).round() {
-            self.step();
-            each(self);
-        }
-    }
-
-    fn slot(&self, name: &str) -> usize {
-        let bodies = &self.sim.world().bodies;
-        (0..bodies.slots())
-            .find(|s| bodies.name[*s] == name)
-            .unwrap_or_else(|| panic!("{}: no body \"{name}\"", self.id))
-    }
-
-    fn at(&self, name: &str) -> Vec3 {
-        self.sim.world().bodies.position[self.slot(name)]
-    }
-
-    /// A point of a body, given in the body's frame about its centre of mass, in the world.
-    fn point(&self, name: &str, local: Vec3) -> Vec3 {
-        let bodies = &self.sim.world().bodies;
-        bodies.pose(self.slot(name)).transform_point(local)
-    }
-
-    fn speed(&self, name: &str) -> f64 {
-        self.sim.world().bodies.velocity[self.slot(name)]
-            .linear
-            .norm()
-    }
-
-    /// Sum of the normal forces between two bodies (N).
-    fn pushes(&self, a: &str, b: &str) -> f64 {
-        let pair = [self.slot(a) as u32, self.slot(b) as u32];
-        self.sim
-            .contacts()
-            .filter(|c| c.bodies == pair || c.bodies == [pair[1], pair[0]])
-            .map(|c| c.normal_impulse / H)
-            .sum()
-    }
-
-    /// Length of a chain at the last midpoint: its links between their joints, and the gaps in these (m).
-    fn length(&self, chain: &str, links: usize) -> f64 {
-        let joints = self.sim.world().joints();
-        let frames: Vec<_> = self.sim.joints().map(|(g, _)| g.frames).collect();
-        let of = |k: usize| {
-            let name = format!("{chain} {k}");
-            let found = joints.iter().position(|j| j.name == name);
-            found.map(|j| frames[j])
+/// Length of a chain at the last midpoint: its links between their joints, and the gaps in these (m).
+fn length(m: &Machine, chain: &str, links: usize) -> f64 {
+    let joints = m.simulation.world().joints();
+    let frames: Vec<_> = m.simulation.joints().map(|(g, _)| g.frames).collect();
+    let of = |k: usize| {
+        let name = format!("{chain} {k}");
+        let found = joints.iter().position(|j| j.name == name);
+        found.map(|j| frames[j])
+    };
+    let mut sum = 0.0;
+    for k in 0..=links {
+        let Some([first, second]) = of(k) else {
+            continue;
         };
-        let mut sum = 0.0;
-        for k in 0..=links {
-            let Some([first, second]) = of(k) else {
-                continue;
-            };
-            sum += (second.position - first.position).norm();
-            if let Some([next, _]) = of(k + 1) {
-                sum += (next.position - second.position).norm();
-            }
+        sum += (second.position - first.position).norm();
+        if let Some([next, _]) = of(k + 1) {
+            sum += (next.position - second.position).norm();
         }
-        sum
     }
-
-    /// What every machine must keep.
-    fn assert_exact(&self, joint_error: f64) {
-        let Self { id, rough, .. } = self;
-        println!(
-            "{id}: joints {:.1e} m, overlap {:.1e} m, residual {:.1e} m/s, {} of {} steps above 1e-8, at most {} rows",
-            self.joint_error,
-            self.penetration,
-            self.residual,
-            rough.len(),
-            self.steps,
-            self.rows
-        );
-        let few = &rough[..rough.len().min(10)];
-        assert!(
-            self.joint_error < joint_error,
-            "{id}: {} m",
-            self.joint_error
-        );
-        assert!(
-            self.residual <= 1e-4,
-            "{id}: {} m/s, {few:?}",
-            self.residual
-        );
-        assert!(
-            rough.len() * 100 <= self.steps,
-            "{id}: {} rough steps, {few:?}",
-            rough.len()
-        );
-    }
+    sum
 }
 
 /// The greatest deviation of a chain's length from what it is at the start, as a share of it.
@@ -188,7 +57,7 @@ impl Length {
     }
 
     fn look(&mut self, machine: &Machine) {
-        let now = machine.length(self.chain, self.links);
+        let now = length(machine, self.chain, self.links);
         self.worst = self.worst.max((now / self.nominal - 1.0).abs());
     }
 
@@ -208,9 +77,9 @@ impl Length {
 #[test]
 fn the_mobile_crane_lifts_the_pipe_and_slews_it() {
     let mut m = Machine::new("crane");
-    let mass: f64 = (0..m.sim.world().bodies.slots())
-        .filter(|s| m.sim.world().bodies.is_dynamic(*s))
-        .map(|s| 1.0 / m.sim.world().bodies.inverse_mass[s])
+    let mass: f64 = (0..m.simulation.world().bodies.slots())
+        .filter(|s| m.simulation.world().bodies.is_dynamic(*s))
+        .map(|s| 1.0 / m.simulation.world().bodies.inverse_mass[s])
         .sum();
     // The crane, its cable, its hook and the pipe.
     assert!((mass - 32_140.0).abs() < 1.0, "{mass} kg");
@@ -219,7 +88,7 @@ fn the_mobile_crane_lifts_the_pipe_and_slews_it() {
     let mut touched = false;
     m.run_to(3.3, |m| {
         cable.look(m);
-        touched |= m.pushes("hook", "pipe") > 100.0;
+        touched |= pushes(m, "hook", "pipe") > 100.0;
     });
     assert!(touched, "the hook does not touch the pipe");
     assert!((m.at("pipe") - start).norm() < 0.01, "the pipe has moved");
@@ -250,9 +119,9 @@ fn the_offshore_crane_lifts_the_module_along_the_hull() {
     m.run_to(20.0, |m| {
         cable.look(m);
         let ship = m.slot("ship");
-        let bodies = &m.sim.world().bodies;
+        let bodies = &m.simulation.world().bodies;
         let relative = bodies.velocity[m.slot("module")].linear.y - bodies.velocity[ship].linear.y;
-        if m.pushes("ship", "module") > 100.0 && relative > 0.05 {
+        if pushes(m, "ship", "module") > 100.0 && relative > 0.05 {
             slid += 1;
         }
         let y = bodies.position[ship].y;
@@ -262,7 +131,7 @@ fn the_offshore_crane_lifts_the_module_along_the_hull() {
     assert!(slid > 60, "slid along the hull in {slid} steps");
     assert!(heave[1] - heave[0] > 0.6, "heave {heave:?}");
     // In the ship's frame the deck is at 5 m, from −12 to 12 m across; the module is 2.4 m high.
-    let bodies = &m.sim.world().bodies;
+    let bodies = &m.simulation.world().bodies;
     let ship = bodies.pose(m.slot("ship"));
     let center = bodies.shape[m.slot("ship")]
         .as_ref()
@@ -311,7 +180,7 @@ fn the_bridge_carries_the_roller_across() {
     let mut chain = Length::new("bridge left", 20, 0.0);
     chain.nominal = {
         m.step();
-        m.length("bridge left", 20)
+        length(&m, "bridge left", 20)
     };
     m.run_to(20.0, |m| {
         chain.look(m);
@@ -333,7 +202,7 @@ fn the_bridge_carries_the_roller_across() {
 }
 
 fn energy(m: &Machine) -> f64 {
-    let world = m.sim.world();
+    let world = m.simulation.world();
     world.bodies.kinetic_energy() + world.potential_energy()
 }
 
@@ -343,7 +212,7 @@ fn pendulums_keep_their_energy() {
         let mut m = Machine::new(id);
         let (before, mut kinetic, mut drift) = (energy(&m), 0.0f64, 0.0f64);
         m.run_to(20.0, |m| {
-            kinetic = kinetic.max(m.sim.world().bodies.kinetic_energy());
+            kinetic = kinetic.max(m.simulation.world().bodies.kinetic_energy());
             drift = drift.max((energy(m) - before).abs());
         });
         println!("{id}: energy off by {drift} of {kinetic} J");
@@ -367,7 +236,7 @@ fn linkages_turn_over_and_stay_closed() {
             path = [path[0].inf(&x), path[1].sup(&x)];
             off_plane = off_plane.max((x.z - path[0].z).abs());
         });
-        let turns = m.sim.world().joints()[0].angles()[0] / std::f64::consts::TAU;
+        let turns = m.simulation.world().joints()[0].angles()[0] / std::f64::consts::TAU;
         println!("{id}: {turns} turns, {path:?}");
         assert!(path[1].x - path[0].x > least, "{id}: {path:?}");
         assert!(off_plane < 1e-4, "{id} leaves its plane by {off_plane} m");
@@ -385,10 +254,10 @@ fn heavy_stacks_keep_their_height() {
             .set("generators.0.top_mass_ratio", &ratio.to_string())
             .unwrap_or_else(|e| panic!("{e}"));
         let mut m = Machine::of(&scene);
-        let top = m.sim.world().bodies.slots() - 1;
-        let before = m.sim.world().bodies.position[top];
+        let top = m.simulation.world().bodies.slots() - 1;
+        let before = m.simulation.world().bodies.position[top];
         m.run_to(10.0, |_| ());
-        let moved = (m.sim.world().bodies.position[top] - before).norm();
+        let moved = (m.simulation.world().bodies.position[top] - before).norm();
         println!("heavy_stack ×{ratio}: {moved:.1e} m");
         assert!(moved < 1e-4, "ratio {ratio}: {moved} m");
         m.assert_exact(1e-3);
@@ -397,8 +266,12 @@ fn heavy_stacks_keep_their_height() {
 
 /// The angle that the drum has turned by (rad), positive where it winds up.
 fn wound(m: &Machine) -> f64 {
-    let joint = m.sim.world().find_joint("drum").expect("the drum's hinge");
-    -m.sim.world().joints()[joint as usize].angles()[0]
+    let joint = m
+        .simulation
+        .world()
+        .find_joint("drum")
+        .expect("the drum's hinge");
+    -m.simulation.world().joints()[joint as usize].angles()[0]
 }
 
 /// Links that are no farther from the drum's axle than its second layer.

@@ -4,50 +4,20 @@ mod common;
 
 use std::collections::BTreeMap;
 
+use common::problems::{config, difference, first_problem, judge, residual_of, solve};
 use common::*;
 use moreau::math::{SymMat3, Twist, Vec3, tangent};
-use moreau::problem::residual::{self, JudgedLaw, ResidualWorkspace};
+use moreau::problem::law::{FrictionRow, Law, TANGENTS};
+use moreau::problem::residual::JudgedLaw;
 use moreau::problem::{ContactFrame, Friction, FrictionLaw, NewContact, Problem};
+use moreau::scene::random::Random;
 use moreau::solve::prox::HALVINGS;
 use moreau::solve::{
-    Budget, ParameterKind, Request, SOLVERS, SolveReport, SolverConfig, SolverInfo, Status,
-    ToleranceNorm, Value,
+    Budget, ParameterKind, SOLVERS, SolverConfig, SolverInfo, Status, ToleranceNorm, Value,
 };
 use moreau::step::Simulation;
 use moreau::world::Settings;
 use rayon::prelude::*;
-
-fn config(name: &str, budget: Budget) -> SolverConfig {
-    SolverConfig {
-        name: name.into(),
-        budget,
-        ..SolverConfig::default()
-    }
-}
-
-fn solve(
-    config: &SolverConfig,
-    problem: &Problem,
-    history: bool,
-) -> (Vec<f64>, Vec<Twist>, SolveReport) {
-    let mut solver = config.build().expect("a valid solver");
-    let mut lambda = vec![0.0; problem.row_count()];
-    let mut u = Vec::new();
-    let request = Request {
-        budget: config.budget,
-        history,
-    };
-    let report = solver.solve(problem, &request, &mut lambda, &mut u);
-    (lambda, u, report)
-}
-
-fn residual_of(problem: &Problem, lambda: &[f64]) -> f64 {
-    residual_under(problem, lambda, JudgedLaw::Own)
-}
-
-fn residual_under(problem: &Problem, lambda: &[f64], under: JudgedLaw) -> f64 {
-    residual::evaluate(problem, lambda, under, &mut ResidualWorkspace::default()).residual
-}
 
 /// The law under which a solver's results are exact.
 fn law_of(solver: &str) -> JudgedLaw {
@@ -57,60 +27,59 @@ fn law_of(solver: &str) -> JudgedLaw {
         .judged_law()
 }
 
-/// The same problem with every friction row within bounds of its own, in laws that an iterative solver
-/// knows: boxes, and for spin friction rows with the fixed bounds that the impulses `lambda` give.
+/// The same problem with every friction row within bounds of its own, in terms that an iterative solver
+/// knows: boxes, and where a law has other rows than t₁ and t₂ or other bounds than a box has, general
+/// rows with the fixed bounds that the impulses `lambda` give.
 fn with_intervals(problem: &Problem, lambda: &[f64]) -> Problem {
     let mut out = problem.clone();
-    let inf = f64::INFINITY;
     for c in 0..problem.contacts.len() {
-        let friction = &mut out.contacts.friction[c];
-        match friction.law {
-            FrictionLaw::Disc | FrictionLaw::Ellipse => friction.law = FrictionLaw::Box,
-            FrictionLaw::Box | FrictionLaw::Pyramid(_) => {}
-            FrictionLaw::Contensou => {
-                let bound = friction.mu[0] * lambda[problem.contacts.rows(c).start];
-                let radius = friction.length;
-                friction.law = FrictionLaw::Box;
-                friction.mu = [0.0; 2];
-                let frame = problem.contacts.frame[c];
-                let [n, t1, t2] = frame.axes();
-                let bodies = problem.contacts.bodies[c];
-                let compliance = problem.contacts.compliance[c][1];
-                let bias = problem.contacts.bias[c];
-                for (k, e) in [t1, t2].into_iter().enumerate() {
-                    let entry = |side: usize, sign: f64| {
-                        let j = Twist {
-                            linear: e * sign,
-                            angular: frame.arms[side].cross(&e) * sign,
-                        };
-                        (bodies[side], j)
-                    };
-                    let entries = [entry(0, -1.0), entry(1, 1.0)];
-                    out.push_row(&entries, [-bound, bound], bias[1 + k], compliance, 0.0);
-                }
-                let entry = |side: usize, sign: f64| {
-                    let j = Twist {
-                        linear: Vec3::zeros(),
-                        angular: n * (sign * radius),
-                    };
-                    (bodies[side], j)
-                };
-                let spin = bound * 2.0 / 3.0;
-                let entries = [entry(0, -1.0), entry(1, 1.0)];
-                out.push_row(&entries, [-spin, spin], bias[3], compliance, 0.0);
-            }
+        let friction = problem.contacts.friction[c];
+        let law = friction.law;
+        if matches!(law, FrictionLaw::Pyramid(_)) {
+            continue;
         }
-        assert!(out.contacts.friction[c].mu[0] < inf);
+        let bounds = [law.row_bound(0, friction.mu), law.row_bound(1, friction.mu)];
+        out.contacts.friction[c].law = FrictionLaw::Box;
+        if law.rows() == TANGENTS && bounds == friction.mu {
+            continue;
+        }
+        out.contacts.friction[c].mu = [0.0; 2];
+        let normal = lambda[problem.contacts.rows(c).start];
+        let frame = problem.contacts.frame[c];
+        let axes = frame.axes();
+        let bodies = problem.contacts.bodies[c];
+        for (k, row) in law.rows().iter().enumerate() {
+            let entries = [(0, -1.0), (1, 1.0)].map(|(side, sign)| {
+                let jacobian = match row {
+                    FrictionRow::Slide { direction: [x, y] } => {
+                        let e = (axes[1] * *x + axes[2] * *y) * sign;
+                        Twist {
+                            linear: e,
+                            angular: frame.arms[side].cross(&e),
+                        }
+                    }
+                    FrictionRow::Turn { axis } => Twist {
+                        linear: Vec3::zeros(),
+                        angular: axes[*axis] * (sign * friction.length),
+                    },
+                };
+                (bodies[side], jacobian)
+            });
+            let bound = law.row_bound(k, friction.mu) * normal;
+            let bias = problem.contacts.bias[c][1 + k];
+            let compliance = problem.contacts.compliance[c][1];
+            out.push_row(&entries, [-bound, bound], bias, compliance, 0.0);
+        }
     }
     out.finish();
     out
 }
 
-/// The problem of a world's first step.
-fn first_problem(world: moreau::world::World) -> Problem {
-    let mut s = simulation(world, SolverConfig::default());
-    s.step().unwrap();
-    s.problem().clone()
+/// Every friction law; of the pyramids one with redundant axes and one without.
+fn laws() -> impl Iterator<Item = FrictionLaw> {
+    let pyramid = |law: &FrictionLaw| matches!(law, FrictionLaw::Pyramid(_));
+    let plain = FrictionLaw::all().filter(move |law| !pyramid(law));
+    plain.chain([6, 8].map(FrictionLaw::pyramid))
 }
 
 fn grid_settings() -> Settings {
@@ -122,13 +91,9 @@ fn grid_settings() -> Settings {
 
 /// A random walk of coupled bodies under contacts of one law and rows of every kind. The numbers
 /// come from a fixed sequence, so that a failure can be repeated.
-fn tangle(law: FrictionLaw, seed: u32) -> Problem {
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12345);
-    let mut random = move || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        f64::from(state >> 8) / f64::from(1u32 << 24) * 2.0 - 1.0
-    };
-    let mut vector = || Vec3::new(random(), random(), random());
+fn tangle(law: FrictionLaw, seed: u64) -> Problem {
+    let mut random = Random::new(seed);
+    let mut vector = || Vec3::new(random.signed(), random.signed(), random.signed());
     let mut p = Problem {
         h: 0.01,
         ..Problem::default()
@@ -330,16 +295,8 @@ fn excuse(
 /// residual is at most 1e-9 and the velocities are the same; or it says that it failed, where it must.
 #[test]
 fn every_solver_scheme_and_law_reaches_the_same_velocities() {
-    let laws = [
-        FrictionLaw::Disc,
-        FrictionLaw::Box,
-        FrictionLaw::pyramid(6),
-        FrictionLaw::pyramid(8),
-        FrictionLaw::Ellipse,
-        FrictionLaw::Contensou,
-    ];
     let mut problems = vec![("overheld".to_string(), overheld())];
-    for law in laws {
+    for law in laws() {
         problems.push((format!("tangle 1, {law:?}"), tangle(law, 1)));
         problems.push((format!("tangle 2, {law:?}"), tangle(law, 2)));
         problems.push((
@@ -410,7 +367,7 @@ fn every_solver_scheme_and_law_reaches_the_same_velocities() {
                 // Where impulses may grow without doing anything, they round A Λ.
                 let largest = lambda.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
                 Some((
-                    residual_under(problem, &lambda, under) - 1e-14 * largest,
+                    judge(problem, &lambda, under).residual - 1e-14 * largest,
                     difference(&u),
                     case,
                 ))
@@ -442,14 +399,6 @@ fn every_solver_scheme_and_law_reaches_the_same_velocities() {
         *difference < 1e-7,
         "velocities differ by {difference:e} m/s: {case}"
     );
-}
-
-/// Largest difference of two sets of velocities (m/s, rad/s).
-fn difference(a: &[Twist], b: &[Twist]) -> f64 {
-    a.iter()
-        .zip(b)
-        .map(|(a, b)| (a.linear - b.linear).norm() + (a.angular - b.angular).norm())
-        .fold(0.0, f64::max)
 }
 
 /// Λ after exactly so many iterations of a solver with these choices.
@@ -520,13 +469,7 @@ fn solvers_that_are_the_same_mathematics_have_the_same_iterates() {
         }
     }
     let mut problems = Vec::new();
-    for law in [
-        FrictionLaw::Disc,
-        FrictionLaw::Box,
-        FrictionLaw::pyramid(8),
-        FrictionLaw::Ellipse,
-        FrictionLaw::Contensou,
-    ] {
+    for law in laws() {
         problems.push((format!("tangle, {law:?}"), tangle(law, 3)));
         problems.push((format!("tied stack, {law:?}"), tied_stack(law)));
     }
@@ -780,13 +723,7 @@ fn direct_solvers_keep_budgets_too() {
             assert_eq!(report.status, Status::Budget, "{} {report:?}", info.name);
             assert_eq!(report.iterations, iterations);
             assert_eq!(report.history.len(), iterations as usize);
-            let cone = residual::evaluate(
-                &problem,
-                &lambda,
-                law_of(info.name),
-                &mut ResidualWorkspace::default(),
-            )
-            .cone;
+            let cone = judge(&problem, &lambda, law_of(info.name)).cone;
             assert!(cone < 1e-15, "{}: {cone:e} N s outside", info.name);
         }
         let timed = Budget {
@@ -813,7 +750,7 @@ fn history_ends_at_the_result() {
         let last = report.history.last().unwrap();
         assert_eq!(
             last.residual,
-            residual_under(&problem, &lambda, law_of(info.name)),
+            judge(&problem, &lambda, law_of(info.name)).residual,
             "{}",
             info.name
         );

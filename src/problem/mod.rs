@@ -161,6 +161,7 @@ impl Rows {
     /// Takes all rows out and keeps the memory.
     pub fn clear(&mut self) {
         self.start.clear();
+        self.start.push(0);
         self.body.clear();
         self.jacobian.clear();
         self.bounds.clear();
@@ -282,6 +283,11 @@ impl Problem {
     /// Numbers the rows and finds the islands; call it once everything is pushed.
     pub fn finish(&mut self) {
         self.number_rows();
+        self.find_islands();
+    }
+
+    /// Finds the islands, where the rows of contacts are numbered already.
+    pub(crate) fn find_islands(&mut self) {
         self.islands.find(&self.bodies, &self.contacts, &self.rows);
     }
 

@@ -1,4 +1,4 @@
-//! The one source of randomness in scenes: PCG XSL RR 128/64 (`Pcg64`), seeded by a whole number.
+//! The one source of randomness in scenes, experiments and tests: PCG XSL RR 128/64 (`Pcg64`), seeded by a whole number.
 //! It gives the same numbers on every platform, and so do the maps below, which use nothing that a
 //! platform's mathematics library could round differently.
 
@@ -27,14 +27,20 @@ impl Random {
         lo + (hi - lo) * self.unit()
     }
 
+    /// Evenly from [−1, 1).
+    pub fn signed(&mut self) -> f64 {
+        self.range(-1.0, 1.0)
+    }
+
+    /// A whole number below `n`, each as likely.
+    pub fn below(&mut self, n: usize) -> usize {
+        ((self.unit() * n as f64) as usize).min(n - 1)
+    }
+
     /// Evenly from the ball of this radius.
     pub fn in_ball(&mut self, radius: f64) -> Vec3 {
         loop {
-            let v = Vec3::new(
-                self.range(-1.0, 1.0),
-                self.range(-1.0, 1.0),
-                self.range(-1.0, 1.0),
-            );
+            let v = Vec3::new(self.signed(), self.signed(), self.signed());
             if v.norm_squared() <= 1.0 {
                 return v * radius;
             }
@@ -44,7 +50,7 @@ impl Random {
     /// Evenly from all rotations.
     pub fn rotation(&mut self) -> Quat {
         loop {
-            let [x, y, z, w] = std::array::from_fn(|_| self.range(-1.0, 1.0));
+            let [x, y, z, w] = std::array::from_fn(|_| self.signed());
             let norm: f64 = x * x + y * y + z * z + w * w;
             if norm > 1e-4 && norm <= 1.0 {
                 return Quat::from_quaternion(nalgebra::Quaternion::new(w, x, y, z));

@@ -28,7 +28,7 @@ pub trait Solver: Send {
     }
 
     /// Solves `problem`. `lambda` is the start and becomes the result, one impulse per row; `u`
-    /// becomes u_free + M⁻¹ Jᵀ Λ. When the status is [`Status::Failed`] both hold nothing to use.
+    /// becomes u_free + M⁻¹ Jᵀ Λ. When the status is [`Status::Failed`](super::Status::Failed) both hold nothing to use.
     fn solve(
         &mut self,
         problem: &Problem,

@@ -1,5 +1,5 @@
-//! From contacts to the assembled problem: first their frames and laws, from which the rows follow, then
-//! their biases and the impulses to start from; and the memory that carries impulses to the next step.
+//! From contacts to the assembled problem: the frame, the friction law and the biases of each, and the
+//! impulses to start from; and the memory that carries impulses to the next step.
 
 use rayon::prelude::*;
 
@@ -20,29 +20,84 @@ const NO_FRAME: ContactFrame = ContactFrame {
     arms: [Vec3::new(0.0, 0.0, 0.0); 2],
 };
 
-/// The frames and friction laws of all contacts; the bodies are there already.
-pub fn frames(world: &World, found: &FoundContacts, problem: &mut Problem) {
+/// Fills the problem's contacts, and `lambda` with the impulses of those that continue one of the last
+/// step, as far as they are asked for. The bodies are there already.
+pub fn contacts(
+    world: &World,
+    found: &FoundContacts,
+    problem: &mut Problem,
+    lambda: &mut Vec<f64>,
+) {
     problem.h = world.settings.substep();
     let contacts = &mut problem.contacts;
     contacts.bodies.clone_from(&found.bodies);
     contacts.gap.clone_from(&found.gap);
     contacts.frame.resize(found.len(), NO_FRAME);
     contacts.friction.resize(found.len(), Friction::NONE);
-    let chunks = contacts.frame.par_chunks_mut(CHUNK);
-    chunks
+    contacts.bias.resize(found.len(), [0.0; BIASES]);
+    contacts.compliance.resize(found.len(), [0.0; 2]);
+    number_rows(world, contacts);
+    let row_start = contacts.row_start.as_slice();
+    lambda.clear();
+    lambda.resize(row_start[found.len()] as usize, 0.0);
+    let frames = contacts.frame.par_chunks_mut(CHUNK);
+    frames
         .zip(contacts.friction.par_chunks_mut(CHUNK))
+        .zip(contacts.bias.par_chunks_mut(CHUNK))
+        .zip(contacts.compliance.par_chunks_mut(CHUNK))
+        .zip(impulses_by_chunk(row_start, lambda))
         .enumerate()
-        .for_each(|(chunk, (frames, frictions))| {
-            let first = chunk * CHUNK;
-            for pair in runs(&found.bodies[first..first + frames.len()]) {
-                let material = material(world, found.bodies[first + pair.start]);
-                for k in pair {
-                    frames[k] = frame(world, found, first + k);
-                    let law = world.settings.friction_law;
-                    frictions[k] = Friction::of(&material, law, &frames[k].arms);
+        .for_each(
+            |(chunk, ((((frame, friction), bias), compliance), lambda))| {
+                let first = chunk * CHUNK;
+                let mut memory = PairMemory::from(world, found.bodies[first]);
+                for pair in runs(&found.bodies[first..first + bias.len()]) {
+                    let begin = first + pair.start;
+                    let laws = PairLaws::of(world, found.bodies[begin], problem.h);
+                    let matching = match laws.remembers {
+                        true => memory.matching(found, begin),
+                        false => None,
+                    };
+                    for k in pair {
+                        frame[k] = laws.frame(found, first + k);
+                        friction[k] = laws.friction(&frame[k]);
+                        let last = matching.as_ref();
+                        let last = last.and_then(|m| m.find(world, found, first + k));
+                        let last = last.map(|m| laws.remembered(m, &frame[k]));
+                        let gap = found.gap[first + k];
+                        (bias[k], compliance[k]) =
+                            laws.rows(&frame[k], &friction[k], gap, &last.unwrap_or_default());
+                        if let (Some(last), true) = (last, world.settings.warm_start) {
+                            let [start, end] =
+                                [k, k + 1].map(|k| row_start[first + k] - row_start[first]);
+                            let block = &mut lambda[start as usize..end as usize];
+                            block[0] = last.normal;
+                            friction[k].rows_for(last.force, last.couple, &mut block[1..]);
+                        }
+                    }
                 }
+            },
+        );
+}
+
+/// First row of every contact: how many there are follows from the two materials.
+fn number_rows(world: &World, contacts: &mut Contacts) {
+    let (mut last, mut rows) = (None, 0);
+    let mut row = 0;
+    contacts.row_start.clear();
+    contacts.row_start.push(row);
+    contacts
+        .row_start
+        .extend(contacts.bodies.iter().map(|pair| {
+            let materials = pair.map(|b| world.bodies.material[b as usize]);
+            if last != Some(materials) {
+                let material = material(world, *pair);
+                let law = Friction::of(&material, world.settings.friction_law, &NO_FRAME.arms).law;
+                (last, rows) = (Some(materials), law.row_count() as u32);
             }
-        });
+            row += rows;
+            row
+        }));
 }
 
 /// Runs of contacts between the same two bodies.
@@ -61,80 +116,13 @@ fn material(world: &World, pair: [u32; 2]) -> ContactMaterial {
     a.combine(b)
 }
 
-/// Where contact `k` is, and how its tangents lie.
-fn frame(world: &World, found: &FoundContacts, k: usize) -> ContactFrame {
-    let bodies = &world.bodies;
-    let (point, normal) = (found.point[k], found.normal[k]);
-    let pair = found.bodies[k].map(|b| b as usize);
-    // An anisotropic surface takes its first tangent along.
-    let along = pair.iter().find_map(|slot| {
-        let material = &world.materials[bodies.material[*slot] as usize];
-        let anisotropy = material.anisotropy?;
-        Some(bodies.rotation[*slot] * anisotropy.direction)
-    });
-    let tangent = along
-        .and_then(|along| (along - normal * normal.dot(&along)).try_normalize(1e-9))
-        .unwrap_or_else(|| tangent(normal));
-    ContactFrame {
-        normal,
-        tangent,
-        arms: pair.map(|slot| point - bodies.position[slot]),
-    }
-}
-
-/// The biases and compliances of all contacts, and in `lambda` the impulses of those that continue one
-/// of the last step, as far as they are asked for. The problem's rows are numbered already.
-pub fn laws(world: &World, found: &FoundContacts, problem: &mut Problem, lambda: &mut Vec<f64>) {
-    lambda.clear();
-    lambda.resize(problem.row_count(), 0.0);
-    let mut contacts = std::mem::take(&mut problem.contacts);
-    let mut bias = std::mem::take(&mut contacts.bias);
-    let mut compliance = std::mem::take(&mut contacts.compliance);
-    bias.resize(found.len(), [0.0; BIASES]);
-    compliance.resize(found.len(), [0.0; 2]);
-    let starts = impulses_by_chunk(&contacts, lambda);
-    bias.par_chunks_mut(CHUNK)
-        .zip(compliance.par_chunks_mut(CHUNK))
-        .zip(starts)
-        .enumerate()
-        .for_each(|(chunk, ((bias, compliance), lambda))| {
-            let first = chunk * CHUNK;
-            let offset = contacts.row_start[first] as usize;
-            let mut memory = PairMemory::from(world, contacts.bodies[first]);
-            for pair in runs(&contacts.bodies[first..first + bias.len()]) {
-                let (begin, end) = (first + pair.start, first + pair.end);
-                let laws = PairLaws::of(world, contacts.bodies[begin], problem.h);
-                let matching = match laws.remembers {
-                    true => memory.matching(found, begin),
-                    false => None,
-                };
-                for k in begin..end {
-                    let last = matching.as_ref().and_then(|m| m.find(world, found, k));
-                    let last = last.map(|m| laws.remembered(m, &contacts, k));
-                    (bias[k - first], compliance[k - first]) =
-                        laws.rows(&contacts, k, &last.unwrap_or_default());
-                    if let (Some(last), true) = (last, world.settings.warm_start) {
-                        let rows = contacts.rows(k);
-                        let block = &mut lambda[rows.start - offset..rows.end - offset];
-                        block[0] = last.normal;
-                        let friction = &contacts.friction[k];
-                        friction.rows_for(last.force, last.couple, &mut block[1..]);
-                    }
-                }
-            }
-        });
-    contacts.bias = bias;
-    contacts.compliance = compliance;
-    problem.contacts = contacts;
-}
-
 /// Disjoint spans of Λ for chunks of contacts.
-fn impulses_by_chunk<'a>(contacts: &Contacts, lambda: &'a mut [f64]) -> Vec<&'a mut [f64]> {
+fn impulses_by_chunk<'a>(row_start: &[u32], lambda: &'a mut [f64]) -> Vec<&'a mut [f64]> {
     let mut rest = lambda;
-    let mut spans = Vec::with_capacity(contacts.len().div_ceil(CHUNK));
-    for first in (0..contacts.len()).step_by(CHUNK) {
-        let last = (first + CHUNK).min(contacts.len());
-        let length = contacts.row_start[last] - contacts.row_start[first];
+    let count = row_start.len() - 1;
+    let mut spans = Vec::with_capacity(count.div_ceil(CHUNK));
+    for first in (0..count).step_by(CHUNK) {
+        let length = row_start[(first + CHUNK).min(count)] - row_start[first];
         let (span, tail) = rest.split_at_mut(length as usize);
         spans.push(span);
         rest = tail;
@@ -155,6 +143,8 @@ struct Remembered {
 /// What the laws of all contacts of two bodies share.
 struct PairLaws<'a> {
     world: &'a World,
+    /// The two bodies.
+    bodies: [usize; 2],
     material: ContactMaterial,
     restitution: Restitution,
     /// How both turn as one (rad/s), and how fast they part because of it (m/s).
@@ -180,6 +170,7 @@ impl<'a> PairLaws<'a> {
         );
         Self {
             world,
+            bodies: [i, j],
             material,
             restitution: Restitution {
                 normal: material.restitution,
@@ -193,10 +184,43 @@ impl<'a> PairLaws<'a> {
         }
     }
 
-    /// A remembered impulse in the frame of contact `k`. The springs of a compliant contact have turned
+    /// Where contact `k` is, and how its tangents lie.
+    fn frame(&self, found: &FoundContacts, k: usize) -> ContactFrame {
+        let bodies = &self.world.bodies;
+        let (point, normal) = (found.point[k], found.normal[k]);
+        // An anisotropic surface takes its first tangent along.
+        let along = if self.material.is_anisotropic {
+            self.bodies.iter().find_map(|slot| {
+                let material = &self.world.materials[bodies.material[*slot] as usize];
+                let anisotropy = material.anisotropy?;
+                Some(bodies.rotation[*slot] * anisotropy.direction)
+            })
+        } else {
+            None
+        };
+        let tangent = along
+            .and_then(|along| (along - normal * normal.dot(&along)).try_normalize(1e-9))
+            .unwrap_or_else(|| tangent(normal));
+        ContactFrame {
+            normal,
+            tangent,
+            arms: self.bodies.map(|slot| point - bodies.position[slot]),
+        }
+    }
+
+    /// The friction of a contact with such a frame.
+    fn friction(&self, frame: &ContactFrame) -> Friction {
+        Friction::of(
+            &self.material,
+            self.world.settings.friction_law,
+            &frame.arms,
+        )
+    }
+
+    /// A remembered impulse in the frame of a contact. The springs of a compliant contact have turned
     /// with the two bodies since.
-    fn remembered(&self, m: &ContactMemory, contacts: &Contacts, k: usize) -> Remembered {
-        let axes = contacts.frame[k].axes();
+    fn remembered(&self, m: &ContactMemory, frame: &ContactFrame) -> Remembered {
+        let axes = frame.axes();
         let (mut force, mut couple) = (m.friction, m.couple);
         if self.material.compliance > 0.0 {
             let turn = Quat::from_scaled_axis(self.common * self.h);
@@ -209,15 +233,20 @@ impl<'a> PairLaws<'a> {
         }
     }
 
-    /// Biases and compliances of contact `k` (the table of laws in section 2).
-    fn rows(&self, contacts: &Contacts, k: usize, last: &Remembered) -> ([f64; BIASES], [f64; 2]) {
-        let frame = &contacts.frame[k];
-        let [i, j] = contacts.bodies[k].map(|b| b as usize);
+    /// Biases and compliances of a contact (the table of laws in section 2).
+    fn rows(
+        &self,
+        frame: &ContactFrame,
+        friction: &Friction,
+        gap: f64,
+        last: &Remembered,
+    ) -> ([f64; BIASES], [f64; 2]) {
+        let [i, j] = self.bodies;
         let velocity = &self.world.bodies.velocity;
         let relative = velocity[j].at(frame.arms[1]) - velocity[i].at(frame.arms[0]);
         let axes = frame.axes();
         let at = Approach {
-            gap: contacts.gap[k],
+            gap,
             velocity: axes.map(|e| e.dot(&relative)),
             h: self.h,
         };
@@ -243,7 +272,7 @@ impl<'a> PairLaws<'a> {
             }
         }
         if compliance > 0.0 {
-            self.friction_springs(&contacts.friction[k], compliance, last, &mut bias);
+            self.friction_springs(friction, compliance, last, &mut bias);
         }
         (bias, [compliance; 2])
     }

@@ -39,14 +39,13 @@ impl Context {
     /// The problem of the contacts and joints that were found: rows, islands, biases, and Λ to start from.
     pub fn assemble(&mut self, world: &mut World) {
         let found = &self.collider.contacts;
-        assemble::frames(world, found, &mut self.problem);
+        assemble::contacts(world, found, &mut self.problem, &mut self.lambda);
         self.joints.assemble(world, &mut self.problem);
-        self.problem.finish();
-        assemble::laws(world, found, &mut self.problem, &mut self.lambda);
+        self.problem.find_islands();
         if world.settings.warm_start {
-            let first = self.problem.contact_rows();
-            self.lambda[first..].copy_from_slice(self.joints.start());
+            self.lambda.extend_from_slice(self.joints.start());
         }
+        self.lambda.resize(self.problem.row_count(), 0.0);
         self.start.clone_from(&self.lambda);
     }
 

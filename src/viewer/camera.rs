@@ -3,10 +3,9 @@
 use bevy::input::mouse::{AccumulatedMouseMotion, AccumulatedMouseScroll, MouseScrollUnit};
 use bevy::prelude::*;
 
-use super::draw::{Bounds, Canvas, Paint};
 use super::hands::{Hands, Hold};
 use super::keys::Action;
-use super::physics::Begun;
+use super::playback::{Begun, Playback};
 
 /// Distance of the near plane, as a share of the distance to the focus.
 const NEAR_SHARE: f32 = 0.01;
@@ -45,6 +44,31 @@ pub struct StartView {
     /// Vertical angle of view, where it is not the usual one \[rad\].
     pub fov: Option<f32>,
 }
+
+/// How much there is to see: what moves. Shadows are fitted to it, and "frame all" shows it.
+#[derive(Resource, Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// Centre of a sphere around it \[m\].
+    pub center: Vec3,
+    /// Radius of the sphere \[m\].
+    pub radius: f32,
+    /// Typical size of a body, for the grid and for arrows \[m\].
+    pub body_size: f32,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            center: Vec3::ZERO,
+            radius: 5.0,
+            body_size: 0.5,
+        }
+    }
+}
+
+/// The view of a new scene is chosen, once it is known how large everything is.
+#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Settle;
 
 /// Where the mouse is.
 #[derive(Resource, Clone, Copy, Debug, Default)]
@@ -126,7 +150,7 @@ impl Eye {
     }
 
     /// Shows all of a sphere from the present direction.
-    pub fn frame(&mut self, bounds: Bounds) {
+    pub fn frame(&mut self, bounds: &Bounds) {
         let size = self.viewport.size().max(UVec2::ONE).as_vec2();
         let narrow = (0.5 * self.fov).tan() * (size.x / size.y).min(1.0);
         // The sphere touches the edge of the picture where the sine, not the tangent, fits.
@@ -136,7 +160,7 @@ impl Eye {
     }
 
     /// The view at the start of a scene: the scene's own, or one that shows everything.
-    pub fn begin(&mut self, bounds: Bounds) {
+    pub fn begin(&mut self, bounds: &Bounds) {
         self.fov = 45f32.to_radians();
         match self.start {
             Some(start) => {
@@ -190,19 +214,24 @@ impl Plugin for CameraPlugin {
         app.init_resource::<Eye>()
             .init_resource::<Pointer>()
             .add_systems(Update, (steer, fly).after(Hold))
-            .add_systems(PostUpdate, begin.after(Paint::Overlays).before(Paint::View));
+            .add_systems(PostUpdate, begin.in_set(Settle));
     }
 }
 
-/// The first picture of a scene decides where to look, once it is known how large everything is.
-fn begin(mut begun: MessageReader<Begun>, mut eye: ResMut<Eye>, canvas: Res<Canvas>) {
+fn begin(
+    mut begun: MessageReader<Begun>,
+    mut eye: ResMut<Eye>,
+    playback: Res<Playback>,
+    bounds: Res<Bounds>,
+) {
     if begun.read().any(|b| b.loaded) && eye.opened {
         eye.settled = false;
         eye.opened = false;
     }
-    if !eye.settled && !canvas.batches.is_empty() {
+    let frame = playback.frame.as_ref();
+    if !eye.settled && frame.is_some_and(|f| !f.poses.is_empty()) {
         eye.settled = true;
-        eye.begin(canvas.bounds);
+        eye.begin(&bounds);
     }
 }
 
@@ -210,7 +239,7 @@ fn begin(mut begun: MessageReader<Begun>, mut eye: ResMut<Eye>, canvas: Res<Canv
 fn steer(
     mut eye: ResMut<Eye>,
     mut actions: MessageReader<Action>,
-    canvas: Res<Canvas>,
+    bounds: Res<Bounds>,
     hands: Res<Hands>,
     pointer: Res<Pointer>,
     buttons: Res<ButtonInput<MouseButton>>,
@@ -221,8 +250,8 @@ fn steer(
 ) {
     for action in actions.read() {
         match action {
-            Action::FrameAll => eye.frame(canvas.bounds),
-            Action::StartView => eye.begin(canvas.bounds),
+            Action::FrameAll => eye.frame(&bounds),
+            Action::StartView => eye.begin(&bounds),
             Action::Fly => eye.flying = !eye.flying,
             Action::Escape => eye.flying = false,
             _ => {}

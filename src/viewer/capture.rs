@@ -7,7 +7,7 @@ use bevy::prelude::*;
 use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured};
 
 use super::keys::Action;
-use super::physics::Playback;
+use super::playback::Playback;
 
 /// A picture to take some time after the first frame, after which the program ends.
 #[derive(Resource, Clone, Debug)]
@@ -57,7 +57,7 @@ fn take(
     mut taken: Local<bool>,
     mut commands: Commands,
 ) {
-    if playback.is_empty() || *taken {
+    if playback.frame.is_none() || *taken {
         return;
     }
     let now = time.elapsed_secs_f64();

@@ -2,22 +2,31 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::math::{Pose, Twist, Vec3};
-use crate::measure::Timings;
-use crate::solve::bpp::{MatrixView, PivotReport};
-use crate::solve::{HistoryPoint, Status};
-use crate::step::ContactView;
-use crate::world::drive::Drive;
-use crate::world::joint::{Joint, JointKind};
-use crate::world::{Bodies, BodyId, BodyKind, Shape};
+use bevy::math as glam;
+
+use crate::math::{Pose, Quat, Twist, Vec3};
+use crate::solve::MatrixView;
+use crate::step::{ContactView, StepReport};
+use crate::world::joint::{Axis, Joint, JointKind, Motion, Target};
+use crate::world::{Bodies, BodyId, BodyKind, Drive, Shape, World, joint_geometry};
 
 /// The pose of a body's centre of mass, in single precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BodyPose {
-    /// World position.
-    pub position: [f32; 3],
-    /// Rotation quaternion, x y z w.
-    pub rotation: [f32; 4],
+    /// World position \[m\].
+    pub position: glam::Vec3,
+    /// Body to world.
+    pub rotation: glam::Quat,
+}
+
+/// A vector of the engine in single precision.
+pub fn vec3(v: Vec3) -> glam::Vec3 {
+    glam::Vec3::new(v.x as f32, v.y as f32, v.z as f32)
+}
+
+/// A rotation of the engine in single precision.
+pub fn quat(q: Quat) -> glam::Quat {
+    glam::Quat::from_xyzw(q.i as f32, q.j as f32, q.k as f32, q.w as f32)
 }
 
 /// What does not change from step to step: the looks of the bodies, by slot.
@@ -66,64 +75,74 @@ impl BodyTable {
     }
 }
 
-/// The numbers of one step, for the plots.
+/// One step in numbers.
 #[derive(Clone, Debug, Default)]
 pub struct StepSample {
-    /// Simulated time after the step \[s\].
-    pub time: f64,
-    /// Time per stage.
-    pub timings: Timings,
-    /// Solver iterations.
-    pub iterations: u32,
-    /// The residual \[m/s\].
-    pub residual: f64,
-    /// Deepest overlap \[m\].
-    pub penetration: f64,
-    /// Contacts.
-    pub contacts: usize,
-    /// The residual under exact Coulomb friction, where the solver's law is another \[m/s\].
-    pub residual_coulomb: Option<f64>,
-    /// What a pivoting solver did.
-    pub pivoting: Option<PivotReport>,
+    /// What the step reported. The convergence history is the last step's alone.
+    pub report: StepReport,
+    /// The energies after it.
+    pub energy: Energy,
 }
 
-/// The state of the last step in numbers.
-#[derive(Clone, Debug, Default)]
-pub struct Counters {
-    /// Bodies, fixed ones included.
-    pub bodies: usize,
-    /// Bodies that forces move.
-    pub dynamic_bodies: usize,
-    /// Contacts.
-    pub contacts: usize,
-    /// Contacts between two dynamic bodies.
-    pub dynamic_contacts: usize,
-    /// General rows: joints, limits, motors.
-    pub joint_rows: usize,
-    /// Islands.
-    pub islands: usize,
-    /// Deepest overlap \[m\].
-    pub penetration: f64,
-    /// Largest joint error \[m\].
-    pub joint_error: f64,
-    /// Kinetic energy \[J\].
-    pub kinetic_energy: f64,
-    /// Potential energy \[J\].
-    pub potential_energy: f64,
-    /// Linear and angular momentum \[kg m/s, kg m²/s\].
-    pub momentum: Twist,
-    /// Why the solver stopped.
-    pub status: Status,
-    /// The residual of the last step \[m/s\].
-    pub residual: f64,
-    /// Its parts, by name, with unit.
-    pub residual_parts: [(&'static str, f64, &'static str); 6],
-    /// Times the solver halved its step length.
-    pub halvings: u32,
-    /// The residual under exact Coulomb friction, where the solver's law is another \[m/s\].
-    pub residual_coulomb: Option<f64>,
-    /// What a pivoting solver did.
-    pub pivoting: Option<PivotReport>,
+/// The energies of a state \[J\].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Energy {
+    /// Of motion, linear and angular.
+    pub kinetic: f64,
+    /// Of height; zero at the origin.
+    pub gravity: f64,
+    /// Of springs: compliant joints and their limits, and motors that aim at a position. Compliant
+    /// contacts are left out.
+    pub springs: f64,
+}
+
+impl Energy {
+    /// The energies of a world.
+    pub fn of(world: &World) -> Self {
+        let joints = world.joints().iter().filter(|joint| joint.enabled);
+        Self {
+            kinetic: world.bodies.kinetic_energy(),
+            gravity: world.potential_energy(),
+            springs: joints
+                .map(|joint| spring_energy(joint, &world.bodies))
+                .sum(),
+        }
+    }
+
+    /// Their sum \[J\].
+    pub fn total(&self) -> f64 {
+        self.kinetic + self.gravity + self.springs
+    }
+}
+
+/// Σ ½ k x² over the springs of a joint \[J\].
+fn spring_energy(joint: &Joint, bodies: &Bodies) -> f64 {
+    let s = &joint.softness;
+    let stiffness =
+        [s.compliance, s.angular_compliance].map(|c| if c > 0.0 { 1.0 / c } else { 0.0 });
+    let has_motor = |axis: &Axis| axis.motor.is_some();
+    if stiffness == [0.0; 2] && !joint.axes.iter().any(has_motor) {
+        return 0.0;
+    }
+    let value = joint_geometry(joint, bodies).value;
+    let energy = |(k, axis): (usize, &Axis)| {
+        let own = stiffness[usize::from(!Joint::is_length(k))];
+        let stretch = match axis.motion {
+            Motion::Free => 0.0,
+            Motion::Locked => value[k],
+            Motion::Limited([low, high]) => value[k] - value[k].clamp(low, high.max(low)),
+        };
+        let motor = match axis.motor.map(|motor| motor.target) {
+            Some(Target::Position {
+                position,
+                stiffness,
+                ..
+            }) => stiffness * (value[k] - position).powi(2),
+            _ => 0.0,
+        };
+        0.5 * (own * stretch.powi(2) + motor)
+    };
+    joint.axes.iter().enumerate().map(energy).sum()
 }
 
 /// A joint as it is drawn. Places and directions are seen from the centres of mass of its two bodies,
@@ -133,38 +152,37 @@ pub struct JointMark {
     /// Slots of its bodies, or [`WORLD`](crate::world::joint::WORLD).
     pub bodies: [u32; 2],
     /// Origins of its frames.
-    pub anchors: [[f32; 3]; 2],
+    pub anchors: [glam::Vec3; 2],
     /// Unit vectors along its axes, by body.
-    pub axes: [Option<[f32; 3]>; 2],
+    pub axes: [Option<glam::Vec3>; 2],
     /// Whether it is a rope or a rod, which is drawn always: it is something, and not only a constraint.
     pub is_rope: bool,
     /// |φ + αΛ/h| \[m\]; none before the first step.
     pub error: Option<f64>,
     /// Force on its second body, world frame \[N\].
-    pub force: [f32; 3],
+    pub force: glam::Vec3,
 }
 
 impl JointMark {
     /// How a joint is drawn; nothing for a gear.
     pub fn of(joint: &Joint, error: Option<f64>) -> Option<Self> {
-        let single = |v: Vec3| [v.x as f32, v.y as f32, v.z as f32];
         let [a, b] = &joint.frames;
-        let x = Some(single(a.rotation * Vec3::x()));
+        let x = Some(vec3(a.rotation * Vec3::x()));
         let axes = match joint.kind {
             JointKind::Gear(_) => return None,
             JointKind::Hinge | JointKind::Slider | JointKind::Cylindrical => [x, None],
-            JointKind::Universal => [x, Some(single(b.rotation * Vec3::y()))],
+            JointKind::Universal => [x, Some(vec3(b.rotation * Vec3::y()))],
             JointKind::Fixed | JointKind::Spherical | JointKind::SixDof | JointKind::Distance => {
                 [None, None]
             }
         };
         Some(Self {
             bodies: joint.bodies,
-            anchors: [single(a.position), single(b.position)],
+            anchors: [vec3(a.position), vec3(b.position)],
             axes,
             is_rope: joint.kind == JointKind::Distance,
             error,
-            force: single(joint.force()),
+            force: vec3(joint.force()),
         })
     }
 }
@@ -184,46 +202,6 @@ pub struct JointNumbers {
     pub error: Option<f64>,
     /// Force between its bodies \[N\].
     pub force: f64,
-}
-
-/// A drive as the controls show it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DriveView {
-    /// What the panel calls it.
-    pub name: String,
-    /// Unit of its value.
-    pub unit: String,
-    /// Smallest and largest value.
-    pub range: [f64; 2],
-    /// How fast hands change the value \[1/s\]; 0: at once.
-    pub rate: f64,
-    /// Names of the keys that lower and raise the value; empty for none.
-    pub keys: [String; 2],
-    /// Whether it has a script.
-    pub scripted: bool,
-    /// The value over the last step.
-    pub value: f64,
-    /// Where hands want it; none while the script leads.
-    pub live: Option<f64>,
-}
-
-impl DriveView {
-    /// A drive at a time \[s\].
-    pub fn of(drive: &Drive, time: f64) -> Self {
-        Self {
-            name: drive.name.clone(),
-            unit: drive.unit.clone(),
-            range: drive.range,
-            rate: drive.rate,
-            keys: drive.hands.clone(),
-            scripted: !drive.keys.is_empty(),
-            value: match drive.live {
-                Some(_) => drive.value(),
-                None => drive.scripted(time)[0],
-            },
-            live: drive.live,
-        }
-    }
 }
 
 /// Everything about one body.
@@ -296,8 +274,8 @@ pub struct Frame {
     pub contact_stride: usize,
     /// The joints, where asked for; else ropes alone.
     pub joints: Vec<JointMark>,
-    /// The drives.
-    pub drives: Vec<DriveView>,
+    /// The drives, each with its value now.
+    pub drives: Vec<Drive>,
     /// The solver's matrices, where asked for and where it has any; a few times per second.
     pub matrix: Option<Arc<MatrixView>>,
     /// Length of one (sub)step, which turns impulses into forces \[s\].
@@ -308,10 +286,14 @@ pub struct Frame {
     pub step: u64,
     /// Every step since the last frame that was taken from the exchange.
     pub samples: Vec<StepSample>,
-    /// The convergence history of the last step, where asked for.
-    pub history: Vec<HistoryPoint>,
-    /// Numbers of the last step.
-    pub counters: Counters,
+    /// Bodies, fixed ones included.
+    pub bodies: usize,
+    /// Of these, bodies that forces move.
+    pub dynamic_bodies: usize,
+    /// Linear and angular momentum about the origin \[kg m/s, kg m²/s\].
+    pub momentum: Twist,
+    /// The energies.
+    pub energy: Energy,
     /// Numbers of the selected body.
     pub selected: Option<BodyNumbers>,
     /// Whether time runs.
@@ -368,15 +350,15 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::{BodySpec, Geometry, JointSpec, Settings};
 
     fn frame(exchange: &Exchange, epoch: u64, time: f64) -> Frame {
         let mut frame = exchange.blank();
         frame.epoch = epoch;
         frame.samples.clear();
-        frame.samples.push(StepSample {
-            time,
-            ..Default::default()
-        });
+        let mut sample = StepSample::default();
+        sample.report.time = time;
+        frame.samples.push(sample);
         frame
     }
 
@@ -387,7 +369,7 @@ mod tests {
             exchange.publish(frame(&exchange, 0, time));
         }
         let taken = exchange.take().expect("published");
-        let times: Vec<f64> = taken.samples.iter().map(|s| s.time).collect();
+        let times: Vec<f64> = taken.samples.iter().map(|s| s.report.time).collect();
         assert_eq!(times, [1.0, 2.0, 3.0]);
         assert!(exchange.take().is_none());
         exchange.recycle(taken);
@@ -401,5 +383,35 @@ mod tests {
             "a new epoch forgets the old one's samples"
         );
         assert!(lock(&exchange.idle).len() <= 3);
+    }
+
+    /// A ball of 2 kg 1.5 m above the origin at 3 m/s, on a rope of 1 m with 1/500 m/N: ½mv², mgy, ½x²/α.
+    #[test]
+    fn energies_are_those_of_the_closed_forms() {
+        let mut world = World::new(Settings::default());
+        let ball = Shape::new(Geometry::Ball { radius: 0.1 }).expect("a shape");
+        let body = world.add_body(BodySpec {
+            pose: Pose::translation(0.0, 1.5, 0.0),
+            linear_velocity: Vec3::x() * 3.0,
+            shape: Some(ball),
+            mass: Some(2.0),
+            ..BodySpec::default()
+        });
+        let body = body.expect("a body");
+        let mut rope = JointSpec::new(JointKind::Distance, [None, Some(body)], Pose::IDENTITY);
+        rope.frames[1] = Pose::translation(0.0, 1.5, 0.0);
+        rope.axes[0].motion = Motion::Limited([0.0, 1.0]);
+        rope.softness.compliance = 1.0 / 500.0;
+        world.add_joint(rope).expect("a joint");
+        let energy = Energy::of(&world);
+        let g = -world.settings.gravity.y;
+        for (found, exact) in [
+            (energy.kinetic, 9.0),
+            (energy.gravity, 2.0 * g * 1.5),
+            (energy.springs, 0.5 * 500.0 * 0.25),
+            (energy.total(), 9.0 + 3.0 * g + 62.5),
+        ] {
+            assert!((found - exact).abs() < 1e-9, "{found} instead of {exact}");
+        }
     }
 }

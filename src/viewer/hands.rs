@@ -1,15 +1,16 @@
 //! Hands: picking, dragging and throwing bodies.
 
+use std::error::Error;
+
 use bevy::prelude::*;
 
-use super::camera::{Eye, Pointer};
-use super::draw::Canvas;
-use super::draw::mesh::vec3;
-use super::frame::{BodyLook, BodyPose};
+use super::camera::{Bounds, Eye, Pointer};
+use super::frame::{BodyLook, BodyPose, vec3};
 use super::keys::Action;
-use super::physics::{Begun, Command, Drag, Physics, Playback};
+use super::physics::{Command, Drag, Physics};
+use super::playback::{Begun, Playback};
 use crate::math::{self, Pose};
-use crate::world::{BodyId, BodyKind};
+use crate::world::{BodyId, BodyKind, BodySpec, Geometry, Shape, World};
 
 /// What the mouse holds and what is selected.
 #[derive(Resource, Default)]
@@ -70,7 +71,7 @@ fn press_keys(
     mut hands: ResMut<Hands>,
     physics: Res<Physics>,
     eye: Res<Eye>,
-    canvas: Res<Canvas>,
+    bounds: Res<Bounds>,
     pointer: Res<Pointer>,
 ) {
     for action in actions.read() {
@@ -88,19 +89,40 @@ fn press_keys(
                     .filter(|_| pointer.over_scene)
                     .unwrap_or(middle);
                 let (origin, way) = eye.ray(pixel);
-                let size = canvas.body_size.max(0.01);
+                let size = bounds.body_size.max(0.01);
                 let start = origin + way * (3.0 * size).min(0.5 * eye.focus_distance);
                 // It reaches what the camera looks at in about half a second.
                 let speed = (2.0 * eye.focus_distance).clamp(2.0, 60.0);
-                physics.send(Command::Throw {
-                    position: double(start),
-                    velocity: double(way * speed),
-                    radius: f64::from(size),
+                let (start, velocity) = (double(start), double(way * speed));
+                physics.change(move |simulation| {
+                    let thrown = throw(simulation.world_mut(), start, velocity, f64::from(size));
+                    thrown.map_err(|error| format!("nothing was thrown: {error}"))
                 });
             }
             _ => {}
         }
     }
+}
+
+/// Adds a ball: heavy enough to be felt, not so heavy that it is all there is.
+fn throw(
+    world: &mut World,
+    start: math::Vec3,
+    velocity: math::Vec3,
+    radius: f64,
+) -> Result<(), Box<dyn Error>> {
+    let masses = world.bodies.inverse_mass.iter().filter(|m| **m > 0.0);
+    let (sum, count) = masses.fold((0.0, 0.0), |(sum, n), m| (sum + 1.0 / m, n + 1.0));
+    world.add_body(BodySpec {
+        name: "thrown".into(),
+        pose: Pose::new(start, math::Quat::identity()),
+        linear_velocity: velocity,
+        shape: Some(Shape::new(Geometry::Ball { radius })?),
+        mass: Some(if count > 0.0 { 5.0 * sum / count } else { 1.0 }),
+        color: Some([0.9, 0.9, 0.92]),
+        ..BodySpec::default()
+    })?;
+    Ok(())
 }
 
 fn grab(
@@ -194,10 +216,9 @@ pub fn pick(playback: &Playback, origin: Vec3, way: Vec3) -> Option<(&BodyLook, 
 }
 
 fn center_pose(pose: &BodyPose) -> Pose {
-    let [x, y, z] = pose.position.map(f64::from);
-    let [i, j, k, w] = pose.rotation.map(f64::from);
-    let rotation = nalgebra::UnitQuaternion::new_normalize(nalgebra::Quaternion::new(w, i, j, k));
-    Pose::new(math::Vec3::new(x, y, z), rotation)
+    let [i, j, k, w] = pose.rotation.to_array().map(f64::from);
+    let rotation = math::Quat::new_normalize(nalgebra::Quaternion::new(w, i, j, k));
+    Pose::new(double(pose.position), rotation)
 }
 
 fn double(v: Vec3) -> math::Vec3 {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bevy::prelude::*;
 
 use super::frame::StepSample;
-use super::physics::{Begun, Playback};
+use super::playback::{Begun, Playback};
 use crate::measure::{Stage, Summary};
 
 /// Steps that are kept.
@@ -34,9 +34,9 @@ impl History {
         let mut values = Vec::with_capacity(self.samples.len());
         for stage in Stage::ALL {
             values.clear();
-            values.extend(self.samples.iter().map(|s| s.timings.get(stage)));
+            values.extend(self.samples.iter().map(|s| s.report.timings.get(stage)));
             self.summaries
-                .push((stage, last.timings.get(stage), Summary::of(&values)));
+                .push((stage, last.report.timings.get(stage), Summary::of(&values)));
         }
     }
 }
@@ -66,6 +66,10 @@ fn collect(
     }
     history.seen = Some((frame.epoch, frame.step));
     history.samples.extend(frame.samples.drain(..));
+    for sample in history.samples.iter_mut().rev().skip(1) {
+        // Of the last step's convergence history alone there are plots.
+        sample.report.solve.history = Vec::new();
+    }
     let excess = history.samples.len().saturating_sub(LENGTH);
     history.samples.drain(..excess);
     history.summarise();

@@ -4,225 +4,86 @@ use bevy::prelude::*;
 use bevy_egui::input::EguiWantsInput;
 
 use super::machines;
-use super::physics::Playback;
-
-/// What a key does.
-#[derive(Message, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Start or stop time.
-    PlayPause,
-    /// One step.
-    Step,
-    /// Back to the beginning.
-    Restart,
-    /// Half the speed.
-    Slower,
-    /// Twice the speed.
-    Faster,
-    /// Real time.
-    RealTime,
-    /// Show everything.
-    FrameAll,
-    /// The scene's own view.
-    StartView,
-    /// Fly instead of orbiting, or back.
-    Fly,
-    /// Throw a ball.
-    Throw,
-    /// Let go, deselect, stop flying, close the help.
-    Escape,
-    /// Contact points on or off.
-    ContactPoints,
-    /// Contact normals on or off.
-    Normals,
-    /// Normal forces on or off.
-    NormalForces,
-    /// Friction forces on or off.
-    FrictionForces,
-    /// Joints on or off.
-    Joints,
-    /// Colours by island on or off.
-    Islands,
-    /// Panels on or off.
-    Panels,
-    /// Plots on or off.
-    Plots,
-    /// This list on or off.
-    Help,
-    /// Save a picture of the window.
-    Screenshot,
-    /// Load the scene file again.
-    Reload,
-    /// The next scene of the list.
-    NextScene,
-    /// The one before.
-    PreviousScene,
-}
+use super::playback::Playback;
 
 /// A key and what it does.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding {
     /// The keys; any of them will do.
     pub keys: &'static [KeyCode],
-    /// How they are called, one after the other, with " or " between them.
-    pub label: &'static str,
     /// What they do.
     pub action: Action,
     /// That in words.
     pub text: &'static str,
 }
 
-const fn binding(
-    keys: &'static [KeyCode],
-    label: &'static str,
-    action: Action,
-    text: &'static str,
-) -> Binding {
-    Binding {
-        keys,
-        label,
-        action,
-        text,
-    }
+macro_rules! bindings {
+    ($($topic:literal: $($action:ident $text:literal: $($key:ident)+;)+)+) => {
+        /// What a key does.
+        #[derive(Message, Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Action { $($(#[doc = $text] $action,)+)+ }
+
+        /// All keys, by topic.
+        pub static BINDINGS: &[(&str, &[Binding])] = &[$(($topic, &[$(Binding {
+            keys: &[$(KeyCode::$key),+],
+            action: Action::$action,
+            text: $text,
+        }),+])),+];
+    };
 }
 
-/// All keys, by topic.
-pub static BINDINGS: &[(&str, &[Binding])] = &[
-    (
-        "Time",
-        &[
-            binding(
-                &[KeyCode::Space],
-                "Space",
-                Action::PlayPause,
-                "play or pause",
-            ),
-            binding(
-                &[KeyCode::KeyN, KeyCode::ArrowRight],
-                "N or →",
-                Action::Step,
-                "take one step",
-            ),
-            binding(&[KeyCode::KeyR], "R", Action::Restart, "restart"),
-            binding(&[KeyCode::Comma], ",", Action::Slower, "half the speed"),
-            binding(&[KeyCode::Period], ".", Action::Faster, "twice the speed"),
-            binding(&[KeyCode::Digit0], "0", Action::RealTime, "real time"),
-        ],
-    ),
-    (
-        "View",
-        &[
-            binding(
-                &[KeyCode::KeyF],
-                "F",
-                Action::FrameAll,
-                "frame everything that moves",
-            ),
-            binding(
-                &[KeyCode::Home],
-                "Home",
-                Action::StartView,
-                "the scene's own view",
-            ),
-            binding(
-                &[KeyCode::KeyC],
-                "C",
-                Action::Fly,
-                "fly: W A S D, Q E down and up, Shift fast",
-            ),
-            binding(
-                &[KeyCode::Tab],
-                "Tab",
-                Action::Panels,
-                "show or hide the panels",
-            ),
-            binding(
-                &[KeyCode::KeyP],
-                "P",
-                Action::Plots,
-                "show or hide the plots",
-            ),
-            binding(
-                &[KeyCode::F12],
-                "F12",
-                Action::Screenshot,
-                "save a screenshot",
-            ),
-            binding(
-                &[KeyCode::KeyH, KeyCode::F1],
-                "H or F1",
-                Action::Help,
-                "this help",
-            ),
-        ],
-    ),
-    (
-        "Drawing",
-        &[
-            binding(
-                &[KeyCode::Digit1],
-                "1",
-                Action::ContactPoints,
-                "contact points",
-            ),
-            binding(&[KeyCode::Digit2], "2", Action::Normals, "contact normals"),
-            binding(
-                &[KeyCode::Digit3],
-                "3",
-                Action::NormalForces,
-                "normal forces",
-            ),
-            binding(
-                &[KeyCode::Digit4],
-                "4",
-                Action::FrictionForces,
-                "friction forces",
-            ),
-            binding(
-                &[KeyCode::Digit5],
-                "5",
-                Action::Islands,
-                "islands by colour",
-            ),
-            binding(
-                &[KeyCode::KeyJ],
-                "J",
-                Action::Joints,
-                "joints and their errors",
-            ),
-        ],
-    ),
-    (
-        "Scene",
-        &[
-            binding(
-                &[KeyCode::PageDown],
-                "Page Down",
-                Action::NextScene,
-                "next scene",
-            ),
-            binding(
-                &[KeyCode::PageUp],
-                "Page Up",
-                Action::PreviousScene,
-                "previous scene",
-            ),
-            binding(
-                &[KeyCode::F5],
-                "F5",
-                Action::Reload,
-                "load the scene file again",
-            ),
-            binding(&[KeyCode::KeyB], "B", Action::Throw, "throw a ball"),
-            binding(
-                &[KeyCode::Escape],
-                "Esc",
-                Action::Escape,
-                "let go, deselect, stop flying",
-            ),
-        ],
-    ),
-];
+bindings! {
+    "Time":
+        PlayPause "play or pause": Space;
+        Step "take one step": KeyN ArrowRight;
+        Restart "restart": KeyR;
+        Slower "half the speed": Comma;
+        Faster "twice the speed": Period;
+        RealTime "real time": Digit0;
+    "View":
+        FrameAll "frame everything that moves": KeyF;
+        StartView "the scene's own view": Home;
+        Fly "fly: W A S D, Q E down and up, Shift fast": KeyC;
+        Panels "show or hide the panels": Tab;
+        Plots "show or hide the plots": KeyP;
+        Screenshot "save a screenshot": F12;
+        Help "this help": KeyH F1;
+    "Drawing":
+        ContactPoints "contact points": Digit1;
+        Normals "contact normals": Digit2;
+        NormalForces "normal forces": Digit3;
+        FrictionForces "friction forces": Digit4;
+        Islands "islands by colour": Digit5;
+        Joints "joints and their errors": KeyJ;
+    "Scene":
+        NextScene "next scene": PageDown;
+        PreviousScene "previous scene": PageUp;
+        Reload "load the scene file again": F5;
+        Throw "throw a ball": KeyB;
+        Escape "let go, deselect, stop flying": Escape;
+}
+
+/// What is written on a key.
+pub fn label(key: KeyCode) -> String {
+    match key {
+        KeyCode::Comma => ",".into(),
+        KeyCode::Period => ".".into(),
+        KeyCode::ArrowLeft => "←".into(),
+        KeyCode::ArrowRight => "→".into(),
+        KeyCode::ArrowUp => "↑".into(),
+        KeyCode::ArrowDown => "↓".into(),
+        KeyCode::PageUp => "PgUp".into(),
+        KeyCode::PageDown => "PgDn".into(),
+        KeyCode::Escape => "Esc".into(),
+        other => {
+            let name = format!("{other:?}");
+            let short = ["Key", "Digit"]
+                .iter()
+                .find_map(|kind| name.strip_prefix(kind));
+            short.unwrap_or(&name).into()
+        }
+    }
+}
 
 /// Keys that fly while flying, and leave everything else alone then.
 pub const FLYING: [KeyCode; 6] = [
@@ -284,8 +145,14 @@ mod tests {
                 assert!(seen.insert(*key), "{key:?}");
                 assert!(!FLYING.contains(key), "{key:?}");
             }
-            let labels = binding.label.split(" or ").count();
-            assert_eq!(labels, binding.keys.len(), "{}", binding.label);
         }
+        let labels = [
+            KeyCode::KeyN,
+            KeyCode::Digit0,
+            KeyCode::F12,
+            KeyCode::ArrowUp,
+        ]
+        .map(label);
+        assert_eq!(labels, ["N", "0", "F12", "↑"]);
     }
 }

@@ -5,18 +5,14 @@ use bevy::prelude::*;
 use bevy_egui::input::EguiWantsInput;
 
 use super::camera::Eye;
-use super::frame::DriveView;
-use super::keys::FLYING;
-use super::physics::{Command, Physics, Playback};
+use super::keys::{FLYING, label};
+use super::physics::Physics;
+use super::playback::Playback;
+use crate::world::Drive;
 
 /// The key of a name in a scene: a letter, a digit, Left, Right, Up, Down, PageUp or PageDown.
 pub fn key(name: &str) -> Option<KeyCode> {
-    use KeyCode::{
-        ArrowDown, ArrowLeft, ArrowRight, ArrowUp, Digit0, Digit1, Digit2, Digit3, Digit4, Digit5,
-        Digit6, Digit7, Digit8, Digit9, KeyA, KeyB, KeyC, KeyD, KeyE, KeyF, KeyG, KeyH, KeyI, KeyJ,
-        KeyK, KeyL, KeyM, KeyN, KeyO, KeyP, KeyQ, KeyR, KeyS, KeyT, KeyU, KeyV, KeyW, KeyX, KeyY,
-        KeyZ, PageDown, PageUp,
-    };
+    use KeyCode::*;
     const LETTERS: [KeyCode; 26] = [
         KeyA, KeyB, KeyC, KeyD, KeyE, KeyF, KeyG, KeyH, KeyI, KeyJ, KeyK, KeyL, KeyM, KeyN, KeyO,
         KeyP, KeyQ, KeyR, KeyS, KeyT, KeyU, KeyV, KeyW, KeyX, KeyY, KeyZ,
@@ -41,21 +37,12 @@ pub fn key(name: &str) -> Option<KeyCode> {
 
 /// What is written on that key; nothing where there is no such key.
 pub fn key_label(name: &str) -> String {
-    match name {
-        "Left" => "←".into(),
-        "Right" => "→".into(),
-        "Up" => "↑".into(),
-        "Down" => "↓".into(),
-        "PageUp" => "PgUp".into(),
-        "PageDown" => "PgDn".into(),
-        _ if key(name).is_some() => name.to_ascii_uppercase(),
-        _ => String::new(),
-    }
+    key(name).map(label).unwrap_or_default()
 }
 
 /// Whether a drive of the scene names this key; the viewer then takes it with Shift alone.
-pub fn is_taken(drives: &[DriveView], code: KeyCode) -> bool {
-    let mut names = drives.iter().flat_map(|drive| &drive.keys);
+pub fn is_taken(drives: &[Drive], code: KeyCode) -> bool {
+    let mut names = drives.iter().flat_map(|drive| &drive.hands);
     names.any(|name| key(name) == Some(code))
 }
 
@@ -63,7 +50,7 @@ pub fn is_taken(drives: &[DriveView], code: KeyCode) -> bool {
 /// nothing new. `grip` is where they have taken it so far, none while neither is held; `dt` is the time
 /// since it was asked last (s).
 pub fn steer(
-    drive: &DriveView,
+    drive: &Drive,
     grip: &mut Option<f64>,
     [lower, raise]: [bool; 2],
     dt: f64,
@@ -89,6 +76,14 @@ pub fn steer(
         (Some(_), None) if drive.rate == 0.0 => Some(rest),
         _ => None,
     }
+}
+
+/// Takes a drive over, or gives it back to its script.
+pub fn drive_to(physics: &Physics, index: usize, value: Option<f64>) {
+    physics.change(move |simulation| {
+        simulation.world_mut().set_drive(index, value);
+        Ok(())
+    });
 }
 
 /// Passes held keys on to the drives.
@@ -136,11 +131,10 @@ fn hold(
             .is_some_and(|k| keys.pressed(k) && !others && !(eye.flying && FLYING.contains(&k)))
     };
     for (index, (drive, grip)) in frame.drives.iter().zip(&mut held.grips).enumerate() {
-        let [lower, raise] = &drive.keys;
+        let [lower, raise] = &drive.hands;
         let target = steer(drive, grip, [is_held(lower), is_held(raise)], dt);
         if target.is_some() {
-            let value = target;
-            physics.send(Command::Drive { index, value });
+            drive_to(&physics, index, target);
         }
     }
 }
@@ -148,14 +142,20 @@ fn hold(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::drive::Interpolation;
 
-    fn drive(rate: f64) -> DriveView {
-        DriveView {
+    fn drive(rate: f64) -> Drive {
+        Drive {
+            name: String::new(),
+            unit: String::new(),
+            motors: Vec::new(),
+            keys: Vec::new(),
+            interpolation: Interpolation::Linear,
             range: [-2.0, 5.0],
             rate,
+            hands: ["q".into(), "PageUp".into()],
+            live: None,
             value: 1.0,
-            keys: ["q".into(), "PageUp".into()],
-            ..DriveView::default()
         }
     }
 
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(steer(&drive, &mut grip, [false, true], 0.1), Some(5.0));
         assert_eq!(steer(&drive, &mut grip, [false, false], 0.1), Some(0.0));
         assert_eq!(steer(&drive, &mut grip, [false, false], 0.1), None);
-        let above = DriveView {
+        let above = Drive {
             range: [1.0, 3.0],
             ..drive
         };

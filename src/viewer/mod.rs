@@ -1,7 +1,9 @@
 //! The viewer: a window on a running simulation, and the same pictures without a window.
 //!
+//! [`MoreauPlugin`] puts a simulation into a Bevy app of one's own; the rest is the viewer's own app.
+//!
 //! One plugin per concern. The physics thread ([`physics`]) owns the simulation and publishes frames
-//! through an [`frame::Exchange`]; the window draws the latest one ([`draw`]) and never waits for a
+//! through a [`frame::Exchange`]; the window draws the latest one ([`draw`]) and never waits for a
 //! step. The engine knows nothing of this module.
 
 pub mod camera;
@@ -13,9 +15,12 @@ pub mod hands;
 pub mod history;
 pub mod keys;
 pub mod machines;
+pub mod observe;
 pub mod offscreen;
 pub mod panels;
 pub mod physics;
+pub mod playback;
+pub mod plugin;
 pub mod scenes;
 pub mod setup;
 
@@ -29,6 +34,7 @@ use bevy::window::{PresentMode, WindowResolution};
 use draw::Quality;
 pub use graphics::NoAdapter;
 pub use offscreen::{Offscreen, RenderError};
+pub use plugin::{Moreau, MoreauBody, MoreauPlugin, MoreauSystems};
 
 /// What the viewer is started with.
 #[derive(Clone, Debug)]
@@ -135,7 +141,7 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
         .insert_resource(scenes::Scenes::new(&options.scene))
         .insert_resource(panels::Open::new(options.panels))
         .add_plugins((
-            physics::PhysicsPlugin,
+            playback::PlaybackPlugin,
             history::HistoryPlugin,
             keys::KeysPlugin,
             machines::MachinesPlugin,

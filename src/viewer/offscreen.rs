@@ -11,14 +11,15 @@ use bevy::render::settings::RenderCreation;
 use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured};
 use image::RgbImage;
 
-use super::camera::{Eye, Pointer, StartView};
-use super::draw::bodies::Options;
+use super::camera::{Bounds, Eye, Pointer, StartView};
+use super::draw::bodies::{Dressing, Options};
 use super::draw::contacts::Overlays;
 use super::draw::{DrawPlugin, Quality};
 use super::frame::{BodyTable, Frame};
 use super::graphics::{self, NoAdapter};
 use super::hands::Hands;
-use super::physics::{Observe, Playback, fill};
+use super::observe::{Observe, fill};
+use super::playback::Playback;
 use crate::step::Simulation;
 
 /// A picture takes this many updates at most; more mean that it will never come.
@@ -95,10 +96,7 @@ impl Offscreen {
     /// What is drawn besides the bodies.
     pub fn show(&mut self, overlays: Overlays, options: Options) {
         *self.app.world_mut().resource_mut() = overlays;
-        self.app
-            .world_mut()
-            .resource_mut::<super::draw::bodies::Dressing>()
-            .options = options;
+        self.app.world_mut().resource_mut::<Dressing>().options = options;
     }
 
     /// Draws the present state of a simulation.
@@ -111,10 +109,7 @@ impl Offscreen {
         let observe = Observe {
             contacts: overlays.any_contacts(),
             joints: overlays.joints,
-            islands: world
-                .resource::<super::draw::bodies::Dressing>()
-                .options
-                .islands,
+            islands: world.resource::<Dressing>().options.islands,
             ..Observe::default()
         };
         self.load += 1;
@@ -130,8 +125,8 @@ impl Offscreen {
         // The first update finds out how large everything is; pictures come from the ones after it.
         if world.resource::<Eye>().start.is_none() {
             self.app.update();
-            let bounds = self.app.world().resource::<super::draw::Canvas>().bounds;
-            self.app.world_mut().resource_mut::<Eye>().begin(bounds);
+            let bounds = *self.app.world().resource::<Bounds>();
+            self.app.world_mut().resource_mut::<Eye>().begin(&bounds);
         }
         if self.load == 1 {
             // The target has to reach the adapter before it can be copied from.

@@ -3,7 +3,9 @@
 use bevy::prelude::*;
 
 use super::keys::Action;
-use super::physics::{Command, Physics, Playback};
+use super::observe::ResidualRate;
+use super::physics::{Command, Physics};
+use super::playback::Playback;
 use super::scenes::Opened;
 use crate::solve::SolverConfig;
 use crate::world::Settings;
@@ -17,6 +19,8 @@ pub struct Setup {
     pub settings: Settings,
     /// Number of threads; 0 means all.
     pub threads: usize,
+    /// How often the residual is evaluated.
+    pub residual: ResidualRate,
     /// Simulated over real time; infinite for as fast as possible.
     pub speed: f64,
 }
@@ -27,6 +31,7 @@ impl Default for Setup {
             solver: SolverConfig::default(),
             settings: Settings::default(),
             threads: 0,
+            residual: ResidualRate::default(),
             speed: 1.0,
         }
     }

@@ -1,5 +1,10 @@
-//! Building small worlds for tests.
+//! What tests share: small worlds here, problems and solves, running machines, and the program.
 #![allow(dead_code, reason = "each test binary uses its own part")]
+
+pub mod machine;
+pub mod problems;
+#[cfg(feature = "cli")]
+pub mod program;
 
 use moreau::math::{Pose, Quat, SymMat3, Vec3};
 use moreau::solve::{Budget, SolverConfig};

@@ -54,6 +54,8 @@ fn steps(findings: &mut Findings, recordings: &[Recording]) {
     findings.table(
         Columns::new("real-time", title, "", recordings)
             .key("scene", |r| r.scene)
+            .column("mass ratio", |r| r.mass_ratio)
+            .column("most rows", |r| r.summary(|s| s.rows).max)
             .columns(names, |r| {
                 let time = r.summary(|s| 1e3 * s.seconds);
                 [time.mean, time.median, time.p95, time.max, FRAME / time.p95]

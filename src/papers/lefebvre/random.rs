@@ -10,7 +10,7 @@ use crate::papers::measure::table::Columns;
 use crate::papers::measure::{Bench, in_turns};
 use crate::papers::{Findings, Result};
 use crate::scene::random::Random;
-use crate::solve::bpp::factor::{Envelope, Panels, TILE};
+use crate::solve::bpp::panels::{Envelope, Panels, TILE};
 
 /// Shares of tight rows (%).
 const SHARES: [u32; 6] = [1, 5, 10, 15, 20, 30];
@@ -51,7 +51,7 @@ impl Dense {
         let size = 0.4 / (n as f64).sqrt();
         Self::new(n, |i, k| match i == k {
             true => 1.0,
-            false => random.range(-size, size),
+            false => size * random.signed(),
         })
     }
 
@@ -70,7 +70,7 @@ fn draw(n: usize, count: usize) -> Vec<bool> {
     let mut tight = vec![false; n];
     let mut left = count;
     while left > 0 {
-        let row = (random.unit() * n as f64) as usize % n;
+        let row = random.below(n);
         left -= usize::from(!std::mem::replace(&mut tight[row], true));
     }
     tight

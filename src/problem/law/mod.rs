@@ -95,7 +95,7 @@ pub trait Law: Copy {
     }
 
     /// The friction of a contact whose material asks for this law; `arms` lead from the bodies' centres
-    /// of mass to the contact (m).
+    /// of mass to the contact (m). Which law it is must follow from the material alone.
     fn asked_by(self, _material: &ContactMaterial, _arms: &[Vec3; 2]) -> Option<Friction> {
         None
     }
@@ -337,10 +337,8 @@ impl Friction {
 
 #[cfg(test)]
 mod tests {
-    use rand_core::{Rng, SeedableRng};
-    use rand_pcg::Pcg64;
-
     use super::*;
+    use crate::scene::random::Random;
 
     #[test]
     fn projections_are_idempotent_and_land_inside() {
@@ -373,8 +371,7 @@ mod tests {
     /// the cone nearer.
     #[test]
     fn cones_are_projected_to_their_nearest_points() {
-        let mut random = Pcg64::seed_from_u64(11);
-        let mut number = || random.next_u64() as f64 / u64::MAX as f64 - 0.5;
+        let mut random = Random::new(11);
         for law in FrictionLaw::all() {
             let mu = [
                 0.6,
@@ -385,7 +382,7 @@ mod tests {
                 },
             ];
             for _ in 0..200 {
-                let from: Vec<f64> = (0..law.row_count()).map(|_| number()).collect();
+                let from: Vec<f64> = (0..law.row_count()).map(|_| random.signed()).collect();
                 let mut to = from.clone();
                 law.project_cone(&mut to, mu);
                 assert!(
@@ -400,7 +397,7 @@ mod tests {
                         .sum()
                 };
                 assert!(dot(&to).abs() < 1e-9, "{law:?}: {from:?} {to:?}");
-                let mut other: Vec<f64> = from.iter().map(|_| 3.0 * number()).collect();
+                let mut other: Vec<f64> = from.iter().map(|_| 3.0 * random.signed()).collect();
                 other[0] = other[0].abs();
                 let normal = other[0];
                 law.project(&mut other[1..], mu, normal);

@@ -310,7 +310,7 @@ pub fn is_proper(edges: &[Edge], color: &[u32]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_core::{Rng, SeedableRng};
+    use crate::scene::random::Random;
 
     /// The contacts of a ball grid with n³ balls, in the order x, y, z, ground.
     fn grid(n: u32, ground: bool) -> Vec<Edge> {
@@ -393,8 +393,8 @@ mod tests {
 
     #[test]
     fn colors_are_repaired_where_edges_come_and_go() {
-        let mut random = rand_pcg::Pcg32::seed_from_u64(7);
-        let mut pick = |below: u32| random.next_u32() % below;
+        let mut random = Random::new(7);
+        let mut pick = |below: u32| random.below(below as usize) as u32;
         let mut coloring = Coloring::default();
         let mut edges: Vec<Edge> = Vec::new();
         for step in 0..200 {

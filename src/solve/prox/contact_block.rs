@@ -292,8 +292,7 @@ fn unit(v: [f64; 2]) -> Option<[f64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_core::{Rng, SeedableRng};
-    use rand_pcg::Pcg64;
+    use crate::scene::random::Random;
 
     /// ‖Λ − prox(Λ − ρ w)‖/ρ over the largest |b|, from scratch.
     fn residual(k: &SymMat3, b: [f64; 3], mu: f64, lambda: [f64; 3]) -> f64 {
@@ -311,50 +310,41 @@ mod tests {
         error / b.iter().fold(0.0, |a: f64, b| a.max(b.abs()))
     }
 
-    struct Numbers(Pcg64);
+    fn vector(random: &mut Random) -> [f64; 3] {
+        [(); 3].map(|()| random.signed())
+    }
 
-    impl Numbers {
-        fn signed(&mut self) -> f64 {
-            (self.0.next_u64() >> 11) as f64 * (2.0 / (1u64 << 53) as f64) - 1.0
-        }
-
-        fn vector(&mut self) -> [f64; 3] {
-            [(); 3].map(|()| self.signed())
-        }
-
-        /// G Gᵀ + ε 1: the smaller ε, the stronger N and T are coupled.
-        fn definite(&mut self, epsilon: f64, scale: f64) -> SymMat3 {
-            let g = [(); 3].map(|()| self.vector());
-            let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-            let e =
-                |r: usize, c: usize| scale * (dot(g[r], g[c]) + if r == c { epsilon } else { 0.0 });
-            SymMat3 {
-                xx: e(0, 0),
-                xy: e(0, 1),
-                xz: e(0, 2),
-                yy: e(1, 1),
-                yz: e(1, 2),
-                zz: e(2, 2),
-            }
+    /// G Gᵀ + ε 1: the smaller ε, the stronger N and T are coupled.
+    fn definite(random: &mut Random, epsilon: f64, scale: f64) -> SymMat3 {
+        let g = [(); 3].map(|()| vector(random));
+        let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+        let e = |r: usize, c: usize| scale * (dot(g[r], g[c]) + if r == c { epsilon } else { 0.0 });
+        SymMat3 {
+            xx: e(0, 0),
+            xy: e(0, 1),
+            xz: e(0, 2),
+            yy: e(1, 1),
+            yz: e(1, 2),
+            zz: e(2, 2),
         }
     }
 
     #[test]
     fn random_blocks_are_solved_to_the_last_digits() {
-        let mut numbers = Numbers(Pcg64::seed_from_u64(7));
+        let mut random = Random::new(7);
         let (mut worst, mut kinds) = (0.0f64, [0; 3]);
         for case in 0..60_000 {
             let epsilon = [1.0, 0.1, 1e-2, 1e-3][case % 4];
-            let scale = 10f64.powf(6.0 * numbers.signed());
-            let k = numbers.definite(epsilon, scale);
-            let mut b = numbers.vector();
+            let scale = 10f64.powf(6.0 * random.signed());
+            let k = definite(&mut random, epsilon, scale);
+            let mut b = vector(&mut random);
             if case % 7 == 0 {
                 b[1] = 0.0;
                 b[2] = 0.0;
             }
             let b = b.map(|b| b * [1.0, 1e-9, 1e6][case % 3]);
             let mu = [0.1, 0.5, 1.0, 5.0, 50.0, 0.0][case / 4 % 6];
-            let start = numbers.vector().map(|x| x / scale);
+            let start = vector(&mut random).map(|x| x / scale);
             let lambda = solve_contact(&k, b, mu, start)
                 .unwrap_or_else(|| panic!("case {case}: {k:?} {b:?} {mu} {start:?}"));
             let kind = if lambda[0] == 0.0 {

@@ -1,8 +1,8 @@
 //! The prox solvers: Λ ← prox(Λ − R(A Λ + b)), swept as Jacobi or Gauss–Seidel (Poulsen 2010,
 //! chapter 3; Nützi 2011, section 4.4).
 //!
-//! Both keep w factorized: never A, but the velocities u = u_free + M⁻¹ Jᵀ Λ, through which every
-//! block reads and writes.
+//! By default w stays factorized: every block reads and writes the velocities u = u_free + M⁻¹ Jᵀ Λ in
+//! place of A. The parameter `scheme` asks for A itself, or for T = 1 − R A.
 
 pub mod apgd;
 mod block;

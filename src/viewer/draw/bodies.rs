@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use bevy::prelude::*;
 
-use super::mesh::{MeshLibrary, Piece, quat, vec3};
-use super::{Bounds, Canvas, Instance, Layer, Quality, flags, palette};
+use super::mesh::{MeshLibrary, Piece};
+use super::{Canvas, Instance, Layer, Quality, flags, palette};
 use crate::problem::islands::NO_ISLAND;
-use crate::viewer::camera::Eye;
-use crate::viewer::frame::{BodyLook, BodyTable};
+use crate::viewer::camera::{Bounds, Eye};
+use crate::viewer::frame::{BodyLook, BodyPose, BodyTable, quat, vec3};
 use crate::viewer::hands::Hands;
-use crate::viewer::physics::Playback;
+use crate::viewer::playback::Playback;
 use crate::world::{BodyKind, Geometry};
 
 /// A fixed body this many times larger than the typical moving one is ground, and gets the grid.
@@ -137,6 +137,42 @@ fn typical_size(table: &BodyTable) -> f32 {
     *sizes.select_nth_unstable_by(middle, f32::total_cmp).1
 }
 
+/// How the bodies of this frame are drawn.
+struct Look<'a> {
+    playback: &'a Playback,
+    islands: Option<&'a [u32]>,
+    selected: u32,
+    /// Flags that are not shown.
+    hidden: u32,
+}
+
+impl Look<'_> {
+    fn instance(&self, dressed: &Dressed) -> Instance {
+        let pose = self.playback.pose(dressed.slot as usize);
+        let (mut position, mut rotation) = (pose.position, pose.rotation);
+        if !dressed.plain {
+            position += rotation * dressed.piece.position;
+            rotation *= dressed.piece.rotation;
+        }
+        let island = |islands: &[u32]| match islands.get(dressed.slot as usize) {
+            Some(island) if *island != NO_ISLAND => palette::island(*island),
+            _ => palette::NO_ISLAND,
+        };
+        let color = match self.islands {
+            Some(islands) if dressed.moving => palette::pack(island(islands)),
+            _ => dressed.color,
+        };
+        let chosen = u32::from(dressed.slot == self.selected) * flags::SELECTED;
+        Instance {
+            position: position.to_array(),
+            flags: (dressed.flags | chosen) & !self.hidden,
+            rotation: rotation.to_array(),
+            scale: dressed.piece.scale.to_array(),
+            color,
+        }
+    }
+}
+
 /// Fills the canvas with all bodies.
 pub fn paint(
     playback: Res<Playback>,
@@ -145,112 +181,82 @@ pub fn paint(
     quality: Res<Quality>,
     mut dressing: ResMut<Dressing>,
     mut canvas: ResMut<Canvas>,
+    mut bounds: ResMut<Bounds>,
 ) {
-    let canvas = &mut *canvas;
-    let dressing = &mut *dressing;
-    canvas.instances.clear();
-    canvas.batches.clear();
+    let (canvas, dressing) = (&mut *canvas, &mut *dressing);
+    canvas.clear();
     let Some(frame) = &playback.frame else {
         return;
     };
     if !Arc::ptr_eq(&dressing.table, &frame.table) {
         dressing.dress(&frame.table, &mut canvas.library);
     }
-    canvas.body_size = dressing.body_size;
-    let selected = hands.selected.map_or(u32::MAX, |id| id.slot);
-    let islands = dressing
-        .options
-        .islands
-        .then_some(frame.islands.as_slice())
-        .filter(|i| !i.is_empty());
-    let hidden = if dressing.options.grid {
-        0
-    } else {
-        flags::GRID
+    let options = dressing.options;
+    let islands = Some(frame.islands.as_slice());
+    let look = Look {
+        playback: &playback,
+        islands: islands.filter(|islands| options.islands && !islands.is_empty()),
+        selected: hands.selected.map_or(u32::MAX, |id| id.slot),
+        hidden: u32::from(!options.grid) * flags::GRID,
     };
-    let mut low = Vec3::INFINITY;
-    let mut high = Vec3::NEG_INFINITY;
-
-    let mut instance = |dressed: &Dressed| {
-        let pose = playback.pose(dressed.slot as usize);
-        let mut position = Vec3::from(pose.position);
-        let mut rotation = Quat::from_array(pose.rotation);
-        if dressed.moving {
-            low = low.min(position);
-            high = high.max(position);
-        }
-        if !dressed.plain {
-            position += rotation * dressed.piece.position;
-            rotation *= dressed.piece.rotation;
-        }
-        let color = match islands {
-            Some(islands) if dressed.moving => {
-                palette::pack(match islands.get(dressed.slot as usize) {
-                    Some(island) if *island != NO_ISLAND => palette::island(*island),
-                    _ => palette::NO_ISLAND,
-                })
-            }
-            _ => dressed.color,
-        };
-        let chosen = if dressed.slot == selected {
-            flags::SELECTED
-        } else {
-            0
-        };
-        Instance {
-            position: position.to_array(),
-            flags: (dressed.flags | chosen) & !hidden,
-            rotation: rotation.to_array(),
-            scale: dressed.piece.scale.to_array(),
-            color,
-        }
-    };
-
-    // Spheres by level of detail: one level straight into the canvas, the others beside it.
-    let pixels = eye.viewport.height().max(1) as f32 / (2.0 * (0.5 * eye.fov).tan());
-    let forward = eye.rotation * Vec3::NEG_Z;
-    let (balls, others) = dressing.pieces.split_at(dressing.balls);
-    let mut first = canvas.instances.len();
-    for dressed in balls {
-        let made = instance(dressed);
-        let depth = (Vec3::from(made.position) - eye.position)
-            .dot(forward)
-            .max(1e-3);
-        let detail = quality.ball_detail * pixels * made.scale[0] / depth;
-        match BALL_PIXELS.iter().filter(|limit| detail > **limit).count() {
-            0 => canvas.instances.push(made),
-            level => dressing.finer[level - 1].push(made),
-        }
-    }
-    canvas.close_batch(MeshLibrary::BALL, first, Layer::Bodies);
-    for (level, finer) in dressing.finer.iter_mut().enumerate() {
-        first = canvas.instances.len();
-        canvas.instances.append(finer);
-        canvas.close_batch(MeshLibrary::BALL + level + 1, first, Layer::Bodies);
-    }
-
-    let mut rest = others;
-    while let Some(head) = rest.first() {
-        let mesh = head.piece.mesh;
-        let count = rest.partition_point(|d| d.piece.mesh <= mesh);
-        first = canvas.instances.len();
-        canvas
-            .instances
-            .extend(rest[..count].iter().map(&mut instance));
+    dressing.paint_balls(&look, &eye, quality.ball_detail, canvas);
+    let others = &dressing.pieces[dressing.balls..];
+    for pieces in others.chunk_by(|a, b| a.piece.mesh == b.piece.mesh) {
+        let mesh = pieces[0].piece.mesh;
         let layer = if mesh == MeshLibrary::SQUARE {
             Layer::Ground
         } else {
             Layer::Bodies
         };
-        canvas.close_batch(mesh, first, layer);
-        rest = &rest[count..];
+        canvas.add(mesh, layer, pieces.iter().map(|d| look.instance(d)));
+    }
+    *bounds = dressing.bounds(&frame.poses);
+}
+
+impl Dressing {
+    /// Spheres by level of detail: one level straight into the canvas, the others beside it.
+    fn paint_balls(&mut self, look: &Look, eye: &Eye, detail: f32, canvas: &mut Canvas) {
+        let pixels = eye.viewport.height().max(1) as f32 / (2.0 * (0.5 * eye.fov).tan());
+        let forward = eye.rotation * Vec3::NEG_Z;
+        let finer = &mut self.finer;
+        let coarse = self.pieces[..self.balls].iter().filter_map(|dressed| {
+            let made = look.instance(dressed);
+            let depth = (Vec3::from(made.position) - eye.position).dot(forward);
+            let radius = detail * pixels * made.scale[0] / depth.max(1e-3);
+            match BALL_PIXELS.iter().filter(|limit| radius > **limit).count() {
+                0 => Some(made),
+                level => {
+                    finer[level - 1].push(made);
+                    None
+                }
+            }
+        });
+        canvas.add(MeshLibrary::BALL, Layer::Bodies, coarse);
+        for (level, finer) in self.finer.iter_mut().enumerate() {
+            let mesh = MeshLibrary::BALL + level + 1;
+            canvas.add(mesh, Layer::Bodies, finer.drain(..));
+        }
     }
 
-    // Bodies that have flown off do not shrink the rest to a dot: at most a few kilometres count.
-    if low.is_finite() && high.is_finite() {
-        canvas.bounds = Bounds {
+    /// What moves.
+    fn bounds(&self, poses: &[BodyPose]) -> Bounds {
+        let moving = self.pieces.iter().filter(|dressed| dressed.moving);
+        let places = moving.filter_map(|dressed| Some(poses.get(dressed.slot as usize)?.position));
+        let (low, high) = places.fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(low, high), p| {
+            (low.min(p), high.max(p))
+        });
+        let body_size = self.body_size;
+        if !(low.is_finite() && high.is_finite()) {
+            return Bounds {
+                body_size,
+                ..Bounds::default()
+            };
+        }
+        // Bodies that have flown off do not shrink the rest to a dot: at most a few kilometres count.
+        Bounds {
             center: (0.5 * (low + high)).clamp_length_max(5e3),
-            radius: (0.5 * low.distance(high)).min(5e3) + dressing.body_size,
-        };
+            radius: (0.5 * low.distance(high)).min(5e3) + body_size,
+            body_size,
+        }
     }
 }

@@ -3,13 +3,13 @@
 
 use bevy::prelude::*;
 
-use super::mesh::{MeshLibrary, vec3};
-use super::{Canvas, Instance, Layer, flags, joints, palette};
+use super::mesh::MeshLibrary;
+use super::{Canvas, Instance, Layer, joints, palette};
 use crate::step::ContactView;
-use crate::viewer::camera::Eye;
-use crate::viewer::frame::JointMark;
+use crate::viewer::camera::{Bounds, Eye};
+use crate::viewer::frame::{JointMark, vec3};
 use crate::viewer::hands::Hands;
-use crate::viewer::physics::Playback;
+use crate::viewer::playback::Playback;
 
 /// Which of them are shown.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
@@ -61,11 +61,13 @@ pub(super) struct Arrow {
 }
 
 /// Draws them over the bodies.
+#[expect(clippy::too_many_arguments, reason = "a system takes what it reads")]
 pub(super) fn paint(
     playback: Res<Playback>,
     hands: Res<Hands>,
     overlays: Res<Overlays>,
     eye: Res<Eye>,
+    bounds: Res<Bounds>,
     mut canvas: ResMut<Canvas>,
     // The force whose arrow is as long as a typical body is large [N].
     mut usual_force: Local<f32>,
@@ -74,7 +76,7 @@ pub(super) fn paint(
     let Some(frame) = &playback.frame else {
         return;
     };
-    let size = canvas.body_size;
+    let size = bounds.body_size;
     arrows.clear();
     let per_second = 1.0 / frame.substep.max(1e-12);
     let marks: &[JointMark] = if overlays.joints && overlays.normal_forces {
@@ -83,64 +85,38 @@ pub(super) fn paint(
         &[]
     };
     let contact_forces = frame.contacts.iter().map(|c| c.normal_impulse * per_second);
-    let joint_forces = marks
-        .iter()
-        .map(|mark| f64::from(Vec3::from(mark.force).length()));
+    let joint_forces = marks.iter().map(|mark| f64::from(mark.force.length()));
     follow_forces(&mut usual_force, contact_forces.chain(joint_forces));
     // Machines are large against the links of their cables.
     let reach = if marks.is_empty() {
         size
     } else {
-        size.max(MACHINE_SHARE * canvas.bounds.radius)
+        size.max(MACHINE_SHARE * bounds.radius)
     };
     // Metres per newton: each arrow is as long as its force's share of the usual one.
     let force_scale = 2.0 * reach * overlays.scale / usual_force.max(1e-12);
-    for mark in marks {
-        arrows.push(Arrow {
-            from: joints::anchor(&playback, mark, 1),
-            by: Vec3::from(mark.force) * force_scale,
-            color: palette::JOINT_FORCE,
+    arrows.extend(marks.iter().map(|mark| Arrow {
+        from: joints::anchor(&playback, mark, 1),
+        by: mark.force * force_scale,
+        color: palette::JOINT_FORCE,
+    }));
+    if overlays.points {
+        let [closed, open] = [palette::CONTACT, palette::OPEN_CONTACT].map(palette::pack);
+        let points = frame.contacts.iter().map(|c| {
+            let color = if c.normal_impulse > 0.0 { closed } else { open };
+            Instance::point(vec3(c.point), 0.06 * size, color)
         });
+        canvas.add(MeshLibrary::BALL + 1, Layer::Overlay, points);
     }
-    if overlays.any_contacts() && !frame.contacts.is_empty() {
-        if overlays.points {
-            paint_points(&mut canvas, &frame.contacts, 0.06 * size);
-        }
-        let force_scale = force_scale * per_second as f32;
-        for contact in &frame.contacts {
-            let from = vec3(contact.point);
-            let normal = vec3(contact.normal);
-            if overlays.normals {
-                arrows.push(Arrow {
-                    from,
-                    by: normal * 0.6 * size * overlays.scale,
-                    color: palette::NORMAL,
-                });
-            }
-            // Forces on the second body.
-            if overlays.normal_forces && contact.normal_impulse > 0.0 {
-                let by = normal * (contact.normal_impulse as f32 * force_scale);
-                arrows.push(Arrow {
-                    from,
-                    by,
-                    color: palette::NORMAL_FORCE,
-                });
-            }
-            if overlays.friction_forces {
-                let by = vec3(contact.friction_impulse) * force_scale;
-                arrows.push(Arrow {
-                    from,
-                    by,
-                    color: palette::FRICTION_FORCE,
-                });
-            }
-        }
+    let impulse_scale = force_scale * per_second as f32;
+    for contact in &frame.contacts {
+        contact_arrows(contact, &overlays, size, impulse_scale, &mut arrows);
     }
     if let Some((body, anchor, target)) = hands.rope()
         && frame.table.get(body).is_some()
     {
         let pose = playback.pose(body.index());
-        let from = Vec3::from(pose.position) + Quat::from_array(pose.rotation) * anchor;
+        let from = pose.position + pose.rotation * anchor;
         arrows.push(Arrow {
             from,
             by: target - from,
@@ -148,6 +124,34 @@ pub(super) fn paint(
         });
     }
     paint_arrows(&mut canvas, &eye, &arrows, 0.035 * size);
+}
+
+/// The arrows of a contact; forces are those on its second body.
+fn contact_arrows(
+    contact: &ContactView,
+    overlays: &Overlays,
+    size: f32,
+    impulse_scale: f32,
+    arrows: &mut Vec<Arrow>,
+) {
+    let normal = vec3(contact.normal);
+    let impulse = contact.normal_impulse as f32 * impulse_scale;
+    let friction = vec3(contact.friction_impulse) * impulse_scale;
+    let length = 0.6 * size * overlays.scale;
+    for (shown, by, color) in [
+        (overlays.normals, normal * length, palette::NORMAL),
+        (
+            overlays.normal_forces,
+            normal * impulse,
+            palette::NORMAL_FORCE,
+        ),
+        (overlays.friction_forces, friction, palette::FRICTION_FORCE),
+    ] {
+        if shown {
+            let from = vec3(contact.point);
+            arrows.push(Arrow { from, by, color });
+        }
+    }
 }
 
 /// Keeps the force near the mean of the scene's, slowly, so that arrows do not pump.
@@ -165,50 +169,25 @@ fn follow_forces(usual: &mut f32, forces: impl Iterator<Item = f64>) {
     }
 }
 
-fn paint_points(canvas: &mut Canvas, contacts: &[ContactView], radius: f32) {
-    let first = canvas.instances.len();
-    let (closed, open) = (
-        palette::pack(palette::CONTACT),
-        palette::pack(palette::OPEN_CONTACT),
-    );
-    canvas.instances.extend(contacts.iter().map(|c| Instance {
-        position: vec3(c.point).to_array(),
-        flags: flags::UNLIT,
-        rotation: Quat::IDENTITY.to_array(),
-        scale: [radius; 3],
-        color: if c.normal_impulse > 0.0 { closed } else { open },
-    }));
-    canvas.close_batch(MeshLibrary::BALL + 1, first, Layer::Overlay);
-}
-
 fn paint_arrows(canvas: &mut Canvas, eye: &Eye, arrows: &[Arrow], thickness: f32) {
     for mesh in [MeshLibrary::SHAFT, MeshLibrary::TIP] {
-        let first = canvas.instances.len();
-        for arrow in arrows {
+        let parts = arrows.iter().filter_map(|arrow| {
             let length = arrow.by.length();
             let thickness = thickness.max(ARROW_PIXELS * eye.pixel_at(arrow.from));
             if !length.is_finite() || length < 0.2 * thickness {
-                continue;
+                return None;
             }
             let way = arrow.by / length;
             let tip = (5.0 * thickness).min(0.5 * length);
-            let (middle, half, width) = if mesh == MeshLibrary::SHAFT {
-                (
-                    0.5 * (length - tip),
-                    0.5 * (length - tip),
-                    thickness.min(0.1 * length),
-                )
+            let (middle, size) = if mesh == MeshLibrary::SHAFT {
+                let half = 0.5 * (length - tip);
+                (half, [thickness.min(0.1 * length), half])
             } else {
-                (length - 0.5 * tip, 0.5 * tip, 0.4 * tip)
+                (length - 0.5 * tip, [0.4 * tip, 0.5 * tip])
             };
-            canvas.instances.push(Instance {
-                position: (arrow.from + way * middle).to_array(),
-                flags: flags::UNLIT,
-                rotation: Quat::from_rotation_arc(Vec3::Y, way).to_array(),
-                scale: [width, half, width],
-                color: palette::pack(arrow.color),
-            });
-        }
-        canvas.close_batch(mesh, first, Layer::Overlay);
+            let color = palette::pack(arrow.color);
+            Some(Instance::unlit(arrow.from + way * middle, way, size, color))
+        });
+        canvas.add(mesh, Layer::Overlay, parts);
     }
 }

@@ -8,6 +8,7 @@ use bevy::core_pipeline::core_3d::{
     CORE_3D_DEPTH_FORMAT, main_opaque_pass_3d, main_transparent_pass_3d,
 };
 use bevy::core_pipeline::schedule::Core3d;
+use bevy::mesh::VertexBufferLayout;
 use bevy::prelude::*;
 use bevy::render::render_phase::TrackedRenderPass;
 use bevy::render::render_resource::{
@@ -19,15 +20,14 @@ use bevy::render::render_resource::{
     RawVertexBufferLayout, RawVertexState, RenderPassDepthStencilAttachment, RenderPassDescriptor,
     RenderPipeline, SamplerBindingType, SamplerDescriptor, ShaderModule, ShaderModuleDescriptor,
     ShaderSource, ShaderStages, StencilState, StoreOp, TextureDescriptor, TextureDimension,
-    TextureFormat, TextureSampleType, TextureUsages, TextureView, VertexAttribute, VertexFormat,
-    VertexStepMode,
+    TextureFormat, TextureSampleType, TextureUsages, TextureView, VertexFormat, VertexStepMode,
     binding_types::{sampler, texture_2d, uniform_buffer_sized},
 };
 use bevy::render::renderer::{RenderContext, RenderDevice, RenderQueue, ViewQuery};
 use bevy::render::view::{ExtractedView, Msaa, ViewDepthTexture, ViewTarget};
 use bevy::render::{ExtractSchedule, MainWorld, Render, RenderApp, RenderStartup, RenderSystems};
 
-use super::mesh::{MeshData, Vertex};
+use super::mesh::MeshData;
 use super::{Batch, Canvas, Instance, Layer, View, ViewUniform};
 
 const SHADER: &str = include_str!("../../../shaders/scene.wgsl");
@@ -134,49 +134,25 @@ fn take_canvas(mut main: ResMut<MainWorld>, mut picture: ResMut<Picture>) {
     picture.quality = Some(quality);
 }
 
-fn vertex_layout() -> [VertexAttribute; 2] {
+/// What the vertex shaders read: vertices, and behind their two attributes those of instances.
+fn layouts() -> [VertexBufferLayout; 2] {
+    use VertexFormat::{Float32x3, Float32x4, Uint32, Unorm8x4};
+    let layout = |step, formats: &[_]| {
+        VertexBufferLayout::from_vertex_formats(step, formats.iter().copied())
+    };
+    let instance = [Float32x3, Uint32, Float32x4, Float32x3, Unorm8x4];
     [
-        VertexAttribute {
-            format: VertexFormat::Float32x3,
-            offset: 0,
-            shader_location: 0,
-        },
-        VertexAttribute {
-            format: VertexFormat::Float32x3,
-            offset: 12,
-            shader_location: 1,
-        },
+        layout(VertexStepMode::Vertex, &[Float32x3; 2]),
+        layout(VertexStepMode::Instance, &instance).offset_locations_by(2),
     ]
 }
 
-fn instance_layout() -> [VertexAttribute; 5] {
-    [
-        VertexAttribute {
-            format: VertexFormat::Float32x3,
-            offset: 0,
-            shader_location: 2,
-        },
-        VertexAttribute {
-            format: VertexFormat::Uint32,
-            offset: 12,
-            shader_location: 3,
-        },
-        VertexAttribute {
-            format: VertexFormat::Float32x4,
-            offset: 16,
-            shader_location: 4,
-        },
-        VertexAttribute {
-            format: VertexFormat::Float32x3,
-            offset: 32,
-            shader_location: 5,
-        },
-        VertexAttribute {
-            format: VertexFormat::Unorm8x4,
-            offset: 44,
-            shader_location: 6,
-        },
-    ]
+fn raw(layouts: &[VertexBufferLayout; 2]) -> [RawVertexBufferLayout<'_>; 2] {
+    layouts.each_ref().map(|layout| RawVertexBufferLayout {
+        array_stride: layout.array_stride,
+        step_mode: layout.step_mode,
+        attributes: &layout.attributes,
+    })
 }
 
 fn set_up(mut commands: Commands, device: Res<RenderDevice>) {
@@ -304,7 +280,7 @@ fn shadow_pipeline(
         bind_group_layouts: &[Some(layout)],
         immediate_size: 0,
     });
-    let (vertex, instance) = (vertex_layout(), instance_layout());
+    let layouts = layouts();
     device.create_render_pipeline(&RawRenderPipelineDescriptor {
         label: Some("moreau shadow"),
         layout: Some(&pipeline_layout),
@@ -312,7 +288,7 @@ fn shadow_pipeline(
             module: shader,
             entry_point: Some("shadow_vertex"),
             compilation_options: PipelineCompilationOptions::default(),
-            buffers: &buffers(&vertex, &instance),
+            buffers: &raw(&layouts),
         },
         primitive: PrimitiveState {
             cull_mode: Some(Face::Back),
@@ -334,27 +310,9 @@ fn shadow_pipeline(
     })
 }
 
-fn buffers<'a>(
-    vertex: &'a [VertexAttribute],
-    instance: &'a [VertexAttribute],
-) -> [RawVertexBufferLayout<'a>; 2] {
-    [
-        RawVertexBufferLayout {
-            array_stride: size_of::<Vertex>() as u64,
-            step_mode: VertexStepMode::Vertex,
-            attributes: vertex,
-        },
-        RawVertexBufferLayout {
-            array_stride: size_of::<Instance>() as u64,
-            step_mode: VertexStepMode::Instance,
-            attributes: instance,
-        },
-    ]
-}
-
 impl Pipelines {
     fn new(device: &RenderDevice, gpu: &Gpu, format: TextureFormat, samples: u32) -> Self {
-        let (vertex, instance) = (vertex_layout(), instance_layout());
+        let layouts = layouts();
         let make =
             |label, stages: [&str; 2], buffers: &[RawVertexBufferLayout], depth, cull_mode| {
                 device.create_render_pipeline(&RawRenderPipelineDescriptor {
@@ -395,7 +353,7 @@ impl Pipelines {
             bodies: make(
                 "moreau bodies",
                 ["body_vertex", "body_fragment"],
-                &buffers(&vertex, &instance),
+                &raw(&layouts),
                 depth_state(CompareFunction::GreaterEqual, true, unbiased),
                 Some(Face::Back),
             ),

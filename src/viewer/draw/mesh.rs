@@ -1,13 +1,14 @@
 //! Triangle meshes of the collision shapes, built once per distinct shape and shared by all bodies.
 
 use std::collections::HashMap;
-use std::f32::consts::{PI, TAU};
 use std::sync::Arc;
 
-use bevy::math::{Quat, Vec3};
+use bevy::mesh::{Indices, MeshBuilder, SphereKind, VertexAttributeValues};
+use bevy::prelude::*;
 use bytemuck::{Pod, Zeroable};
 
 use crate::math::Pose;
+use crate::viewer::frame::{quat, vec3};
 use crate::world::{Geometry, Shape};
 
 /// A vertex as the shader reads it.
@@ -32,8 +33,9 @@ pub struct MeshData {
 /// Index of a mesh in a [`MeshLibrary`].
 pub type MeshId = usize;
 
-/// How finely spheres are divided, from the coarsest (far away) to the finest (close up).
-const BALL_SUBDIVISIONS: [u32; 4] = [0, 1, 2, 4];
+/// Points on each edge of the icosahedron that a sphere is made of, from the coarsest sphere (far away) to
+/// the finest (close up).
+const BALL_SUBDIVISIONS: [u32; 4] = [0, 1, 3, 15];
 const SEGMENTS: u32 = 48;
 /// Faces that meet at less than this angle are shaded as one smooth surface.
 const CREASE_DEGREES: f32 = 35.0;
@@ -136,15 +138,13 @@ impl MeshLibrary {
             Geometry::Cylinder {
                 half_height,
                 radius,
-            } => {
-                piece.mesh = Self::CYLINDER;
-                piece.scale = Vec3::new(radius as f32, half_height as f32, radius as f32);
             }
-            Geometry::Cone {
+            | Geometry::Cone {
                 half_height,
                 radius,
             } => {
-                piece.mesh = Self::CONE;
+                let is_cone = matches!(shape.geometry(), Geometry::Cone { .. });
+                piece.mesh = if is_cone { Self::CONE } else { Self::CYLINDER };
                 piece.scale = Vec3::new(radius as f32, half_height as f32, radius as f32);
             }
             Geometry::Capsule {
@@ -181,200 +181,56 @@ impl MeshLibrary {
 
 impl Default for MeshLibrary {
     fn default() -> Self {
-        let mut meshes: Vec<_> = BALL_SUBDIVISIONS.iter().map(|n| sphere(*n)).collect();
-        let round = |profile: &[[f32; 2]], segments| lathe(profile, segments);
-        meshes.push(cube());
-        meshes.push(round(
-            &[[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]],
-            SEGMENTS,
-        ));
-        meshes.push(round(&[[0.0, -1.0], [1.0, -1.0], [0.0, 1.0]], SEGMENTS));
-        meshes.push(square());
-        meshes.push(round(
-            &[[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]],
-            6,
-        ));
-        meshes.push(round(&[[0.0, -1.0], [1.0, -1.0], [0.0, 1.0]], 8));
+        let sphere = |kind| Sphere::new(1.0).mesh().kind(kind).build();
+        let balls = BALL_SUBDIVISIONS.map(|subdivisions| sphere(SphereKind::Ico { subdivisions }));
+        let round = |resolution| {
+            Cylinder::new(1.0, 2.0)
+                .mesh()
+                .resolution(resolution)
+                .build()
+        };
+        let pointed = |resolution| Cone::new(1.0, 2.0).mesh().resolution(resolution).build();
+        let others = [
+            Cuboid::from_length(2.0).mesh().build(),
+            round(SEGMENTS),
+            pointed(SEGMENTS),
+            Plane3d::default().mesh().size(2.0, 2.0).build(),
+            round(6),
+            pointed(8),
+        ];
+        let meshes = balls.into_iter().chain(others);
         Self {
-            meshes: meshes.into_iter().map(Arc::new).collect(),
+            meshes: meshes.map(|mesh| Arc::new(mesh.into())).collect(),
             keys: HashMap::new(),
         }
     }
 }
 
-/// A vector of the engine in single precision.
-pub fn vec3(v: crate::math::Vec3) -> Vec3 {
-    Vec3::new(v.x as f32, v.y as f32, v.z as f32)
-}
-
-/// A rotation of the engine in single precision.
-pub fn quat(q: crate::math::Quat) -> Quat {
-    Quat::from_xyzw(q.i as f32, q.j as f32, q.k as f32, q.w as f32)
-}
-
-/// The unit sphere: an icosahedron whose triangles are split `levels` times.
-fn sphere(levels: u32) -> MeshData {
-    let t = (1.0 + 5.0f32.sqrt()) / 2.0;
-    let mut points: Vec<Vec3> = [
-        [-1.0, t, 0.0],
-        [1.0, t, 0.0],
-        [-1.0, -t, 0.0],
-        [1.0, -t, 0.0],
-        [0.0, -1.0, t],
-        [0.0, 1.0, t],
-        [0.0, -1.0, -t],
-        [0.0, 1.0, -t],
-        [t, 0.0, -1.0],
-        [t, 0.0, 1.0],
-        [-t, 0.0, -1.0],
-        [-t, 0.0, 1.0],
-    ]
-    .into_iter()
-    .map(|p| Vec3::from(p).normalize())
-    .collect();
-    let mut triangles: Vec<[u32; 3]> = vec![
-        [0, 11, 5],
-        [0, 5, 1],
-        [0, 1, 7],
-        [0, 7, 10],
-        [0, 10, 11],
-        [1, 5, 9],
-        [5, 11, 4],
-        [11, 10, 2],
-        [10, 7, 6],
-        [7, 1, 8],
-        [3, 9, 4],
-        [3, 4, 2],
-        [3, 2, 6],
-        [3, 6, 8],
-        [3, 8, 9],
-        [4, 9, 5],
-        [2, 4, 11],
-        [6, 2, 10],
-        [8, 6, 7],
-        [9, 8, 1],
-    ];
-    for _ in 0..levels {
-        let mut middles: HashMap<[u32; 2], u32> = HashMap::new();
-        let mut split = Vec::with_capacity(4 * triangles.len());
-        for [a, b, c] in triangles {
-            let mut middle = |i: u32, j: u32| {
-                *middles.entry([i.min(j), i.max(j)]).or_insert_with(|| {
-                    points.push((points[i as usize] + points[j as usize]).normalize());
-                    points.len() as u32 - 1
-                })
-            };
-            let [ab, bc, ca] = [middle(a, b), middle(b, c), middle(c, a)];
-            split.extend([[a, ab, ca], [b, bc, ab], [c, ca, bc], [ab, bc, ca]]);
+impl From<Mesh> for MeshData {
+    fn from(mesh: Mesh) -> Self {
+        let read = |attribute| {
+            mesh.attribute(attribute)
+                .and_then(VertexAttributeValues::as_float3)
+        };
+        let positions = read(Mesh::ATTRIBUTE_POSITION).unwrap_or_default();
+        let normals = read(Mesh::ATTRIBUTE_NORMAL).unwrap_or_default();
+        let vertices = positions.iter().zip(normals);
+        let vertex = |(position, normal): (&[f32; 3], &[f32; 3])| Vertex {
+            position: *position,
+            normal: *normal,
+        };
+        let indices = mesh.indices().into_iter().flat_map(Indices::iter);
+        Self {
+            vertices: vertices.map(vertex).collect(),
+            indices: indices.map(|i| i as u32).collect(),
         }
-        triangles = split;
-    }
-    MeshData {
-        vertices: points
-            .iter()
-            .map(|p| Vertex {
-                position: p.to_array(),
-                normal: p.to_array(),
-            })
-            .collect(),
-        indices: triangles.into_iter().flatten().collect(),
-    }
-}
-
-fn cube() -> MeshData {
-    let mut mesh = MeshData::default();
-    for axis in 0..3 {
-        for sign in [-1.0f32, 1.0] {
-            let mut n = Vec3::ZERO;
-            n[axis] = sign;
-            let mut u = Vec3::ZERO;
-            u[(axis + 1) % 3] = 1.0;
-            let v = n.cross(u);
-            quad(&mut mesh, n, [n - u - v, n + u - v, n + u + v, n - u + v]);
-        }
-    }
-    mesh
-}
-
-fn square() -> MeshData {
-    let mut mesh = MeshData::default();
-    let corners = [[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]];
-    quad(
-        &mut mesh,
-        Vec3::Y,
-        corners.map(|[x, z]| Vec3::new(x, 0.0, z)),
-    );
-    mesh
-}
-
-fn quad(mesh: &mut MeshData, normal: Vec3, corners: [Vec3; 4]) {
-    let first = mesh.vertices.len() as u32;
-    mesh.vertices.extend(corners.map(|p| Vertex {
-        position: p.to_array(),
-        normal: normal.to_array(),
-    }));
-    mesh.indices
-        .extend([0, 1, 2, 0, 2, 3].map(|k: u32| first + k));
-}
-
-/// A surface of revolution about y: each segment of the profile (radius, height), listed upwards,
-/// is a band with its own normals, so that edges stay sharp.
-fn lathe(profile: &[[f32; 2]], segments: u32) -> MeshData {
-    let mut mesh = MeshData::default();
-    for pair in profile.windows(2) {
-        let [[r0, y0], [r1, y1]] = [pair[0], pair[1]];
-        let slope = Vec3::new(y1 - y0, r0 - r1, 0.0).normalize_or(Vec3::Y);
-        band(&mut mesh, segments, [(r0, y0, slope), (r1, y1, slope)]);
-    }
-    mesh
-}
-
-/// One band of a surface of revolution: radius, height and (radial, axial) normal at both rims.
-fn band(mesh: &mut MeshData, segments: u32, rims: [(f32, f32, Vec3); 2]) {
-    let first = mesh.vertices.len() as u32;
-    for k in 0..=segments {
-        let angle = TAU * k as f32 / segments as f32;
-        let (sin, cos) = angle.sin_cos();
-        for (r, y, n) in rims {
-            mesh.vertices.push(Vertex {
-                position: [r * cos, y, -r * sin],
-                normal: [n.x * cos, n.y, -n.x * sin],
-            });
-        }
-    }
-    for k in 0..segments {
-        let a = first + 2 * k;
-        mesh.indices.extend([a, a + 2, a + 3, a, a + 3, a + 1]);
     }
 }
 
 fn capsule(half_height: f32, radius: f32) -> MeshData {
-    let mut mesh = MeshData::default();
-    const RINGS: u32 = 12;
-    let rim = |latitude: f32, centre: f32| {
-        let (sin, cos) = latitude.sin_cos();
-        (
-            radius * cos,
-            centre + radius * sin,
-            Vec3::new(cos, sin, 0.0),
-        )
-    };
-    for (start, centre) in [(-PI / 2.0, -half_height), (0.0, half_height)] {
-        for k in 0..RINGS {
-            let at = |k: u32| start + PI / 2.0 * k as f32 / RINGS as f32;
-            band(
-                &mut mesh,
-                SEGMENTS,
-                [rim(at(k), centre), rim(at(k + 1), centre)],
-            );
-        }
-    }
-    band(
-        &mut mesh,
-        SEGMENTS,
-        [rim(0.0, -half_height), rim(0.0, half_height)],
-    );
-    mesh
+    let capsule = Capsule3d::new(radius, 2.0 * half_height).mesh();
+    let fine = capsule.longitudes(SEGMENTS).latitudes(SEGMENTS / 2);
+    fine.build().into()
 }
 
 /// Hulls, meshes and height fields as parry triangulates them.
@@ -391,10 +247,8 @@ fn triangulated(shape: &Shape) -> MeshData {
     } else {
         return MeshData::default();
     };
-    let points: Vec<Vec3> = vertices
-        .iter()
-        .map(|v| Vec3::new(v.x as f32, v.y as f32, v.z as f32))
-        .collect();
+    let single = |v: &_| vec3(crate::math::Vec3::from(*v));
+    let points: Vec<Vec3> = vertices.iter().map(single).collect();
     creased(&points, &triangles, crease)
 }
 
@@ -436,6 +290,8 @@ fn creased(points: &[Vec3], triangles: &[[u32; 3]], crease: f32) -> MeshData {
 
 #[cfg(test)]
 mod tests {
+    use std::f32::consts::PI;
+
     use super::*;
 
     fn volume(mesh: &MeshData) -> f32 {
@@ -475,13 +331,13 @@ mod tests {
     fn normals_point_outwards() {
         for mesh in MeshLibrary::default().meshes() {
             for t in mesh.indices.chunks(3) {
-                let [a, b, c] =
-                    [t[0], t[1], t[2]].map(|i| Vec3::from(mesh.vertices[i as usize].position));
+                let corners = [t[0], t[1], t[2]].map(|i| mesh.vertices[i as usize]);
+                let [a, b, c] = corners.map(|v| Vec3::from(v.position));
+                // The tip of a cone has no normal of its own.
+                let normal: Vec3 = corners.iter().map(|v| Vec3::from(v.normal)).sum();
                 let face = (b - a).cross(c - a);
-                // The two triangles of a band that ends in a point: one of them has no area.
                 if face.length() > 1e-6 {
-                    let n = Vec3::from(mesh.vertices[t[0] as usize].normal);
-                    assert!(face.dot(n) > 0.0);
+                    assert!(face.dot(normal) > 0.0);
                 }
             }
         }

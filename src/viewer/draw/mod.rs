@@ -19,7 +19,7 @@ use bytemuck::{Pod, Zeroable};
 pub use gpu::Quality;
 pub use mesh::{MeshId, MeshLibrary};
 
-use super::camera::Eye;
+use super::camera::{Bounds, Eye, Settle};
 
 /// One drawn piece, as the shader reads it.
 #[repr(C)]
@@ -35,6 +35,24 @@ pub struct Instance {
     pub scale: [f32; 3],
     /// Colour from [`palette::pack`].
     pub color: u32,
+}
+
+impl Instance {
+    /// A part of an overlay: not lit, and as long as `half` along its y axis.
+    fn unlit(position: Vec3, along: Vec3, [width, half]: [f32; 2], color: u32) -> Self {
+        Self {
+            position: position.to_array(),
+            flags: flags::UNLIT,
+            rotation: Quat::from_rotation_arc(Vec3::Y, along).to_array(),
+            scale: [width, half, width],
+            color,
+        }
+    }
+
+    /// A ball of an overlay.
+    fn point(position: Vec3, radius: f32, color: u32) -> Self {
+        Self::unlit(position, Vec3::Y, [radius; 2], color)
+    }
 }
 
 /// What [`Instance::flags`] may hold; the shader's constants of the same names.
@@ -71,24 +89,6 @@ pub enum Layer {
     Overlay,
 }
 
-/// A sphere.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bounds {
-    /// Its centre.
-    pub center: Vec3,
-    /// Its radius \[m\].
-    pub radius: f32,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self {
-            center: Vec3::ZERO,
-            radius: 5.0,
-        }
-    }
-}
-
 /// Everything that is drawn this frame.
 #[derive(Resource, Default)]
 pub struct Canvas {
@@ -98,20 +98,24 @@ pub struct Canvas {
     pub instances: Vec<Instance>,
     /// Which instances show which mesh.
     pub batches: Vec<Batch>,
-    /// What moves: the shadows are fitted to it, and "frame all" shows it.
-    pub bounds: Bounds,
-    /// Typical size of a body, for the grid and for arrows \[m\].
-    pub body_size: f32,
 }
 
 impl Canvas {
-    /// Appends a batch of what was pushed since `first`.
-    pub fn close_batch(&mut self, mesh: MeshId, first: usize, layer: Layer) {
-        let end = self.instances.len();
-        if end > first {
+    /// Starts a new picture.
+    fn clear(&mut self) {
+        self.instances.clear();
+        self.batches.clear();
+    }
+
+    /// Adds instances of one mesh.
+    fn add(&mut self, mesh: MeshId, layer: Layer, instances: impl IntoIterator<Item = Instance>) {
+        let first = self.instances.len() as u32;
+        self.instances.extend(instances);
+        let instances = first..self.instances.len() as u32;
+        if !instances.is_empty() {
             self.batches.push(Batch {
                 mesh,
-                instances: first as u32..end as u32,
+                instances,
                 layer,
             });
         }
@@ -156,12 +160,13 @@ pub struct DrawPlugin;
 impl Plugin for DrawPlugin {
     fn build(&self, app: &mut App) {
         app.init_resource::<Canvas>()
+            .init_resource::<Bounds>()
             .init_resource::<View>()
             .init_resource::<bodies::Dressing>()
             .init_resource::<contacts::Overlays>()
             .configure_sets(
                 PostUpdate,
-                (Paint::Bodies, Paint::Overlays, Paint::View).chain(),
+                (Paint::Bodies, Paint::Overlays, Settle, Paint::View).chain(),
             )
             .add_systems(
                 PostUpdate,
@@ -180,7 +185,7 @@ impl Plugin for DrawPlugin {
 /// Direction towards the sun.
 const SUN: Vec3 = Vec3::new(0.42, 0.80, 0.43);
 
-fn set_view(eye: Res<Eye>, canvas: Res<Canvas>, quality: Res<Quality>, mut view: ResMut<View>) {
+fn set_view(eye: Res<Eye>, bounds: Res<Bounds>, quality: Res<Quality>, mut view: ResMut<View>) {
     let size = eye.viewport.size().max(UVec2::ONE).as_vec2();
     let aspect = size.x / size.y;
     let rise = (0.5 * eye.fov).tan();
@@ -190,20 +195,17 @@ fn set_view(eye: Res<Eye>, canvas: Res<Canvas>, quality: Res<Quality>, mut view:
     let sun = SUN.normalize();
 
     // The shadow map covers what moves, or as much of it around the camera's focus as stays sharp.
-    let reach = (2.5 * eye.focus_distance).max(4.0 * canvas.body_size);
-    let lit = if canvas.bounds.radius <= reach {
-        canvas.bounds
+    let reach = (2.5 * eye.focus_distance).max(4.0 * bounds.body_size);
+    let (center, radius) = if bounds.radius <= reach {
+        (bounds.center, bounds.radius)
     } else {
-        Bounds {
-            center: eye.focus(),
-            radius: reach,
-        }
+        (eye.focus(), reach)
     };
-    let radius = (1.15 * lit.radius).max(0.5);
+    let radius = (1.15 * radius).max(0.5);
     let texel = 2.0 * radius / quality.shadow_map.max(1) as f32;
     let look = Mat4::look_to_rh(Vec3::ZERO, -sun, Vec3::Y);
     // Whole texels only, so that still shadows do not shimmer while the camera moves.
-    let c = look.transform_point3(lit.center);
+    let c = look.transform_point3(center);
     let snapped = Vec3::new(
         (c.x / texel).round() * texel,
         (c.y / texel).round() * texel,
@@ -216,8 +218,8 @@ fn set_view(eye: Res<Eye>, canvas: Res<Canvas>, quality: Res<Quality>, mut view:
         * look;
 
     // A decade of the grid per decade of body size.
-    let spacing = 10f32.powf(canvas.body_size.max(1e-3).log10().round());
-    let far = (60.0 * eye.focus_distance).max(20.0 * canvas.bounds.radius);
+    let spacing = 10f32.powf(bounds.body_size.max(1e-3).log10().round());
+    let far = (60.0 * eye.focus_distance).max(20.0 * bounds.radius);
     view.viewport = eye.viewport;
     view.uniform = ViewUniform {
         clip_from_world: (eye.clip_from_view(aspect) * eye.view_from_world()).to_cols_array_2d(),

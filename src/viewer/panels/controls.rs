@@ -2,20 +2,21 @@
 
 use bevy_egui::egui;
 
-use super::{Context, number, theme};
-use crate::viewer::frame::DriveView;
-use crate::viewer::machines::key_label;
-use crate::viewer::physics::Command;
+use super::widgets::number;
+use super::{Context, Panel, theme};
+use crate::viewer::machines::{drive_to, key_label};
+use crate::world::Drive;
 
-/// Shows them, where the scene has any.
-pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+pub const PANEL: Panel = Panel::left("Controls", show).when(|context| {
+    let frame = context.playback.frame.as_ref();
+    frame.is_some_and(|f| !f.drives.is_empty())
+});
+
+fn show(ui: &mut egui::Ui, context: &mut Context) {
     let Some(frame) = &context.playback.frame else {
         return;
     };
-    if frame.drives.is_empty() {
-        return;
-    }
-    ui.strong("Controls");
+    ui.strong(PANEL.title);
     // The list of scenes keeps a part of the panel.
     egui::ScrollArea::vertical()
         .id_salt("controls")
@@ -24,7 +25,7 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
         .show(ui, |ui| {
             for (index, drive) in frame.drives.iter().enumerate() {
                 if let Some(value) = ui.push_id(index, |ui| control(ui, drive)).inner {
-                    context.physics.send(Command::Drive { index, value });
+                    drive_to(&context.physics, index, value);
                 }
             }
         });
@@ -33,9 +34,10 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
 }
 
 /// One drive; what to do with it, if anything has been asked for.
-fn control(ui: &mut egui::Ui, drive: &DriveView) -> Option<Option<f64>> {
+fn control(ui: &mut egui::Ui, drive: &Drive) -> Option<Option<f64>> {
     let mut asked = None;
-    let rest = if drive.scripted { "script" } else { "at rest" };
+    let scripted = !drive.keys.is_empty();
+    let rest = if scripted { "script" } else { "at rest" };
     ui.horizontal(|ui| {
         let unit = &drive.unit;
         ui.label(&drive.name);
@@ -44,7 +46,7 @@ fn control(ui: &mut egui::Ui, drive: &DriveView) -> Option<Option<f64>> {
                 ui.label(theme::quiet(rest))
                     .on_hover_text("what moves it; its slider and its keys take it over");
             } else {
-                let hint = if drive.scripted {
+                let hint = if scripted {
                     "you have taken it over; press to give it back to its script"
                 } else {
                     "you have taken it over; press to let go: it returns to 0"
@@ -59,7 +61,7 @@ fn control(ui: &mut egui::Ui, drive: &DriveView) -> Option<Option<f64>> {
         });
     });
     ui.horizontal(|ui| {
-        let [lower, raise] = drive.keys.each_ref().map(|name| key_label(name));
+        let [lower, raise] = drive.hands.each_ref().map(|name| key_label(name));
         ui.spacing_mut().item_spacing.x = 4.0;
         key_cap(ui, &lower, "held, it lowers the value");
         let caps = if raise.is_empty() { 0.0 } else { 34.0 };

@@ -2,95 +2,60 @@
 
 use bevy_egui::egui;
 
-use super::{Context, number, theme};
+use super::widgets::{number, table};
+use super::{Context, Panel, theme};
+use crate::problem::residual::Residual;
 use crate::solve::Status;
-use crate::solve::bpp::PivotReport;
+use crate::step::StepReport;
 
-/// Shows the counters.
-pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+pub const PANEL: Panel =
+    Panel::right("Counters", true, show).when(|context| context.playback.frame.is_some());
+
+fn show(ui: &mut egui::Ui, context: &mut Context) {
     let Some(frame) = &context.playback.frame else {
         return;
     };
-    let c = &frame.counters;
-    egui::Grid::new("counters")
-        .num_columns(2)
-        .spacing([8.0, 2.0])
-        .min_col_width(104.0)
-        .striped(true)
-        .show(ui, |ui| {
-            let mut line = |name: &str, value: String, hint: &str| {
-                ui.label(name).on_hover_text(hint);
-                ui.monospace(value).on_hover_text(hint);
-                ui.end_row();
-            };
-            line(
-                "bodies",
-                format!("{} ({} moved)", c.bodies, c.dynamic_bodies),
-                "all, and those that forces move",
-            );
-            line(
-                "contacts",
-                format!("{} ({})", c.contacts, c.dynamic_contacts),
-                "all, and those between two bodies that forces move; speculative ones included",
-            );
-            line(
-                "islands",
-                c.islands.to_string(),
-                "connected components, solved by themselves",
-            );
-            if c.joint_rows > 0 {
-                line(
-                    "joint rows",
-                    c.joint_rows.to_string(),
-                    "bilateral, limit and motor rows",
-                );
-                line(
-                    "joint error",
-                    format!("{} m", number(c.joint_error)),
-                    "largest |φ + αΛ/h|",
-                );
-            }
-            line(
-                "penetration",
-                format!("{} m", number(c.penetration)),
-                "deepest overlap at the midpoint",
-            );
-            line(
-                "kinetic energy",
-                format!("{} J", number(c.kinetic_energy)),
-                "",
-            );
-            line(
-                "potential energy",
-                format!("{} J", number(c.potential_energy)),
-                "zero at the origin",
-            );
-            line(
-                "total energy",
-                format!("{} J", number(c.kinetic_energy + c.potential_energy)),
-                "",
-            );
-            line(
-                "momentum",
-                format!("{} kg m/s", number(c.momentum.linear.norm())),
-                "linear, its length",
-            );
-            line(
-                "angular mom.",
-                format!("{} kg m²/s", number(c.momentum.angular.norm())),
-                "about the origin, its length",
-            );
-            if let Some(p) = &c.pivoting {
-                pivoting(p, &mut line);
-            }
-        });
-    if let Some(p) = &c.pivoting {
-        warnings(ui, p);
-    }
+    let last = context.history.samples.back().map(|sample| &sample.report);
+    let mut lines = vec![(
+        "bodies",
+        format!("{} ({} moved)", frame.bodies, frame.dynamic_bodies),
+        "all, and those that forces move",
+    )];
+    lines.extend(last.into_iter().flat_map(of_step));
+    let with = |value: f64, unit: &str| format!("{} {unit}", number(value));
+    let (energy, momentum) = (&frame.energy, &frame.momentum);
+    lines.extend([
+        ("kinetic energy", with(energy.kinetic, "J"), ""),
+        (
+            "potential energy",
+            with(energy.gravity, "J"),
+            "zero at the origin",
+        ),
+        (
+            "springs",
+            with(energy.springs, "J"),
+            "of compliant joints and of motors that aim at a position",
+        ),
+        ("total energy", with(energy.total(), "J"), ""),
+        (
+            "momentum",
+            with(momentum.linear.norm(), "kg m/s"),
+            "linear, its length",
+        ),
+        (
+            "angular mom.",
+            with(momentum.angular.norm(), "kg m²/s"),
+            "about the origin, its length",
+        ),
+    ]);
+    table(ui, "counters", lines);
+    let Some(last) = last else {
+        ui.label(theme::quiet("no step taken yet"));
+        return;
+    };
     ui.horizontal(|ui| {
         ui.label("solver");
-        match &c.status {
-            _ if frame.step == 0 => ui.label(theme::quiet("not run yet")),
+        match &last.solve.status {
             Status::Converged => ui.colored_label(theme::GOOD, "converged"),
             Status::Budget => ui.colored_label(theme::WARNING, "budget used up"),
             Status::Stalled(why) => ui
@@ -98,76 +63,79 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
                 .on_hover_text(why),
             Status::Failed(why) => ui.colored_label(theme::ERROR, "failed").on_hover_text(why),
         };
-        if c.halvings > 0 {
-            ui.label(theme::quiet(format!("R halved {}×", c.halvings)));
-        }
     });
-    ui.horizontal(|ui| {
-        ui.label("residual");
-        ui.monospace(format!("{:.2e} m/s", c.residual))
-            .on_hover_ui(|ui| {
-                for (name, value, unit) in &c.residual_parts {
-                    ui.monospace(format!("{name:>20}  {value:9.2e} {unit}"));
-                }
-            });
-        if let Some(coulomb) = c.residual_coulomb {
-            ui.label(theme::quiet("own law"))
-                .on_hover_text("under the friction law that the solver solves exactly");
-            ui.separator();
-            ui.monospace(format!("{coulomb:.2e} m/s"));
-            ui.label(theme::quiet("Coulomb"))
-                .on_hover_text("the same impulses under exact Coulomb friction");
+    let mut samples = context.history.samples.iter().rev();
+    let evaluated = samples.find_map(|s| Some((&s.report, s.report.residual.as_ref()?)));
+    ui.horizontal(|ui| match evaluated {
+        Some((report, found)) => residual(ui, report, found, last.step),
+        None => {
+            ui.label("residual");
+            ui.label(theme::quiet("not evaluated"));
         }
     });
 }
 
-/// What a pivoting solver did in the last step.
-fn pivoting(p: &PivotReport, line: &mut impl FnMut(&str, String, &str)) {
-    line(
-        "rows",
-        format!("{} (largest {})", p.rows, p.largest_island),
-        "rows of all islands, and of the largest one",
-    );
-    line(
-        "free, tight",
-        format!("{}, {}", p.free, p.tight),
-        "rows at the end: inside of their bounds, and at one of them",
-    );
-    line(
-        "pivots",
-        format!("{} (most {})", p.pivots, p.most_pivots),
-        "index sets that were solved for: of all islands, and of the busiest one",
-    );
-    line(
-        "outer iterations",
-        format!("{} (most {})", p.outer_iterations, p.most_outer_iterations),
-        "problems with fixed friction bounds: of all islands, and of the busiest one",
-    );
-    line(
-        "downdates",
-        format!("{} ({} factored)", p.downdates, p.refactorizations),
-        "rows removed from a factor by a rank-one modification, and factorisations, whole or in part",
-    );
-    line(
-        "condition",
-        format!("≥ {}", number(p.condition)),
-        "of the free rows' matrix, scaled to a unit diagonal: a lower bound, (max L_ii/min L_ii)²",
-    );
-}
-
-/// What of it the user should know.
-fn warnings(ui: &mut egui::Ui, p: &PivotReport) {
-    if p.ill_conditioned {
-        ui.colored_label(theme::WARNING, "⚠ ill-conditioned").on_hover_text(
-            "the condition estimate is above the solver's condition_bound: a little compliance of the \
-             joints or contacts helps",
-        );
+/// What the last step found.
+fn of_step(report: &StepReport) -> Vec<(&'static str, String, &'static str)> {
+    let mut lines = vec![
+        (
+            "contacts",
+            format!("{} ({})", report.contacts, report.dynamic_contacts),
+            "all, and those between two bodies that forces move; speculative ones included",
+        ),
+        (
+            "islands",
+            report.islands.to_string(),
+            "connected components, solved by themselves",
+        ),
+    ];
+    if report.rows > 0 {
+        let error = format!("{} m", number(report.joint_error));
+        lines.extend([
+            (
+                "joint rows",
+                report.rows.to_string(),
+                "bilateral, limit and motor rows",
+            ),
+            ("joint error", error, "largest |φ + αΛ/h|"),
+        ]);
     }
-    if p.raised > 0.0 {
-        let text = format!("⚠ pivots raised by {}", number(p.raised));
-        ui.colored_label(theme::WARNING, text).on_hover_text(
-            "broken pivots of the factor were raised, by at most this share of their diagonal: rows \
-             depend on each other",
-        );
+    lines.push((
+        "penetration",
+        format!("{} m", number(report.penetration)),
+        "deepest overlap at the midpoint",
+    ));
+    lines
+}
+
+/// The latest residual; `now` is the step that is shown.
+fn residual(ui: &mut egui::Ui, report: &StepReport, found: &Residual, now: u64) {
+    ui.label("residual");
+    ui.monospace(format!("{:.2e} m/s", found.residual))
+        .on_hover_ui(|ui| {
+            for (name, value, unit) in [
+                ("root mean square", found.residual_rms, "m/s"),
+                ("penetration velocity", found.penetration_velocity, "m/s"),
+                ("complementarity", found.complementarity, "J"),
+                ("cone", found.cone, "N s"),
+                ("sliding direction", found.sliding_direction, "-"),
+                ("bilateral", found.bilateral, "m/s"),
+            ] {
+                ui.monospace(format!("{name:>20}  {value:9.2e} {unit}"));
+            }
+        });
+    if let Some(coulomb) = &report.residual_coulomb {
+        ui.label(theme::quiet("own law"))
+            .on_hover_text("under the friction law that the solver solves exactly");
+        ui.separator();
+        ui.monospace(format!("{:.2e} m/s", coulomb.residual));
+        ui.label(theme::quiet("Coulomb"))
+            .on_hover_text("the same impulses under exact Coulomb friction");
+    }
+    if now > report.step {
+        ui.label(theme::quiet(format!("of step {}", report.step)))
+            .on_hover_text(
+                "not evaluated in the steps since; how often it is, the solver's panel says",
+            );
     }
 }

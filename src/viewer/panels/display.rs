@@ -2,11 +2,12 @@
 
 use bevy_egui::egui;
 
-use super::{Context, theme};
+use super::{Context, Panel, theme};
 use crate::viewer::draw::palette;
 
-/// Shows the switches.
-pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+pub const PANEL: Panel = Panel::right("Drawing", false, show);
+
+fn show(ui: &mut egui::Ui, context: &mut Context) {
     let overlays = &mut *context.overlays;
     ui.columns(2, |columns| {
         let [left, right] = columns else { return };

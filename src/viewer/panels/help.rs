@@ -3,13 +3,13 @@
 use bevy_egui::egui;
 
 use super::theme;
-use crate::viewer::frame::DriveView;
-use crate::viewer::keys::{BINDINGS, Binding, FLYING, MOUSE};
+use crate::viewer::keys::{BINDINGS, Binding, FLYING, MOUSE, label};
 use crate::viewer::machines::{is_taken, key, key_label};
+use crate::world::Drive;
 
 /// Shows the overlay. Keys that the scene's drives name are listed with the machine; what they do
 /// otherwise is listed with Shift.
-pub fn show(ctx: &egui::Context, open: &mut bool, drives: &[DriveView]) {
+pub fn show(ctx: &egui::Context, open: &mut bool, drives: &[Drive]) {
     egui::Window::new("Keys and mouse")
         .open(open)
         .collapsible(false)
@@ -39,7 +39,7 @@ pub fn show(ctx: &egui::Context, open: &mut bool, drives: &[DriveView]) {
                 }
                 if drives
                     .iter()
-                    .flat_map(|d| &d.keys)
+                    .flat_map(|d| &d.hands)
                     .any(|k| key(k).is_some())
                 {
                     ui.vertical(|ui| machine(ui, drives));
@@ -49,10 +49,10 @@ pub fn show(ctx: &egui::Context, open: &mut bool, drives: &[DriveView]) {
 }
 
 /// The drives' keys, and what becomes of the viewer's own.
-fn machine(ui: &mut egui::Ui, drives: &[DriveView]) {
+fn machine(ui: &mut egui::Ui, drives: &[Drive]) {
     list(ui, "Machine", |ui| {
         for drive in drives {
-            let labels = drive.keys.each_ref().map(|name| key_label(name));
+            let labels = drive.hands.each_ref().map(|name| key_label(name));
             let both = labels.join(" ");
             if !both.trim().is_empty() {
                 line(ui, |ui| _ = ui.monospace(both.trim()), &drive.name);
@@ -75,10 +75,10 @@ fn machine(ui: &mut egui::Ui, drives: &[DriveView]) {
 }
 
 /// The keys of a binding.
-fn keys(ui: &mut egui::Ui, binding: &Binding, drives: &[DriveView]) {
+fn keys(ui: &mut egui::Ui, binding: &Binding, drives: &[Drive]) {
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 0.0;
-        for (k, (label, code)) in binding.label.split(" or ").zip(binding.keys).enumerate() {
+        for (k, code) in binding.keys.iter().enumerate() {
             if k > 0 {
                 ui.monospace(" or ");
             }
@@ -86,7 +86,7 @@ fn keys(ui: &mut egui::Ui, binding: &Binding, drives: &[DriveView]) {
                 let shift = egui::RichText::new("Shift ").monospace();
                 ui.label(shift.color(theme::WARNING));
             }
-            ui.monospace(label);
+            ui.monospace(label(*code));
         }
     });
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use bevy_egui::egui::{self, Color32, ColorImage};
 
-use super::{Context, theme};
-use crate::solve::bpp::MatrixView;
+use super::widgets::{swatch, table};
+use super::{Context, Panel, theme};
+use crate::solve::{self, MatrixView, SolverInfo};
 
 /// Which matrix is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,9 +41,7 @@ const TEXTURE_FRAMES: u32 = 2;
 
 /// What the panel remembers.
 #[derive(Clone, Default)]
-pub struct Picture {
-    /// Whether the panel was open when it was last laid out.
-    pub open: bool,
+struct Picture {
     which: Which,
     shown: Option<Drawn>,
     /// The next one, and the frames since it was made.
@@ -80,19 +79,15 @@ impl Picture {
     }
 }
 
-impl std::fmt::Debug for Picture {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Picture")
-            .field("open", &self.open)
-            .field("which", &self.which)
-            .finish_non_exhaustive()
-    }
-}
+pub const PANEL: Panel = Panel::right("Matrix", false, show).when(|context| {
+    let solver = solve::find(&context.setup.solver.name);
+    solver.is_some_and(SolverInfo::is_direct)
+});
 
-/// Shows the picture and its numbers.
-pub fn show(ui: &mut egui::Ui, context: &mut Context) {
-    let picture = &mut context.open.matrix;
-    picture.open = true;
+fn show(ui: &mut egui::Ui, context: &mut Context) {
+    context.open.asked.matrix = true;
+    let id = egui::Id::new("matrix picture");
+    let mut picture: Picture = ui.data_mut(|data| data.get_temp(id)).unwrap_or_default();
     ui.horizontal(|ui| {
         for (which, name, hint) in [
             (Which::Natural, "A", "rows in the order of the problem"),
@@ -112,26 +107,25 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
         }
     });
     let frame = context.playback.frame.as_ref();
-    let Some(view) = frame.and_then(|f| f.matrix.clone()) else {
+    if let Some(view) = frame.and_then(|f| f.matrix.clone()) {
+        let side = ui.available_width().min(640.0);
+        let (place, _) = ui.allocate_exact_size(egui::Vec2::splat(side), egui::Sense::hover());
+        if let Some(drawn) = picture.follow(ui.ctx(), &view) {
+            egui::Image::new(&drawn.texture).paint_at(ui, place);
+        }
+        legend(ui, picture.which);
+        numbers(ui, &view);
+    } else {
         ui.label(theme::quiet("no step taken yet"));
         (picture.shown, picture.coming) = (None, None);
-        return;
-    };
-    let which = picture.which;
-    let side = ui.available_width().min(640.0);
-    let (place, _) = ui.allocate_exact_size(egui::Vec2::splat(side), egui::Sense::hover());
-    if let Some(drawn) = picture.follow(ui.ctx(), &view) {
-        egui::Image::new(&drawn.texture).paint_at(ui, place);
     }
-    legend(ui, which);
-    numbers(ui, &view);
+    ui.data_mut(|data| data.insert_temp(id, picture));
 }
 
 fn legend(ui: &mut egui::Ui, which: Which) {
     ui.horizontal_wrapped(|ui| {
         let mut sample = |color: Color32, text: &str| {
-            let (rect, _) = ui.allocate_exact_size(egui::vec2(8.0, 8.0), egui::Sense::hover());
-            ui.painter().rect_filled(rect, 2.0, color);
+            swatch(ui, color);
             ui.label(theme::quiet(text).small());
         };
         sample(FREE, "free");
@@ -153,35 +147,25 @@ fn numbers(ui: &mut egui::Ui, view: &MatrixView) {
     };
     let envelope = (0..).zip(&view.envelope);
     let envelope: usize = envelope.map(|(k, last)| (*last as usize + 1) - k).sum();
-    egui::Grid::new("matrix")
-        .num_columns(2)
-        .spacing([8.0, 2.0])
-        .min_col_width(104.0)
-        .striped(true)
-        .show(ui, |ui| {
-            for (name, value, hint) in [
-                (
-                    "rows",
-                    format!("{} ({} free, {tight} tight)", view.n, view.n - tight),
-                    "of the largest island",
-                ),
-                (
-                    "non-zeros of A",
-                    share(view.a.len()),
-                    "in the lower triangle, and their share of it",
-                ),
-                ("non-zeros of L", share(view.l.len()), "tight rows left out"),
-                (
-                    "envelope",
-                    share(envelope),
-                    "what is stored of L: each column down to its last row that is coupled",
-                ),
-            ] {
-                ui.label(name).on_hover_text(hint);
-                ui.monospace(value).on_hover_text(hint);
-                ui.end_row();
-            }
-        });
+    let lines = [
+        (
+            "rows",
+            format!("{} ({} free, {tight} tight)", view.n, view.n - tight),
+            "of the largest island",
+        ),
+        (
+            "non-zeros of A",
+            share(view.a.len()),
+            "in the lower triangle, and their share of it",
+        ),
+        ("non-zeros of L", share(view.l.len()), "tight rows left out"),
+        (
+            "envelope",
+            share(envelope),
+            "what is stored of L: each column down to its last row that is coupled",
+        ),
+    ];
+    table(ui, "matrix", lines);
 }
 
 /// The picture: entries, the diagonal in the colours of its rows, and the same colours in strips on
@@ -235,20 +219,16 @@ pub fn draw(view: &MatrixView, which: Which) -> ColorImage {
             }
         }
     }
-    for tight in [false, true] {
-        for i in (0..n as u32).filter(|i| is_tight(*i) == tight) {
-            let (color, k) = (if tight { TIGHT } else { FREE }, place(i));
-            fill(k..=k, k, color);
-        }
+    let rows = |tight: bool| (0..n as u32).filter(move |i| is_tight(*i) == tight);
+    let marks = [(false, FREE), (true, TIGHT)];
+    for (tight, color) in marks {
+        rows(tight).for_each(|i| fill(place(i)..=place(i), place(i), color));
     }
-    for tight in [false, true] {
-        for i in (0..n as u32).filter(|i| is_tight(*i) == tight) {
-            for at in span(place(i)) {
-                for across in 0..strip.saturating_sub(2) {
-                    let color = if tight { TIGHT } else { FREE };
-                    image[(across, at + strip)] = color;
-                    image[(at + strip, across)] = color;
-                }
+    for (tight, color) in marks {
+        for at in rows(tight).flat_map(|i| span(place(i))) {
+            for across in 0..strip.saturating_sub(2) {
+                image[(across, at + strip)] = color;
+                image[(at + strip, across)] = color;
             }
         }
     }

@@ -1,8 +1,9 @@
-//! The panels: one file each, laid out here.
+//! The panels: one file each, listed in [`PANELS`], laid out here.
 
 mod controls;
 mod counters;
 mod display;
+mod energies;
 mod help;
 mod matrix;
 mod parameters;
@@ -10,10 +11,14 @@ mod plots;
 mod scenes;
 mod selection;
 mod solver;
+mod statistics;
 mod stepping;
 mod theme;
 mod time;
 mod timings;
+mod widgets;
+
+use std::collections::BTreeSet;
 
 use bevy::ecs::system::SystemParam;
 use bevy::prelude::*;
@@ -24,15 +29,97 @@ use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 use super::camera::{Eye, Pointer};
 use super::draw::bodies::Dressing;
 use super::draw::contacts::Overlays;
-use super::frame::Severity;
+use super::frame::{Notice, Severity};
 use super::hands::{Hands, Hold};
 use super::history::History;
 use super::keys::Action;
-use super::physics::{Command, Observe, Physics, Playback};
+use super::observe::Observe;
+use super::physics::{Command, Physics};
+use super::playback::Playback;
 use super::scenes::Scenes;
 use super::setup::Setup;
 
-/// Which panels are open.
+/// Every panel, in the order in which those of one place are laid out.
+static PANELS: &[Panel] = &[
+    parameters::PANEL,
+    controls::PANEL,
+    scenes::PANEL,
+    selection::PANEL,
+    solver::PANEL,
+    stepping::PANEL,
+    timings::PANEL,
+    counters::PANEL,
+    statistics::TABLE,
+    matrix::PANEL,
+    display::PANEL,
+    plots::RESIDUAL,
+    plots::ITERATIONS,
+    plots::CONVERGENCE,
+    plots::TIMINGS,
+    statistics::PLOT,
+    energies::PANEL,
+];
+
+/// A part of the window with a purpose of its own.
+struct Panel {
+    /// What it is called.
+    title: &'static str,
+    /// Where it is.
+    place: Place,
+    /// Whether it is open at the start; those on the left always are.
+    open: bool,
+    /// Whether it has anything to show now.
+    applies: fn(&Context) -> bool,
+    /// Lays it out.
+    show: Show,
+}
+
+type Show = fn(&mut egui::Ui, &mut Context);
+
+impl Panel {
+    const fn new(title: &'static str, place: Place, open: bool, show: Show) -> Self {
+        Self {
+            title,
+            place,
+            open,
+            applies: |_| true,
+            show,
+        }
+    }
+
+    /// A panel on the left, with a title of its own.
+    const fn left(title: &'static str, show: Show) -> Self {
+        Self::new(title, Place::Left, true, show)
+    }
+
+    /// A section on the right.
+    const fn right(title: &'static str, open: bool, show: Show) -> Self {
+        Self::new(title, Place::Right, open, show)
+    }
+
+    /// A plot at the bottom.
+    const fn plot(title: &'static str, open: bool, show: Show) -> Self {
+        Self::new(title, Place::Bottom, open, show)
+    }
+
+    /// The same, where it has something to show.
+    const fn when(self, applies: fn(&Context) -> bool) -> Self {
+        Self { applies, ..self }
+    }
+}
+
+/// Where a panel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// On the left, under its own title.
+    Left,
+    /// On the right, as a section that folds.
+    Right,
+    /// At the bottom: plots side by side, each chosen by its title.
+    Bottom,
+}
+
+/// Which panels are open, and what they ask for.
 #[derive(Resource, Clone, Debug)]
 pub struct Open {
     /// All panels.
@@ -41,27 +128,15 @@ pub struct Open {
     pub plots: bool,
     /// The list of keys.
     pub help: bool,
-    /// Which plots.
-    plot: plots::Choice,
-    /// The picture of the matrices.
-    matrix: matrix::Picture,
+    /// Titles of the plots that are as they are not at the start.
+    toggled: BTreeSet<&'static str>,
+    /// Names of the solver's numbers that are plotted.
+    statistics: BTreeSet<&'static str>,
+    /// What the panels of this frame need to be observed, made anew every frame.
+    asked: Observe,
     /// Time between two frames, smoothed \[s\].
     frame_time: f64,
-    dismissed: Option<super::frame::Notice>,
-}
-
-impl Default for Open {
-    fn default() -> Self {
-        Self {
-            panels: true,
-            plots: true,
-            help: false,
-            plot: plots::Choice::default(),
-            matrix: matrix::Picture::default(),
-            frame_time: 1.0 / 60.0,
-            dismissed: None,
-        }
-    }
+    dismissed: Option<Notice>,
 }
 
 impl Open {
@@ -69,7 +144,23 @@ impl Open {
     pub fn new(panels: bool) -> Self {
         Self {
             panels,
-            ..Self::default()
+            plots: true,
+            help: false,
+            toggled: BTreeSet::new(),
+            statistics: BTreeSet::new(),
+            asked: Observe::default(),
+            frame_time: 1.0 / 60.0,
+            dismissed: None,
+        }
+    }
+
+    fn shows_plot(&self, panel: &Panel) -> bool {
+        panel.open != self.toggled.contains(panel.title)
+    }
+
+    fn toggle(&mut self, title: &'static str) {
+        if !self.toggled.remove(title) {
+            self.toggled.insert(title);
         }
     }
 }
@@ -98,7 +189,6 @@ pub struct PanelsPlugin;
 impl Plugin for PanelsPlugin {
     fn build(&self, app: &mut App) {
         app.add_plugins(EguiPlugin::default())
-            .init_resource::<Open>()
             .add_systems(EguiPrimaryContextPass, lay_out)
             .add_systems(Update, (press_keys, observe).chain().after(Hold));
     }
@@ -134,16 +224,17 @@ fn observe(
     overlays: Res<Overlays>,
     dressing: Res<Dressing>,
     hands: Res<Hands>,
+    setup: Res<Setup>,
     physics: Res<Physics>,
     mut asked: Local<Option<Observe>>,
 ) {
     let wanted = Observe {
         contacts: overlays.any_contacts(),
         joints: overlays.joints,
-        matrix: open.panels && open.matrix.open,
         islands: dressing.options.islands,
-        history: open.panels && open.plots && open.plot.convergence,
+        residual: setup.residual,
         body: hands.selected,
+        ..open.asked
     };
     if *asked != Some(wanted) {
         *asked = Some(wanted);
@@ -174,46 +265,14 @@ fn lay_out(
             .layer_id(egui::LayerId::background())
             .max_rect(all),
     );
+    context.open.asked = Observe::default();
     if context.open.panels {
-        egui::Panel::top("time")
-            .frame(theme::bar())
-            .show(&mut ui, |ui| time::show(ui, &mut context));
-        if context.open.plots {
-            egui::Panel::bottom("plots")
-                .frame(theme::panel())
-                .resizable(true)
-                .default_size(190.0)
-                .size_range(110.0..=all.height() * 0.6)
-                .show(&mut ui, |ui| plots::show(ui, &mut context));
-        }
-        egui::Panel::left("scenes")
-            .frame(theme::panel())
-            .resizable(true)
-            .default_size(215.0)
-            .size_range(160.0..=all.width() * 0.3)
-            .show(&mut ui, |ui| {
-                parameters::show(ui, &mut context);
-                controls::show(ui, &mut context);
-                scenes::show(ui, &mut context);
-            });
-        egui::Panel::right("inspector")
-            .frame(theme::panel())
-            .resizable(true)
-            .default_size(295.0)
-            .size_range(240.0..=all.width() * 0.4)
-            .show(&mut ui, |ui| {
-                egui::ScrollArea::vertical()
-                    .auto_shrink(false)
-                    .show(ui, |ui| inspector(ui, &mut context));
-            });
+        around(&mut ui, all.size(), &mut context);
     }
     let free = ui.available_rect_before_wrap();
     notice(&ctx, &mut context, free);
-    let drives = context
-        .playback
-        .frame
-        .as_ref()
-        .map_or(&[][..], |f| &f.drives);
+    let frame = context.playback.frame.as_ref();
+    let drives = frame.map_or(&[][..], |f| &f.drives);
     help::show(&ctx, &mut context.open.help, drives);
 
     // What the panels leave is the picture's.
@@ -230,47 +289,60 @@ fn lay_out(
     let over = window
         .cursor_position()
         .map(|p| egui::pos2(p.x, p.y) / (scale / window.scale_factor()));
-    pointer.over_scene = over.is_some_and(|p| {
-        free.contains(p)
-            && ctx
-                .layer_id_at(p)
-                .is_none_or(|layer| layer.order == egui::Order::Background)
-    });
+    let is_background = |layer: egui::LayerId| layer.order == egui::Order::Background;
+    pointer.over_scene =
+        over.is_some_and(|p| free.contains(p) && ctx.layer_id_at(p).is_none_or(is_background));
     Ok(())
 }
 
-fn inspector(ui: &mut egui::Ui, context: &mut Context) {
-    let section =
-        |ui: &mut egui::Ui, title: &str, open: bool, add: &mut dyn FnMut(&mut egui::Ui)| {
-            egui::CollapsingHeader::new(egui::RichText::new(title).strong())
-                .default_open(open)
-                .show_unindented(ui, |ui| {
-                    add(ui);
-                    ui.add_space(6.0);
-                });
-        };
-    if context.hands.selected.is_some() {
-        section(ui, "Selected body", true, &mut |ui| {
-            selection::show(ui, context)
+/// The panels around the picture in a window of this size.
+fn around(ui: &mut egui::Ui, window: egui::Vec2, context: &mut Context) {
+    egui::Panel::top("time")
+        .frame(theme::bar())
+        .show(ui, |ui| time::show(ui, context));
+    if context.open.plots {
+        egui::Panel::bottom("plots")
+            .frame(theme::panel())
+            .resizable(true)
+            .default_size(190.0)
+            .size_range(110.0..=window.y * 0.6)
+            .show(ui, |ui| plots::show(ui, context));
+    }
+    egui::Panel::left("scenes")
+        .frame(theme::panel())
+        .resizable(true)
+        .default_size(215.0)
+        .size_range(160.0..=window.x * 0.3)
+        .show(ui, |ui| {
+            for panel in at(Place::Left, context) {
+                (panel.show)(ui, context);
+            }
         });
-    }
-    section(ui, "Solver", true, &mut |ui| solver::show(ui, context));
-    section(ui, "Time step", false, &mut |ui| {
-        stepping::show(ui, context)
-    });
-    section(ui, "Timings", true, &mut |ui| timings::show(ui, context));
-    section(ui, "Counters", true, &mut |ui| counters::show(ui, context));
-    // Set again by the panel itself, if it is laid out.
-    context.open.matrix.open = false;
-    let pivoting = context
-        .playback
-        .frame
-        .as_ref()
-        .and_then(|f| f.counters.pivoting);
-    if pivoting.is_some() {
-        section(ui, "Matrix", false, &mut |ui| matrix::show(ui, context));
-    }
-    section(ui, "Drawing", false, &mut |ui| display::show(ui, context));
+    egui::Panel::right("inspector")
+        .frame(theme::panel())
+        .resizable(true)
+        .default_size(295.0)
+        .size_range(240.0..=window.x * 0.4)
+        .show(ui, |ui| {
+            let scroll = egui::ScrollArea::vertical().auto_shrink(false);
+            scroll.show(ui, |ui| {
+                for panel in at(Place::Right, context) {
+                    let title = egui::RichText::new(panel.title).strong();
+                    egui::CollapsingHeader::new(title)
+                        .default_open(panel.open)
+                        .show_unindented(ui, |ui| {
+                            (panel.show)(ui, context);
+                            ui.add_space(6.0);
+                        });
+                }
+            });
+        });
+}
+
+/// The panels of a place that have something to show.
+fn at(place: Place, context: &Context) -> Vec<&'static Panel> {
+    let panels = PANELS.iter().filter(|panel| panel.place == place);
+    panels.filter(|panel| (panel.applies)(context)).collect()
 }
 
 /// The latest message, over the lower edge of the picture, until it is closed.
@@ -312,34 +384,26 @@ fn notice(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
         });
 }
 
-/// A number with three or four significant digits.
-fn number(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        "0".into()
-    } else if !(1e-3..1e5).contains(&size) {
-        format!("{value:.2e}")
-    } else {
-        let digits = (3 - size.log10().floor() as i32).clamp(0, 4) as usize;
-        format!("{value:.digits$}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Plots are chosen by their titles.
     #[test]
-    fn numbers_are_short() {
-        for (value, text) in [
-            (0.0, "0"),
-            (9.80665, "9.807"),
-            (-123.456, "-123.5"),
-            (54321.0, "54321"),
-            (1.5e7, "1.50e7"),
-            (2.5e-6, "2.50e-6"),
-        ] {
-            assert_eq!(number(value), text);
+    fn no_two_panels_have_the_same_title() {
+        let titles: BTreeSet<&str> = PANELS.iter().map(|panel| panel.title).collect();
+        assert_eq!(titles.len(), PANELS.len());
+    }
+
+    #[test]
+    fn a_plot_is_toggled_from_what_it_is_at_the_start() {
+        let mut open = Open::new(true);
+        for panel in PANELS {
+            assert_eq!(open.shows_plot(panel), panel.open);
+            open.toggle(panel.title);
+            assert_ne!(open.shows_plot(panel), panel.open);
+            open.toggle(panel.title);
+            assert_eq!(open.shows_plot(panel), panel.open);
         }
     }
 }

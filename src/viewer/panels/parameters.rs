@@ -2,10 +2,13 @@
 
 use bevy_egui::egui;
 
-use super::{Context, number, theme};
+use super::widgets::number;
+use super::{Context, Panel, theme};
 
-/// Shows them. A slider that is let go builds the scene again.
-pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+pub const PANEL: Panel = Panel::left("Scene", show).when(|context| context.scenes.scene.is_some());
+
+/// A slider that is let go builds the scene again.
+fn show(ui: &mut egui::Ui, context: &mut Context) {
     let scenes = &mut *context.scenes;
     let Some(scene) = &scenes.scene else {
         return;

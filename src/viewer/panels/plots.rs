@@ -1,141 +1,108 @@
-//! The plots at the bottom: residual and iterations over time, convergence of the last step, what the
-//! steps spent their time on, and what pivoting solvers did.
+//! The plots at the bottom: residual and iterations over time, convergence of the last step, and what the
+//! steps spent their time on.
 
 use bevy_egui::egui::{self, Color32};
 use egui_plot::{FilledArea, GridMark, HoverPosition, Line, Plot, PlotPoints};
 
-use super::{Context, theme};
+use super::{Context, Panel, Place, at, theme};
 use crate::measure::Stage;
-use crate::solve::bpp::PivotReport;
+use crate::viewer::frame::StepSample;
 use crate::viewer::history::History;
 
-/// Which plots are shown.
-#[derive(Clone, Copy, Debug)]
-pub struct Choice {
-    residual: bool,
-    iterations: bool,
-    /// Recording it costs one evaluation of the residual per iteration.
-    pub convergence: bool,
-    timings: bool,
-    pivots: bool,
-    tight: bool,
-    factor: bool,
-}
-
-impl Default for Choice {
-    fn default() -> Self {
-        Self {
-            residual: true,
-            iterations: true,
-            convergence: false,
-            timings: true,
-            pivots: false,
-            tight: false,
-            factor: false,
-        }
-    }
-}
+pub const RESIDUAL: Panel = Panel::plot("residual [m/s]", true, residual);
+pub const ITERATIONS: Panel = Panel::plot("iterations", true, iterations);
+pub const CONVERGENCE: Panel = Panel::plot("convergence of the last step", false, convergence);
+pub const TIMINGS: Panel = Panel::plot("time per step [ms]", true, timings);
 
 /// Below this nothing is told apart on a logarithmic axis.
 const FLOOR: f64 = 1e-18;
 
-/// Shows the plots side by side.
+/// Shows the plots that are chosen side by side.
 pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     // A resizable panel is as large as what it holds.
     ui.set_min_height(ui.available_height());
-    let last = context.history.samples.back();
-    let pivoting = last.is_some_and(|s| s.pivoting.is_some());
-    let coulomb = last.is_some_and(|s| s.residual_coulomb.is_some());
-    let choice = &mut context.open.plot;
+    let plots = at(Place::Bottom, context);
     ui.horizontal(|ui| {
-        ui.toggle_value(&mut choice.residual, "residual");
-        ui.toggle_value(&mut choice.iterations, "iterations");
-        ui.toggle_value(&mut choice.convergence, "convergence of the last step")
-            .on_hover_text(
-                "evaluates the residual after every iteration; not counted in the timings",
-            );
-        ui.toggle_value(&mut choice.timings, "time per step");
-        if pivoting {
-            ui.toggle_value(&mut choice.pivots, "pivots");
-            ui.toggle_value(&mut choice.tight, "tight rows");
-            ui.toggle_value(&mut choice.factor, "factor and solve");
+        for panel in &plots {
+            let mut shown = context.open.shows_plot(panel);
+            if ui.toggle_value(&mut shown, panel.title).changed() {
+                context.open.toggle(panel.title);
+            }
         }
     });
-    let mut choice = *choice;
-    if !pivoting {
-        (choice.pivots, choice.tight, choice.factor) = (false, false, false);
-    }
-    let shown = [
-        choice.residual,
-        choice.iterations,
-        choice.convergence,
-        choice.timings,
-        choice.pivots,
-        choice.tight,
-        choice.factor,
-    ];
-    let count = shown.iter().filter(|s| **s).count();
-    if count == 0 {
+    let shown = plots
+        .into_iter()
+        .filter(|panel| context.open.shows_plot(panel));
+    let shown: Vec<&Panel> = shown.collect();
+    if shown.is_empty() {
         ui.label(theme::quiet("no plot is chosen"));
         return;
     }
     let gap = ui.spacing().item_spacing.x;
     let size = egui::vec2(
-        (ui.available_width() + gap) / count as f32 - gap,
+        (ui.available_width() + gap) / shown.len() as f32 - gap,
         (ui.available_height() - 8.0).max(60.0),
     );
     ui.horizontal_top(|ui| {
-        let mut cell =
-            |title: &str, lines: &[(&str, Color32)], add: &mut dyn FnMut(&mut egui::Ui)| {
-                ui.allocate_ui(size, |ui| {
-                    ui.vertical(|ui| {
-                        ui.horizontal(|ui| {
-                            for (name, color) in lines {
-                                ui.label(egui::RichText::new(*name).color(*color));
-                            }
-                            ui.add(egui::Label::new(theme::quiet(title)).truncate());
-                        });
-                        add(ui);
-                    });
-                });
-            };
-        if choice.residual {
-            let both = [
-                ("own law", theme::ACCENT),
-                ("exact Coulomb", theme::WARNING),
-            ];
-            let lines = if coulomb { &both[..] } else { &[] };
-            cell("residual [m/s] over time [s]", lines, &mut |ui| {
-                residual(ui, &context.history)
-            });
+        for panel in shown {
+            ui.allocate_ui(size, |ui| ui.vertical(|ui| (panel.show)(ui, context)));
         }
-        if choice.iterations {
-            cell("iterations over time [s]", &[], &mut |ui| {
-                iterations(ui, &context.history)
-            });
+    });
+}
+
+/// A line of a plot.
+pub struct Curve {
+    /// What it is, with its unit.
+    pub name: String,
+    /// Its colour.
+    pub color: Color32,
+    /// Its points.
+    pub points: Vec<[f64; 2]>,
+}
+
+/// How the values of curves are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Their range alone.
+    Range,
+    /// Their range and zero.
+    FromZero,
+    /// By powers of ten.
+    Logarithmic,
+}
+
+/// A number of each step against its time \[s\]; steps that have none are left out.
+pub fn over_time(history: &History, value: impl Fn(&StepSample) -> Option<f64>) -> Vec<[f64; 2]> {
+    let samples = history.samples.iter();
+    let point = |s: &StepSample| Some([s.report.time, value(s)?]);
+    samples.filter_map(point).collect()
+}
+
+/// Draws curves over each other, with their names above.
+pub fn curves(ui: &mut egui::Ui, id: &str, scale: Scale, curves: Vec<Curve>) {
+    ui.horizontal(|ui| {
+        for curve in &curves {
+            let name = egui::RichText::new(&curve.name).color(curve.color);
+            ui.add(egui::Label::new(name).truncate());
         }
-        if choice.convergence {
-            cell("residual [m/s] against iteration", &[], &mut |ui| {
-                convergence(ui, context)
-            });
-        }
-        if choice.timings {
-            // The colours are those of the timing tree.
-            cell("time per step [ms] over time [s]", &[], &mut |ui| {
-                timings(ui, &context.history)
-            });
-        }
-        for (shown, title, lines) in [
-            (choice.pivots, "per step", &PIVOTS[..]),
-            (choice.tight, "rows at a bound [%]", &TIGHT[..]),
-            (choice.factor, "[ms]", &FACTOR[..]),
-        ] {
-            if shown {
-                let names: Vec<_> = lines.iter().map(|l| (l.name, l.color)).collect();
-                cell(title, &names, &mut |ui| {
-                    pivoting_lines(ui, &context.history, lines)
-                });
+    });
+    let plot = match scale {
+        Scale::Range => plot(id),
+        Scale::FromZero => plot(id).include_y(0.0),
+        Scale::Logarithmic => logarithmic(id),
+    };
+    plot.show(ui, |plot| {
+        // Where two are the same, the first one shows on either side of the thinner second one.
+        let mut width = 1.6 + 1.4 * curves.len().saturating_sub(1).min(1) as f32;
+        for mut curve in curves {
+            if scale == Scale::Logarithmic {
+                for [_, y] in &mut curve.points {
+                    *y = y.max(FLOOR).log10();
+                }
             }
+            let line = Line::new(curve.name, curve.points).color(curve.color);
+            plot.line(line.width(width));
+            width = 1.4;
         }
     });
 }
@@ -157,16 +124,12 @@ fn logarithmic(id: &str) -> Plot<'_> {
         .y_grid_spacer(|input| {
             let (low, high) = input.bounds;
             let step = ((high - low) / 6.0).ceil().max(1.0);
-            let mut value = (low / step).ceil() * step;
-            let mut marks = Vec::new();
-            while value <= high && marks.len() < 64 {
-                marks.push(GridMark {
-                    value,
-                    step_size: step,
-                });
-                value += step;
-            }
-            marks
+            let first = (low / step).ceil() as i64;
+            let marks = (first..first + 64).map(|k| GridMark {
+                value: k as f64 * step,
+                step_size: step,
+            });
+            marks.take_while(|mark| mark.value <= high).collect()
         })
         .label_formatter(|hover: &HoverPosition<'_>| {
             let (HoverPosition::NearDataPoint { position: at, .. }
@@ -175,130 +138,69 @@ fn logarithmic(id: &str) -> Plot<'_> {
         })
 }
 
-fn over_time(history: &History, value: impl Fn(usize) -> f64) -> Vec<[f64; 2]> {
-    (0..history.samples.len())
-        .map(|k| [history.samples[k].time, value(k)])
-        .collect()
-}
-
-fn residual(ui: &mut egui::Ui, history: &History) {
-    let points = over_time(history, |k| history.samples[k].residual.max(FLOOR).log10());
-    let coulomb: Vec<[f64; 2]> = history
-        .samples
-        .iter()
-        .filter_map(|s| Some([s.time, s.residual_coulomb?.max(FLOOR).log10()]))
-        .collect();
-    logarithmic("residual").show(ui, |plot| {
-        // Where both are the same, the other one shows on either side of the thinner line.
-        if !coulomb.is_empty() {
-            let line = Line::new("exact Coulomb", coulomb);
-            plot.line(line.color(theme::WARNING).width(3.0));
-        }
-        plot.line(
-            Line::new("residual", points)
-                .color(theme::ACCENT)
-                .width(1.4),
-        );
-    });
-}
-
-fn iterations(ui: &mut egui::Ui, history: &History) {
-    let points = over_time(history, |k| f64::from(history.samples[k].iterations));
-    plot("iterations").include_y(0.0).show(ui, |plot| {
-        plot.line(
-            Line::new("iterations", points)
-                .color(theme::WARNING)
-                .width(1.4),
-        );
-    });
-}
-
-/// A number of a pivoting solver that is plotted over time.
-struct Quantity {
-    name: &'static str,
-    color: Color32,
-    value: fn(&PivotReport) -> f64,
-}
-
-static PIVOTS: [Quantity; 2] = [
-    Quantity {
-        name: "pivots",
+fn residual(ui: &mut egui::Ui, context: &mut Context) {
+    let history = &context.history;
+    let coulomb = over_time(history, |s| Some(s.report.residual_coulomb?.residual));
+    let own = over_time(history, |s| Some(s.report.residual?.residual));
+    let mut lines = Vec::new();
+    let name = if coulomb.is_empty() {
+        "residual [m/s]"
+    } else {
+        lines.push(Curve {
+            name: "under exact Coulomb friction [m/s]".into(),
+            color: theme::WARNING,
+            points: coulomb,
+        });
+        "under its own law"
+    };
+    lines.push(Curve {
+        name: name.into(),
         color: theme::ACCENT,
-        value: |p| p.pivots as f64,
-    },
-    Quantity {
-        name: "outer iterations",
+        points: own,
+    });
+    curves(ui, "residual", Scale::Logarithmic, lines);
+}
+
+fn iterations(ui: &mut egui::Ui, context: &mut Context) {
+    let count = |s: &StepSample| Some(f64::from(s.report.solve.iterations));
+    let line = Curve {
+        name: "iterations".into(),
         color: theme::WARNING,
-        value: |p| p.outer_iterations as f64,
-    },
-];
-static TIGHT: [Quantity; 1] = [Quantity {
-    name: "tight",
-    color: theme::ERROR,
-    value: |p| 100.0 * p.tight as f64 / p.rows.max(1) as f64,
-}];
-static FACTOR: [Quantity; 2] = [
-    Quantity {
-        name: "factor",
-        color: theme::ACCENT,
-        value: |p| 1e3 * p.factor_time,
-    },
-    Quantity {
-        name: "solve",
+        points: over_time(&context.history, count),
+    };
+    curves(ui, "iterations", Scale::FromZero, vec![line]);
+}
+
+/// Recording it costs one evaluation of the residual per iteration, so that it is asked for.
+fn convergence(ui: &mut egui::Ui, context: &mut Context) {
+    context.open.asked.history = true;
+    let last = context.history.samples.back();
+    let points = last.into_iter().flat_map(|s| &s.report.solve.history);
+    let line = Curve {
+        name: "residual [m/s] against iteration".into(),
         color: theme::GOOD,
-        value: |p| 1e3 * p.solve_time,
-    },
-];
-
-fn pivoting_lines(ui: &mut egui::Ui, history: &History, quantities: &[Quantity]) {
-    let id = quantities[0].name;
-    plot(id).include_y(0.0).show(ui, |plot| {
-        for quantity in quantities {
-            let points: Vec<[f64; 2]> = history
-                .samples
-                .iter()
-                .filter_map(|s| Some([s.time, (quantity.value)(s.pivoting.as_ref()?)]))
-                .collect();
-            let line = Line::new(quantity.name, points);
-            plot.line(line.color(quantity.color).width(1.4));
-        }
-    });
+        points: points
+            .map(|p| [f64::from(p.iteration), p.residual])
+            .collect(),
+    };
+    curves(ui, "convergence", Scale::Logarithmic, vec![line]);
 }
 
-fn convergence(ui: &mut egui::Ui, context: &Context) {
-    let history = context
-        .playback
-        .frame
-        .as_ref()
-        .map_or(&[][..], |f| &f.history);
-    let points: Vec<[f64; 2]> = history
-        .iter()
-        .map(|p| [f64::from(p.iteration), p.residual.max(FLOOR).log10()])
-        .collect();
-    logarithmic("convergence").show(ui, |plot| {
-        plot.line(Line::new("residual", points).color(theme::GOOD).width(1.6));
-    });
-}
-
-fn timings(ui: &mut egui::Ui, history: &History) {
-    let times: Vec<f64> = history.samples.iter().map(|s| s.time).collect();
+/// The stages on top of each other, in the colours of the timing tree.
+fn timings(ui: &mut egui::Ui, context: &mut Context) {
+    let samples = &context.history.samples;
+    ui.label(theme::quiet(TIMINGS.title));
+    let times: Vec<f64> = samples.iter().map(|s| s.report.time).collect();
     let mut below = vec![0.0; times.len()];
-    let mut layers = Vec::new();
-    for (stage, color) in Stage::PARTS.into_iter().zip(theme::STAGES) {
-        let above: Vec<f64> = history
-            .samples
-            .iter()
-            .zip(&below)
-            .map(|(s, under)| under + 1e3 * s.timings.get(stage))
-            .collect();
-        layers.push((stage.name(), color, below, above.clone()));
-        below = above;
-    }
     plot("timings").include_y(0.0).show(ui, |plot| {
-        for (name, color, low, high) in &layers {
+        for (stage, color) in Stage::PARTS.into_iter().zip(theme::STAGES) {
+            let stages = samples.iter().map(|s| 1e3 * s.report.timings.get(stage));
+            let above: Vec<f64> = stages.zip(&below).map(|(time, y)| time + y).collect();
             if times.len() > 1 {
-                plot.add(FilledArea::new(*name, &times, low, high).fill_color(*color));
+                let area = FilledArea::new(stage.name(), &times, &below, &above);
+                plot.add(area.fill_color(color));
             }
+            below = above;
         }
         // Only lines take part in the bounds that fit themselves.
         let top: PlotPoints = times.iter().zip(&below).map(|(x, y)| [*x, *y]).collect();

@@ -2,13 +2,15 @@
 
 use bevy_egui::egui;
 
-use super::{Context, theme};
+use super::{Context, Panel, theme};
 
-/// Shows the list, grouped, with a search field.
-pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+pub const PANEL: Panel = Panel::left("Scenes", show);
+
+/// The list, grouped, with a search field.
+fn show(ui: &mut egui::Ui, context: &mut Context) {
     let scenes = &mut *context.scenes;
     ui.horizontal(|ui| {
-        ui.strong("Scenes");
+        ui.strong(PANEL.title);
         ui.add(
             egui::TextEdit::singleline(&mut scenes.search)
                 .hint_text("search")

@@ -2,144 +2,61 @@
 
 use bevy_egui::egui;
 
-use super::{Context, theme};
-use crate::solve::{self, Parameter, ParameterKind, SolverInfo, ToleranceNorm, Value};
-use crate::viewer::physics::Command;
+use super::widgets::{choice, grid, milliseconds, number, row, small};
+use super::{Context, Panel, theme};
+use crate::solve::{self, Budget, Parameter, ParameterKind, SolverConfig, ToleranceNorm, Value};
+use crate::step::Simulation;
+use crate::viewer::observe::ResidualRate;
 
-/// Shows the panel. A change acts on the next step.
-pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+pub const PANEL: Panel = Panel::right("Solver", true, show);
+
+/// A change acts on the next step.
+fn show(ui: &mut egui::Ui, context: &mut Context) {
     let setup = &mut *context.setup;
     let before = setup.solver.clone();
-    let info = solve::find(&setup.solver.name);
-
-    egui::ComboBox::from_id_salt("solver")
-        .width(ui.available_width() - 8.0)
-        .selected_text(&setup.solver.name)
-        .show_ui(ui, |ui| {
-            for solver in solve::SOLVERS {
-                let hint = format!("{}\n\n{}", solver.summary, solver.source);
-                let chosen = setup.solver.name == solver.name;
-                if ui
-                    .selectable_label(chosen, solver.name)
-                    .on_hover_text(hint)
-                    .clicked()
-                    && !chosen
-                {
-                    let iterations = setup.solver.budget.iterations;
-                    setup.solver.switch(solver.name);
-                    // The other solvers' iterations come back after a direct one.
-                    let own = egui::Id::new("iterations of other solvers");
-                    match (info.is_some_and(SolverInfo::is_direct), solver.is_direct()) {
-                        (false, true) => {
-                            ui.data_mut(|data| data.insert_temp(own, iterations));
-                        }
-                        (true, false) => {
-                            if let Some(own) = ui.data_mut(|data| data.remove_temp::<u32>(own)) {
-                                setup.solver.budget.iterations = own;
-                            }
-                        }
-                        _ => {}
-                    }
-                }
-            }
-        });
-    if let Some(info) = info {
+    choose(ui, &mut setup.solver);
+    if let Some(info) = solve::find(&setup.solver.name) {
         ui.label(theme::quiet(info.summary))
             .on_hover_text(info.source);
-    }
-    grid(ui, "solver parameters", |ui| {
-        for parameter in info.map_or(&[][..], |i| i.parameters) {
-            let mut value = setup
-                .solver
-                .parameters
-                .get(parameter.name)
-                .cloned()
-                .unwrap_or_else(|| parameter.default_value());
-            let name = match parameter.unit {
-                "-" | "" => parameter.name.replace('_', " "),
-                unit => format!("{} [{unit}]", parameter.name.replace('_', " ")),
-            };
-            let hint = format!(
-                "{}\n\n{}; default {}\nSource: {}",
-                parameter.summary,
-                parameter.expected(),
-                parameter.default_value(),
-                parameter.source
-            );
-            ui.label(name).on_hover_text(&hint);
-            if edit(ui, parameter, &mut value)
-                .on_hover_text(&hint)
-                .changed()
-            {
-                setup.solver.parameters.insert(parameter.name.into(), value);
+        grid(ui, "solver parameters", |ui| {
+            for parameter in info.parameters {
+                change(ui, parameter, &mut setup.solver);
             }
-            ui.end_row();
-        }
-    });
-
+        });
+    }
     ui.add_space(4.0);
     ui.label(theme::quiet("Stop when"));
-    let budget = &mut setup.solver.budget;
-    grid(ui, "budget", |ui| {
-        row(ui, "iterations", "most iterations per (sub)step", |ui| {
-            ui.add(
-                egui::DragValue::new(&mut budget.iterations)
-                    .range(1..=100_000)
-                    .speed(1.0),
-            )
-        });
+    grid(ui, "budget", |ui| budget(ui, &mut setup.solver.budget));
+    if setup.solver != before {
+        let config = setup.solver.clone();
+        let change = move |s: &mut Simulation| s.set_solver(config).map_err(|e| e.to_string());
+        context.physics.change(change);
+    }
+    ui.add_space(4.0);
+    grid(ui, "threads", |ui| {
         row(
             ui,
-            "tolerance [m/s]",
-            "largest ‖ΔΛ‖/R of an iteration, as the residual sees it; 0 switches it off",
-            |ui| small(ui, &mut budget.tolerance),
-        );
-        row(
-            ui,
-            "T_abs [N s]",
-            "absolute tolerance on the change of the impulses (Nützi 2016, 4.49 and 4.50); 0 and 0 switch the test off",
-            |ui| small(ui, &mut budget.absolute),
-        );
-        row(ui, "T_rel", "relative tolerance on the same", |ui| {
-            small(ui, &mut budget.relative)
-        });
-        row(
-            ui,
-            "norm",
-            "by component (4.49) or Euclidean (4.50)",
+            "residual",
+            "how often it is evaluated, which takes time of its own; results do not depend on it",
             |ui| {
-                egui::ComboBox::from_id_salt("norm")
-                    .selected_text(format!("{:?}", budget.norm).to_lowercase())
-                    .show_ui(ui, |ui| {
-                        for norm in [ToleranceNorm::Component, ToleranceNorm::Euclidean] {
-                            ui.selectable_value(
-                                &mut budget.norm,
-                                norm,
-                                format!("{norm:?}").to_lowercase(),
-                            );
-                        }
-                    })
-                    .response
+                let rates = [
+                    ResidualRate::EveryStep,
+                    ResidualRate::Sometimes,
+                    ResidualRate::Never,
+                ];
+                choice(
+                    ui,
+                    "residual rate",
+                    &mut setup.residual,
+                    rates,
+                    |rate| match rate {
+                        ResidualRate::EveryStep => "every step".into(),
+                        ResidualRate::Sometimes => "20 per second".into(),
+                        ResidualRate::Never => "off".into(),
+                    },
+                )
             },
         );
-        row(ui, "time [ms]", "wall-clock limit; 0 for none", |ui| {
-            let mut ms = budget.time * 1e3;
-            let response = ui.add(
-                egui::DragValue::new(&mut ms)
-                    .range(0.0..=10_000.0)
-                    .speed(0.1),
-            );
-            if response.changed() {
-                budget.time = ms / 1e3;
-            }
-            response
-        });
-    });
-    if setup.solver != before {
-        context.physics.send(Command::Solver(setup.solver.clone()));
-    }
-
-    grid(ui, "threads", |ui| {
         let most = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let before = setup.threads;
         row(
@@ -149,117 +66,142 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             |ui| ui.add(egui::Slider::new(&mut setup.threads, 0..=most)),
         );
         if setup.threads != before {
-            context.physics.send(Command::Threads(setup.threads));
+            let threads = setup.threads;
+            context.physics.change(move |simulation| {
+                simulation.set_threads(threads);
+                Ok(())
+            });
         }
     });
 }
 
-/// A grid of names and values.
-pub fn grid(ui: &mut egui::Ui, id: &str, rows: impl FnOnce(&mut egui::Ui)) {
-    egui::Grid::new(id)
-        .num_columns(2)
-        .spacing([8.0, 3.0])
-        .min_col_width(104.0)
-        .show(ui, rows);
+/// The list of solvers.
+fn choose(ui: &mut egui::Ui, config: &mut SolverConfig) {
+    egui::ComboBox::from_id_salt("solver")
+        .width(ui.available_width() - 8.0)
+        .selected_text(&config.name)
+        .show_ui(ui, |ui| {
+            for solver in solve::SOLVERS {
+                let hint = format!("{}\n\n{}", solver.summary, solver.source);
+                let chosen = config.name == solver.name;
+                let label = ui.selectable_label(chosen, solver.name);
+                if label.on_hover_text(hint).clicked() && !chosen {
+                    switch(ui, config, solver);
+                }
+            }
+        });
 }
 
-/// One row of it.
-pub fn row(
-    ui: &mut egui::Ui,
-    name: &str,
-    hint: &str,
-    value: impl FnOnce(&mut egui::Ui) -> egui::Response,
-) {
-    ui.label(name).on_hover_text(hint);
-    value(ui).on_hover_text(hint);
+/// Takes another solver. The other solvers' iterations come back after a direct one.
+fn switch(ui: &egui::Ui, config: &mut SolverConfig, to: &solve::SolverInfo) {
+    let own = egui::Id::new("iterations of other solvers");
+    let from = solve::find(&config.name);
+    let was_direct = from.is_some_and(solve::SolverInfo::is_direct);
+    let iterations = config.budget.iterations;
+    config.switch(to.name);
+    if to.is_direct() && !was_direct {
+        ui.data_mut(|data| data.insert_temp(own, iterations));
+    } else if was_direct
+        && !to.is_direct()
+        && let Some(own) = ui.data_mut(|data| data.remove_temp::<u32>(own))
+    {
+        config.budget.iterations = own;
+    }
+}
+
+fn budget(ui: &mut egui::Ui, budget: &mut Budget) {
+    row(ui, "iterations", "most iterations per (sub)step", |ui| {
+        ui.add(egui::DragValue::new(&mut budget.iterations).range(1..=100_000))
+    });
+    for (name, value, hint) in [
+        (
+            "tolerance [m/s]",
+            &mut budget.tolerance,
+            "largest ‖ΔΛ‖/R of an iteration, as the residual sees it; 0 switches it off",
+        ),
+        (
+            "T_abs [N s]",
+            &mut budget.absolute,
+            "absolute tolerance on the change of the impulses (Nützi 2011, 4.49 and 4.50); 0 and 0 switch \
+             the test off",
+        ),
+        (
+            "T_rel",
+            &mut budget.relative,
+            "relative tolerance on the same",
+        ),
+    ] {
+        row(ui, name, hint, |ui| small(ui, value));
+    }
+    row(
+        ui,
+        "norm",
+        "by component (4.49) or Euclidean (4.50)",
+        |ui| {
+            let norms = [ToleranceNorm::Component, ToleranceNorm::Euclidean];
+            choice(ui, "norm", &mut budget.norm, norms, |norm| {
+                format!("{norm:?}").to_lowercase()
+            })
+        },
+    );
+    row(ui, "time [ms]", "wall-clock limit; 0 for none", |ui| {
+        milliseconds(ui, &mut budget.time, 0.0..=10_000.0, 0.1)
+    });
+}
+
+/// One declared parameter.
+fn change(ui: &mut egui::Ui, parameter: &Parameter, config: &mut SolverConfig) {
+    let given = config.parameters.get(parameter.name).cloned();
+    let mut value = given.unwrap_or_else(|| parameter.default_value());
+    let name = match parameter.unit {
+        "-" | "" => parameter.name.replace('_', " "),
+        unit => format!("{} [{unit}]", parameter.name.replace('_', " ")),
+    };
+    let hint = format!(
+        "{}\n\n{}; default {}\nSource: {}",
+        parameter.summary,
+        parameter.expected(),
+        parameter.default_value(),
+        parameter.source
+    );
+    ui.label(name).on_hover_text(&hint);
+    let response = edit(ui, parameter, &mut value).on_hover_text(&hint);
+    if response.changed() {
+        config.parameters.insert(parameter.name.into(), value);
+    }
     ui.end_row();
 }
 
-/// A number that may be very small, and zero.
-pub fn small(ui: &mut egui::Ui, value: &mut f64) -> egui::Response {
-    // Dragging moves by a share of the value, so that 1e-9 can be reached from 1.
-    let speed = if *value > 0.0 { *value * 0.02 } else { 1e-7 };
-    ui.add(
-        egui::DragValue::new(value)
-            .range(0.0..=1e8)
-            .speed(speed)
-            .max_decimals(16)
-            .custom_formatter(|v, _| {
-                if v == 0.0 {
-                    "off".into()
-                } else {
-                    format!("{v:.1e}")
-                }
-            })
-            .custom_parser(|text| match text.trim() {
-                "off" => Some(0.0),
-                text => text.parse().ok(),
-            }),
-    )
-}
-
 fn edit(ui: &mut egui::Ui, parameter: &Parameter, value: &mut Value) -> egui::Response {
-    match parameter.kind {
-        ParameterKind::Number {
-            range: [lo, hi], ..
-        } => {
-            let mut v = match value {
-                Value::Number(v) => *v,
-                Value::Integer(v) => *v as f64,
-                _ => lo,
-            };
+    // A whole number is a number too; a value of another kind was refused when the scene was read.
+    if let (ParameterKind::Number { .. }, Value::Integer(v)) = (parameter.kind, &*value) {
+        *value = Value::Number(*v as f64);
+    }
+    match (parameter.kind, value) {
+        (ParameterKind::Number { range, .. }, Value::Number(v)) => {
+            let [lo, hi] = range;
             // Wide ranges that begin above zero are turned logarithmically.
             let logarithmic = lo > 0.0 && hi / lo > 100.0;
-            let mut slider = egui::Slider::new(&mut v, lo..=hi).logarithmic(logarithmic);
+            let slider = egui::Slider::new(v, lo..=hi).logarithmic(logarithmic);
             if hi - lo > 1e3 || logarithmic {
-                slider = slider.custom_formatter(|v, _| super::number(v));
+                ui.add(slider.custom_formatter(|v, _| number(v)))
+            } else {
+                ui.add(slider)
             }
-            let response = ui.add(slider);
-            *value = Value::Number(v);
-            response
         }
-        ParameterKind::Integer {
-            range: [lo, hi], ..
-        } => {
-            let mut v = if let Value::Integer(v) = value {
-                *v
+        (ParameterKind::Integer { range, .. }, Value::Integer(v)) => {
+            let [lo, hi] = range;
+            if hi - lo <= 1000 {
+                ui.add(egui::Slider::new(v, lo..=hi))
             } else {
-                lo
-            };
-            let response = if hi - lo <= 1000 {
-                ui.add(egui::Slider::new(&mut v, lo..=hi))
-            } else {
-                ui.add(egui::DragValue::new(&mut v).range(lo..=hi))
-            };
-            *value = Value::Integer(v);
-            response
-        }
-        ParameterKind::Flag { .. } => {
-            let mut v = matches!(value, Value::Flag(true));
-            let response = ui.checkbox(&mut v, "");
-            *value = Value::Flag(v);
-            response
-        }
-        ParameterKind::Choice { options, .. } => {
-            let mut v = if let Value::Choice(v) = value {
-                v.clone()
-            } else {
-                String::new()
-            };
-            let before = v.clone();
-            let mut response = egui::ComboBox::from_id_salt(parameter.name)
-                .selected_text(&v)
-                .show_ui(ui, |ui| {
-                    for option in options {
-                        ui.selectable_value(&mut v, (*option).into(), *option);
-                    }
-                })
-                .response;
-            if v != before {
-                response.mark_changed();
+                ui.add(egui::DragValue::new(v).range(lo..=hi))
             }
-            *value = Value::Choice(v);
-            response
         }
+        (ParameterKind::Choice { options, .. }, Value::Choice(v)) => {
+            let options = options.iter().map(|option| (*option).to_owned());
+            choice(ui, parameter.name, v, options, String::clone)
+        }
+        (_, Value::Flag(v)) => ui.checkbox(v, ""),
+        (_, other) => ui.label(other.to_string()),
     }
 }

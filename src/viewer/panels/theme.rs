@@ -4,6 +4,7 @@ use bevy_egui::egui::{
     self, Color32, CornerRadius, FontId, Frame, Margin, Shadow, Stroke, TextStyle,
 };
 
+use crate::measure::Stage;
 use crate::viewer::draw::palette;
 
 /// What can be pressed, and what is on.
@@ -21,14 +22,18 @@ const BAR: Color32 = Color32::from_rgb(19, 22, 27);
 const LINE: Color32 = Color32::from_rgb(48, 54, 64);
 
 /// Colours of the stages of a step, in the order of `Stage::PARTS`.
-pub const STAGES: [Color32; 6] = [
+pub const STAGES: [Color32; Stage::PARTS.len()] = [
     Color32::from_rgb(86, 156, 214),
     Color32::from_rgb(78, 201, 176),
     Color32::from_rgb(206, 178, 92),
     Color32::from_rgb(170, 130, 220),
     Color32::from_rgb(228, 108, 92),
     Color32::from_rgb(128, 142, 160),
+    Color32::from_rgb(224, 140, 190),
 ];
+
+/// Colours of lines that have none of their own.
+pub const SERIES: [Color32; 5] = [ACCENT, WARNING, GOOD, ERROR, STAGES[3]];
 
 /// Sets fonts, spacing and colours.
 pub fn apply(ctx: &egui::Context) {

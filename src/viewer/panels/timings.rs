@@ -2,11 +2,13 @@
 
 use bevy_egui::egui;
 
-use super::{Context, theme};
+use super::widgets::swatch;
+use super::{Context, Panel, theme};
 use crate::measure::Stage;
 
-/// Shows the tree.
-pub fn show(ui: &mut egui::Ui, context: &mut Context) {
+pub const PANEL: Panel = Panel::right("Timings", true, show);
+
+fn show(ui: &mut egui::Ui, context: &mut Context) {
     let summaries = context.history.summaries();
     if summaries.is_empty() {
         ui.label(theme::quiet("no step taken yet"));
@@ -27,14 +29,12 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
                     match part {
                         Some(k) => {
                             ui.add_space(6.0);
-                            let (rect, _) =
-                                ui.allocate_exact_size(egui::vec2(8.0, 8.0), egui::Sense::hover());
-                            ui.painter().rect_filled(rect, 2.0, theme::STAGES[k]);
+                            swatch(ui, theme::STAGES[k]);
                             ui.label(stage.name());
                         }
-                        None if *stage == Stage::Residual => {
-                            ui.label(theme::quiet("(residual)")).on_hover_text(
-                                "evaluating the residual is measuring and no part of the step",
+                        None if *stage == Stage::Measure => {
+                            ui.label(theme::quiet("(measure)")).on_hover_text(
+                                "residuals, convergence histories and counting: no part of the step",
                             );
                         }
                         None => {

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use pulp::Arch;
 
 use super::*;
+use crate::scene::random::Random;
 
 /// A lower triangle in compressed columns.
 #[derive(Clone, Debug)]
@@ -67,37 +68,16 @@ impl Lower {
     }
 }
 
-/// SplitMix64, as numbers in (−1, 1).
-struct Random(u64);
-
-impl Random {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn number(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.bits() % n as u64) as usize
-    }
-}
-
 /// J M⁻¹ Jᵀ + 1e-9 · diagonal. A block is its rows and its bodies; body 0 is the ground. Masses span
 /// `ratio`.
 fn machine(blocks: &[(usize, Vec<usize>)], ratio: f64, seed: u64) -> Lower {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut first = Vec::new();
     let mut jacobians = Vec::new();
     let mut n = 0;
     let bodies = blocks.iter().flat_map(|b| &b.1).max().map_or(0, |b| *b) + 1;
     let mass: Vec<f64> = (0..bodies)
-        .map(|_| ratio.powf(0.5 * random.number()))
+        .map(|_| ratio.powf(0.5 * random.signed()))
         .collect();
     let mut touch = vec![Vec::new(); bodies];
     for (b, (rows, on)) in blocks.iter().enumerate() {
@@ -107,7 +87,7 @@ fn machine(blocks: &[(usize, Vec<usize>)], ratio: f64, seed: u64) -> Lower {
             on.iter()
                 .map(|_| {
                     (0..*rows)
-                        .map(|_| std::array::from_fn::<f64, 6, _>(|_| random.number()))
+                        .map(|_| std::array::from_fn::<f64, 6, _>(|_| random.signed()))
                         .collect::<Vec<_>>()
                 })
                 .collect::<Vec<_>>(),
@@ -260,7 +240,7 @@ fn systems() -> Vec<(&'static str, Lower)> {
 
 /// Random blocks on random bodies: 1 to 6 rows each.
 fn random_machine(blocks: usize, bodies: usize, seed: u64) -> Lower {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let blocks: Vec<_> = (0..blocks)
         .map(|_| {
             let a = random.below(bodies + 1);
@@ -279,13 +259,13 @@ fn random_machine(blocks: usize, bodies: usize, seed: u64) -> Lower {
 
 /// Scalar rows with a strong diagonal.
 fn random_scalar(n: usize, density: f64, seed: u64) -> Lower {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut entries = BTreeMap::new();
     let mut sum = vec![0.1; n];
     for j in 0..n {
         for i in j + 1..n {
-            if random.number() < 2.0 * density - 1.0 {
-                let v = random.number();
+            if random.signed() < 2.0 * density - 1.0 {
+                let v = random.signed();
                 entries.insert((j as u32, i as u32), v);
                 sum[i] += v.abs();
                 sum[j] += v.abs();
@@ -369,9 +349,9 @@ fn same_bits(a: &SparseLdl, b: &SparseLdl) -> bool {
 /// ‖A x − r‖ / (‖A‖ ‖x‖ + ‖r‖) over the free rows, all in the largest entry; checks that others stay.
 fn solve_error(ldl: &mut SparseLdl, a: &[Vec<f64>], tight: &[bool]) -> f64 {
     let n = ldl.rows;
-    let mut random = Random(99);
+    let mut random = Random::new(99);
     let r: Vec<f64> = (0..n)
-        .map(|i| if tight[i] { f64::NAN } else { random.number() })
+        .map(|i| if tight[i] { f64::NAN } else { random.signed() })
         .collect();
     let mut x = r.clone();
     ldl.solve(&mut x);
@@ -458,7 +438,7 @@ proptest! {
 /// Random tight sets one after the other, near each other and far, each against a fresh factor.
 fn check_restrictions(lower: &Lower, seed: u64, rounds: usize, tolerance: f64) -> Counters {
     let n = lower.n;
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut ldl = SparseLdl::new();
     lower.factor(&mut ldl).expect("positive definite");
     let mut tight = vec![false; n];
@@ -466,7 +446,7 @@ fn check_restrictions(lower: &Lower, seed: u64, rounds: usize, tolerance: f64) -
         let flips = [1, 1, 2, n / 10, n / 3][random.below(5)];
         for _ in 0..flips {
             let i = random.below(n);
-            tight[i] = random.number() < 0.0;
+            tight[i] = random.signed() < 0.0;
         }
         if random.below(8) == 0 {
             tight.fill(false);
@@ -540,7 +520,7 @@ fn drift_is_cleared() {
     let lower = machine(&net(6), 1e2, 1);
     let mut ldl = SparseLdl::new();
     lower.factor(&mut ldl).expect("positive definite");
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let mut tight = vec![false; lower.n];
     for _ in 0..1000 {
         let i = random.below(20);
@@ -558,7 +538,7 @@ fn the_same_calls_give_the_same_bits() {
         let run = || {
             let mut ldl = SparseLdl::new();
             lower.factor(&mut ldl).expect("positive definite");
-            let mut random = Random(7);
+            let mut random = Random::new(7);
             let mut tight = vec![false; lower.n];
             for _ in 0..10 {
                 for _ in 0..4 {
@@ -766,7 +746,7 @@ fn exact_minimum_degree(lower: &Lower) -> Vec<u32> {
 /// No fill on a tree, and about that of exact minimum degree elsewhere: ties alone make some percent.
 #[test]
 fn the_order_is_as_good_as_exact_minimum_degree() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let mut entries = BTreeMap::new();
     let n = 200;
     for i in 0..n as u32 {
