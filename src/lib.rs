@@ -67,7 +67,9 @@
 //! | envelope, skyline | from a column's diagonal to its last entry; all that a factor fills of it |
 //! | prepare | what a solver does before its first iteration |
 
+pub mod check;
 pub mod collide;
+pub mod material;
 pub mod math;
 pub mod measure;
 #[cfg(feature = "cli")]

@@ -2,6 +2,7 @@
 
 use parry3d_f64::query::details::contact_manifold_cuboid_cuboid;
 use parry3d_f64::query::{ContactManifold, DefaultQueryDispatcher, PersistentQueryDispatcher};
+use parry3d_f64::shape::Cuboid;
 use rayon::prelude::*;
 
 use super::broad::arm;
@@ -46,7 +47,6 @@ struct Worker {
     keys: Vec<u64>,
     points: Vec<Vec3>,
     gaps: Vec<f64>,
-    features: Vec<[u32; 2]>,
     chosen: Vec<usize>,
     sorted: Vec<usize>,
     place: Vec<usize>,
@@ -259,26 +259,12 @@ impl Worker {
             _ => {
                 // Somewhat farther than asked for, to be of use while the boxes gain speed.
                 let far = reach + 2.0 * slack + REACH_SHARE * smallest;
-                let mut manifold = self
-                    .cuboids
-                    .take()
-                    .unwrap_or_else(|| ContactManifold::with_data(0, 0, ()));
-                // Without points nothing of the last pair remains.
-                manifold.points.clear();
-                contact_manifold_cuboid_cuboid(&relative.to_parry(), a, b, far, &mut manifold);
-                let points = manifold.points.iter().map(|p| ManifoldPoint {
-                    local: [p.local_p1.into(), p.local_p2.into()],
-                    feature: feature_key([0, 0, p.fid1.0, p.fid2.0]),
-                });
-                self.kept.point.extend(points);
-                let normal = Vec3::from(manifold.local_n1);
-                self.cuboids = Some(manifold);
                 ManifoldMemory {
                     bodies: pair,
                     points: [0; 2],
                     half_extents,
                     relative,
-                    normal,
+                    normal: self.find_cuboids([a, b], &relative, far),
                     reach: far,
                 }
             }
@@ -287,15 +273,10 @@ impl Worker {
         if first == last {
             return;
         }
-        let normal = poses[0].rotation * kept.normal;
-        let norm = normal.norm();
-        if !(norm > 0.5 && norm.is_finite()) {
+        let Some(normal) = unit(poses[0].rotation * kept.normal) else {
             return;
-        }
-        let normal = if norm == 1.0 { normal } else { normal / norm };
-        self.points.clear();
-        self.gaps.clear();
-        self.keys.clear();
+        };
+        self.clear_points();
         for p in &self.kept.point[first as usize..last as usize] {
             let on_first = poses[0].position + turn[0] * p.local[0];
             let on_second = poses[1].position + turn[1] * p.local[1];
@@ -316,10 +297,40 @@ impl Worker {
             points: [first, last],
             ..kept
         });
+        self.add_points(pair, normal);
+    }
+
+    /// Adds the points of two boxes up to `reach` to those that are kept, and returns their normal, in
+    /// the frame of the first one.
+    fn find_cuboids(&mut self, boxes: [&Cuboid; 2], relative: &Pose, reach: f64) -> Vec3 {
+        let fresh = || ContactManifold::with_data(0, 0, ());
+        let mut manifold = self.cuboids.take().unwrap_or_else(fresh);
+        // Without points nothing of the last pair remains.
+        manifold.points.clear();
+        let [a, b] = boxes;
+        contact_manifold_cuboid_cuboid(&relative.to_parry(), a, b, reach, &mut manifold);
+        let points = manifold.points.iter().map(|p| ManifoldPoint {
+            local: [p.local_p1.into(), p.local_p2.into()],
+            feature: feature_key([0, 0, p.fid1.0, p.fid2.0]),
+        });
+        self.kept.point.extend(points);
+        let normal = Vec3::from(manifold.local_n1);
+        self.cuboids = Some(manifold);
+        normal
+    }
+
+    fn clear_points(&mut self) {
+        self.points.clear();
+        self.gaps.clear();
+        self.keys.clear();
+    }
+
+    /// Of the points at hand, makes contacts of those that keep the support polygon.
+    fn add_points(&mut self, bodies: [u32; 2], normal: Vec3) {
         reduce::choose(&self.points, &self.gaps, normal, &mut self.chosen);
         for &k in &self.chosen {
             self.found.push(Found {
-                bodies: pair,
+                bodies,
                 feature: self.keys[k],
                 point: self.points[k],
                 normal,
@@ -433,15 +444,10 @@ impl Worker {
         };
         let first = place(&poses[0], manifold.subshape_pos1());
         let second = place(&poses[1], manifold.subshape_pos2());
-        let normal: Vec3 = first.rotation * Vec3::from(manifold.local_n1);
-        let norm = normal.norm();
-        if !(norm > 0.5 && norm.is_finite()) {
+        let Some(normal) = unit(first.rotation * Vec3::from(manifold.local_n1)) else {
             return;
-        }
-        let normal = if norm == 1.0 { normal } else { normal / norm };
-        self.points.clear();
-        self.gaps.clear();
-        self.features.clear();
+        };
+        self.clear_points();
         for p in &manifold.points {
             let on_first = first.transform_point(p.local_p1.into());
             let on_second = second.transform_point(p.local_p2.into());
@@ -456,21 +462,19 @@ impl Worker {
             if finite && search.counts(i, j, point, normal, gap) {
                 self.points.push(point);
                 self.gaps.push(gap);
-                self.features.push([p.fid1.0, p.fid2.0]);
+                let [a, b] = [manifold.subshape1, manifold.subshape2];
+                self.keys.push(feature_key([a, b, p.fid1.0, p.fid2.0]));
             }
         }
-        reduce::choose(&self.points, &self.gaps, normal, &mut self.chosen);
-        for &k in &self.chosen {
-            let [fid1, fid2] = self.features[k];
-            self.found.push(Found {
-                bodies: pair,
-                feature: feature_key([manifold.subshape1, manifold.subshape2, fid1, fid2]),
-                point: self.points[k],
-                normal,
-                gap: self.gaps[k],
-            });
-        }
+        self.add_points(pair, normal);
     }
+}
+
+/// A normal as long as it should be; none where there is hardly one.
+fn unit(normal: Vec3) -> Option<Vec3> {
+    let norm = normal.norm();
+    let is_fine = norm > 0.5 && norm.is_finite();
+    is_fine.then(|| if norm == 1.0 { normal } else { normal / norm })
 }
 
 /// Whether one of the six faces' normals separates two boxes by more than `reach`.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::check;
 use super::error::FieldError;
 use super::mesh::{Files, Mesh};
-use super::schema::{Body, Shape, Style};
-use crate::math::{Pose, Twist, Vec3};
+use super::schema::{Body, DEFAULT_MATERIAL, Material, Shape, Style};
+use crate::math::{Mat3, Pose, Quat, Twist, Vec3};
 use crate::world::{self, BodyError, BodyId, BodySpec, Geometry, World};
 
 /// A world in the making.
@@ -33,7 +33,7 @@ impl<'a> Builder<'a> {
 
     /// Adds a material. The one called "default" becomes the world's material 0.
     pub(super) fn add_material(&mut self, name: &str, surface: world::Material, density: f64) {
-        let index = if name == super::DEFAULT_MATERIAL {
+        let index = if name == DEFAULT_MATERIAL {
             self.world.materials[0] = surface;
             0
         } else {
@@ -45,23 +45,13 @@ impl<'a> Builder<'a> {
 
     /// Index and density of a material; the scene's check has seen to it that it exists.
     fn material(&self, name: Option<&str>) -> (u16, f64) {
-        let name = name.unwrap_or(super::DEFAULT_MATERIAL);
-        let plain = super::schema::Material::default().density;
+        let name = name.unwrap_or(DEFAULT_MATERIAL);
+        let plain = Material::default().density;
         self.materials.get(name).copied().unwrap_or((0, plain))
     }
 
-    /// Makes a shape of the engine.
-    pub(super) fn shape(&mut self, shape: &Shape) -> Result<world::Shape, FieldError> {
-        let geometry = self.geometry(shape)?;
-        world::Shape::new(geometry).map_err(|e| FieldError::new("", e.to_string()))
-    }
-
-    /// Makes a shape from a geometry that a generator has put together.
-    pub(super) fn solid(&self, geometry: Geometry) -> Result<world::Shape, FieldError> {
-        world::Shape::new(geometry).map_err(|e| FieldError::new("", e.to_string()))
-    }
-
-    fn geometry(&mut self, shape: &Shape) -> Result<Geometry, FieldError> {
+    /// Makes a geometry of the engine, meshes from files included.
+    pub(super) fn geometry(&mut self, shape: &Shape) -> Result<Geometry, FieldError> {
         let points = |list: &[[f64; 3]]| list.iter().map(|p| Vec3::from(*p)).collect();
         Ok(match shape {
             Shape::Ball { radius } => Geometry::Ball { radius: *radius },
@@ -147,7 +137,10 @@ impl<'a> Builder<'a> {
     /// Adds a hand-written body.
     pub(super) fn body(&mut self, body: &Body) -> Result<BodyId, FieldError> {
         let shape = match &body.shape {
-            Some(shape) => Some(self.shape(shape).map_err(|e| e.inside("shape"))?),
+            Some(shape) => {
+                let geometry = self.geometry(shape).map_err(|e| e.inside("shape"))?;
+                Some(solid(geometry).map_err(|e| e.inside("shape"))?)
+            }
             None => None,
         };
         let (material, density) = self.material(body.material.as_deref());
@@ -172,16 +165,37 @@ impl<'a> Builder<'a> {
         Ok(id)
     }
 
-    /// What all bodies of a generator share. `mass` is `None` where the material's density decides.
-    pub(super) fn template(&self, style: &Style, mass: Option<f64>) -> BodySpec {
+    /// A body that a generator places again and again. `mass` is `None` where the material's density
+    /// decides.
+    pub(super) fn template(
+        &self,
+        style: &Style,
+        mass: Option<f64>,
+        geometry: Geometry,
+    ) -> Result<BodySpec, FieldError> {
         let (material, density) = self.material(style.material.as_deref());
-        BodySpec {
+        Ok(BodySpec {
             mass,
             density,
             material,
             groups: style.groups,
+            shape: Some(solid(geometry)?),
             ..BodySpec::default()
-        }
+        })
+    }
+
+    /// Adds a copy of a template.
+    pub(super) fn place(
+        &mut self,
+        template: &BodySpec,
+        pose: Pose,
+        color: Option<[f32; 3]>,
+    ) -> Result<BodyId, FieldError> {
+        self.add(BodySpec {
+            pose,
+            color,
+            ..template.clone()
+        })
     }
 
     /// Adds a body.
@@ -190,11 +204,10 @@ impl<'a> Builder<'a> {
         let name = spec.name.clone();
         let id = self.world.add_body(spec).map_err(|e| {
             let field = match e {
+                BodyError::Invalid(invalid) => return invalid.into(),
                 BodyError::BadInertia => "inertia",
-                BodyError::BadMass(_) => "mass",
                 BodyError::NotSolid | BodyError::NoShape => "shape",
-                BodyError::NoMaterial(_) => "material",
-                BodyError::NotFinite(_) | BodyError::Removed => "",
+                BodyError::Removed => "",
             };
             FieldError::new(field, e.to_string())
         })?;
@@ -204,4 +217,17 @@ impl<'a> Builder<'a> {
         }
         Ok(id)
     }
+}
+
+/// The rotation whose columns these are.
+pub(super) fn frame_rotation(columns: [Vec3; 3]) -> Quat {
+    let columns = Mat3::from_columns(&columns);
+    if columns == Mat3::identity() {
+        return Quat::identity();
+    }
+    Quat::from_matrix_eps(&columns, 1e-15, 100, Quat::identity())
+}
+
+fn solid(geometry: Geometry) -> Result<world::Shape, FieldError> {
+    world::Shape::new(geometry).map_err(|e| FieldError::new("", e.to_string()))
 }

@@ -1,6 +1,8 @@
-//! Range checks of single fields. Whatever passes them is a number the engine can work with.
+//! The rules of single fields, and structs whose fields carry them. Whatever passes is a number the
+//! engine can work with.
 
 use super::error::FieldError;
+use crate::check::{Invalid, demand};
 
 /// Result of a check.
 pub(super) type Check = Result<(), FieldError>;
@@ -11,59 +13,140 @@ pub(super) const LARGEST: f64 = 1e9;
 /// Smallest length, mass or density above zero.
 pub(super) const SMALLEST: f64 = 1e-9;
 
-pub(super) fn finite(field: &str, values: &[f64]) -> Check {
-    for value in values {
-        if !value.is_finite() {
-            return Err(FieldError::new(
-                field,
-                format!("{field} must be finite, not {value}"),
-            ));
+/// Declares a struct of scene files: every field with its default and, behind `=>`, its rule.
+macro_rules! fields {
+    ($(#[$about:meta])* pub struct $Name:ident {
+        $($(#[$doc:meta])* pub $field:ident: $type:ty = $default:expr $(=> $rule:expr)?,)*
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $Name {
+            $($(#[$doc])* pub $field: $type,)*
         }
-        if value.abs() > LARGEST {
-            let message = format!("{field} must be within ±{LARGEST:e}, not {value:e}");
-            return Err(FieldError::new(field, message));
+
+        impl Default for $Name {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        impl $crate::scene::check::Fields for $Name {
+            fn check_fields(&self) -> $crate::scene::check::Check {
+                $($(($rule)(stringify!($field), &self.$field)?;)?)*
+                Ok(())
+            }
+        }
+    };
+}
+pub(super) use fields;
+
+/// What `fields!` makes of the rules.
+pub(super) trait Fields {
+    /// Checks every field by its own rule.
+    fn check_fields(&self) -> Check;
+}
+
+/// What holds numbers that rules apply to.
+pub(super) trait Numbers {
+    fn numbers(&self) -> Vec<f64>;
+}
+
+impl Numbers for f64 {
+    fn numbers(&self) -> Vec<f64> {
+        vec![*self]
+    }
+}
+
+impl Numbers for u32 {
+    fn numbers(&self) -> Vec<f64> {
+        vec![f64::from(*self)]
+    }
+}
+
+impl<T: Numbers> Numbers for [T] {
+    fn numbers(&self) -> Vec<f64> {
+        self.iter().flat_map(T::numbers).collect()
+    }
+}
+
+impl<T: Numbers, const N: usize> Numbers for [T; N] {
+    fn numbers(&self) -> Vec<f64> {
+        self.as_slice().numbers()
+    }
+}
+
+impl<T: Numbers> Numbers for Vec<T> {
+    fn numbers(&self) -> Vec<f64> {
+        self.as_slice().numbers()
+    }
+}
+
+impl<T: Numbers> Numbers for Option<T> {
+    fn numbers(&self) -> Vec<f64> {
+        self.as_slice().numbers()
+    }
+}
+
+/// Finite, and no larger than anything is.
+pub(super) fn finite(field: &str, values: &(impl Numbers + ?Sized)) -> Check {
+    for v in values.numbers() {
+        demand(v.is_finite(), field, "finite", v)?;
+        if v.abs() > LARGEST {
+            let expected = format!("within ±{LARGEST:e}");
+            return Err(Invalid::new(field, expected, format_args!("{v:e}")).into());
         }
     }
     Ok(())
 }
 
-pub(super) fn positive(field: &str, value: f64) -> Check {
-    if !(value.is_finite() && value > 0.0) {
-        let message = format!("{field} must be positive and finite, not {value}");
-        return Err(FieldError::new(field, message));
-    }
-    if !(SMALLEST..=LARGEST).contains(&value) {
-        let message = format!("{field} must be from {SMALLEST:e} to {LARGEST:e}, not {value:e}");
-        return Err(FieldError::new(field, message));
-    }
-    Ok(())
-}
-
-pub(super) fn not_negative(field: &str, value: f64) -> Check {
-    finite(field, &[value])?;
-    if value < 0.0 {
-        return Err(FieldError::new(
-            field,
-            format!("{field} must be 0 or more, not {value}"),
-        ));
+/// Above zero.
+pub(super) fn positive(field: &str, values: &impl Numbers) -> Check {
+    for v in values.numbers() {
+        demand(v.is_finite() && v > 0.0, field, "positive and finite", v)?;
+        if !(SMALLEST..=LARGEST).contains(&v) {
+            let expected = format!("from {SMALLEST:e} to {LARGEST:e}");
+            return Err(Invalid::new(field, expected, format_args!("{v:e}")).into());
+        }
     }
     Ok(())
 }
 
-pub(super) fn in_range(field: &str, value: f64, lo: f64, hi: f64) -> Check {
-    if !(lo..=hi).contains(&value) {
-        let message = format!("{field} must be from {lo} to {hi}, not {value}");
-        return Err(FieldError::new(field, message));
+/// Zero or more.
+pub(super) fn not_negative(field: &str, values: &impl Numbers) -> Check {
+    finite(field, values)?;
+    for v in values.numbers() {
+        demand(v >= 0.0, field, "0 or more", v)?;
     }
     Ok(())
 }
 
-pub(super) fn at_least(field: &str, value: u32, least: u32) -> Check {
-    if value < least {
-        return Err(FieldError::new(
-            field,
-            format!("{field} must be at least {least}, not {value}"),
-        ));
+/// From `lo` to `hi`.
+pub(super) fn within<V: Numbers>(lo: f64, hi: f64) -> impl Fn(&str, &V) -> Check {
+    move |field, values| {
+        let wrong = |v: &f64| !(lo..=hi).contains(v);
+        match values.numbers().into_iter().find(wrong) {
+            Some(v) => Err(Invalid::new(field, format!("from {lo} to {hi}"), v).into()),
+            None => Ok(()),
+        }
     }
-    Ok(())
+}
+
+/// As many as `least`, or more.
+pub(super) fn at_least<V: Numbers>(least: u32) -> impl Fn(&str, &V) -> Check {
+    move |field, values| {
+        let wrong = |v: &f64| *v < f64::from(least);
+        match values.numbers().into_iter().find(wrong) {
+            Some(v) => Err(Invalid::new(field, format!("at least {least}"), v).into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A direction: finite, and not of no length.
+pub(super) fn direction(field: &str, values: &[f64; 3]) -> Check {
+    finite(field, values)?;
+    let length = crate::math::Vec3::from(*values).norm();
+    positive(&format!("the length of {field}"), &length)
+        .map_err(|e| FieldError::new(field, e.message))
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::check::Invalid;
+
 /// A place in a scene file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
@@ -84,5 +86,15 @@ impl FieldError {
             format!("{parent}.{}", self.field)
         };
         self
+    }
+}
+
+impl From<Invalid> for FieldError {
+    fn from(invalid: Invalid) -> Self {
+        let message = invalid.to_string();
+        Self {
+            field: invalid.field,
+            message,
+        }
     }
 }

@@ -2,67 +2,47 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::build::Builder;
-use super::check::{self, Check};
+use super::build::{Builder, frame_rotation};
+use super::check::{Check, Fields, direction, fields, finite, not_negative, positive, within};
 use super::error::FieldError;
-use crate::math::{Mat3, Pose, Quat, Vec3};
+use crate::check::demand;
+use crate::math::{Pose, Quat, Vec3, tangent};
 use crate::world::drive::{DrivenMotor, Interpolation, Moves};
 use crate::world::joint::{self, GearTerm, JointSpec, Motion, Softness, Target};
 use crate::world::{self, BodyId};
 
-/// A joint between two bodies, as they stand at the start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Joint {
-    /// Name for messages, drives, gears and the viewer; unique unless empty.
-    pub name: String,
-    /// Names of the two bodies; an empty one is the world. A gear has none.
-    pub bodies: [String; 2],
-    /// What it leaves free.
-    pub kind: JointKind,
-    /// Where it is (m).
-    pub at: [f64; 3],
-    /// Where it is on the second body (m), for a distance; without it the same place.
-    pub at_second: Option<[f64; 3]>,
-    /// Its axis x; need not be of unit length.
-    pub axis: [f64; 3],
-    /// A direction in the plane of its axes x and y; without it the engine chooses.
-    pub across: Option<[f64; 3]>,
-    /// Compliance of what it holds (m/N); 0 is rigid.
-    pub compliance: f64,
-    /// Damping of the same (N s/m); needs a compliance.
-    pub damping: f64,
-    /// Compliance of the angles that it holds (rad/(N m)); 0 is rigid.
-    pub angular_compliance: f64,
-    /// Damping of the same (N m s/rad); needs a compliance.
-    pub angular_damping: f64,
-    /// Share of an error of a rigid joint that a step removes through the velocities (-), from 0 to 1;
-    /// without it the scene's stabilisation decides.
-    pub stabilisation: Option<f64>,
-    /// The length by which its angles become lengths in errors and residuals (m).
-    pub length: f64,
-    /// Whether the two bodies may still collide.
-    pub collide: bool,
-}
-
-impl Default for Joint {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            bodies: Default::default(),
-            kind: JointKind::Fixed,
-            at: [0.0; 3],
-            at_second: None,
-            axis: [1.0, 0.0, 0.0],
-            across: None,
-            compliance: 0.0,
-            damping: 0.0,
-            angular_compliance: 0.0,
-            angular_damping: 0.0,
-            stabilisation: None,
-            length: 1.0,
-            collide: false,
-        }
+fields! {
+    /// A joint between two bodies, as they stand at the start.
+    pub struct Joint {
+        /// Name for messages, drives, gears and the viewer; unique unless empty.
+        pub name: String = String::new(),
+        /// Names of the two bodies; an empty one is the world. A gear has none.
+        pub bodies: [String; 2] = Default::default(),
+        /// What it leaves free.
+        pub kind: JointKind = JointKind::Fixed,
+        /// Where it is (m).
+        pub at: [f64; 3] = [0.0; 3] => finite,
+        /// Where it is on the second body (m), for a distance; without it the same place.
+        pub at_second: Option<[f64; 3]> = None => finite,
+        /// Its axis x; need not be of unit length.
+        pub axis: [f64; 3] = [1.0, 0.0, 0.0] => direction,
+        /// A direction in the plane of its axes x and y; without it the engine chooses.
+        pub across: Option<[f64; 3]> = None => finite,
+        /// Compliance of what it holds (m/N); 0 is rigid.
+        pub compliance: f64 = 0.0,
+        /// Damping of the same (N s/m); needs a compliance.
+        pub damping: f64 = 0.0,
+        /// Compliance of the angles that it holds (rad/(N m)); 0 is rigid.
+        pub angular_compliance: f64 = 0.0,
+        /// Damping of the same (N m s/rad); needs a compliance.
+        pub angular_damping: f64 = 0.0,
+        /// Share of an error of a rigid joint that a step removes through the velocities (-), from 0 to 1;
+        /// without it the scene's stabilisation decides.
+        pub stabilisation: Option<f64> = None,
+        /// The length by which its angles become lengths in errors and residuals (m).
+        pub length: f64 = 1.0 => positive,
+        /// Whether the two bodies may still collide.
+        pub collide: bool = false,
     }
 }
 
@@ -108,28 +88,28 @@ pub enum JointKind {
     },
 }
 
-/// The rotations of a ball joint.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Ball {
-    /// Largest angle that the second body's axis makes with the first one's (degrees).
-    pub swing: Option<f64>,
-    /// Least and largest twist about the axis (degrees).
-    pub twist: Option<[f64; 2]>,
-    /// Largest torque of dry friction about each axis (N m).
-    pub friction: f64,
+fields! {
+    /// The rotations of a ball joint.
+    pub struct Ball {
+        /// Largest angle that the second body's axis makes with the first one's (degrees).
+        pub swing: Option<f64> = None => within(0.0, 180.0),
+        /// Least and largest twist about the axis (degrees).
+        pub twist: Option<[f64; 2]> = None,
+        /// Largest torque of dry friction about each axis (N m).
+        pub friction: f64 = 0.0 => not_negative,
+    }
 }
 
-/// A coordinate that may change: a length (m, N) or an angle (degrees, N m).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Coordinate {
-    /// Least and largest value (m or degrees), counted from the start.
-    pub limits: Option<[f64; 2]>,
-    /// A motor.
-    pub motor: Option<Motor>,
-    /// Largest force or torque of dry friction (N or N m).
-    pub friction: f64,
+fields! {
+    /// A coordinate that may change: a length (m, N) or an angle (degrees, N m).
+    pub struct Coordinate {
+        /// Least and largest value (m or degrees), counted from the start.
+        pub limits: Option<[f64; 2]> = None,
+        /// A motor.
+        pub motor: Option<Motor> = None,
+        /// Largest force or torque of dry friction (N or N m).
+        pub friction: f64 = 0.0 => not_negative,
+    }
 }
 
 /// A motor.
@@ -176,34 +156,34 @@ pub enum Freedom {
     Free(Coordinate),
 }
 
-/// All six coordinates; those left out are locked.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SixDof {
-    /// Translation along x.
-    pub x: Freedom,
-    /// Translation along y.
-    pub y: Freedom,
-    /// Translation along z.
-    pub z: Freedom,
-    /// Rotation about x.
-    pub rx: Freedom,
-    /// Rotation about y.
-    pub ry: Freedom,
-    /// Rotation about z.
-    pub rz: Freedom,
+fields! {
+    /// All six coordinates; those left out are locked.
+    pub struct SixDof {
+        /// Translation along x.
+        pub x: Freedom = Freedom::default(),
+        /// Translation along y.
+        pub y: Freedom = Freedom::default(),
+        /// Translation along z.
+        pub z: Freedom = Freedom::default(),
+        /// Rotation about x.
+        pub rx: Freedom = Freedom::default(),
+        /// Rotation about y.
+        pub ry: Freedom = Freedom::default(),
+        /// Rotation about z.
+        pub rz: Freedom = Freedom::default(),
+    }
 }
 
-/// What a distance may be; with neither end it stays what it is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Distance {
-    /// Least distance (m).
-    pub min: Option<f64>,
-    /// Largest distance (m): a rope.
-    pub max: Option<f64>,
-    /// A motor; its position is the distance (m).
-    pub motor: Option<Motor>,
+fields! {
+    /// What a distance may be; with neither end it stays what it is.
+    pub struct Distance {
+        /// Least distance (m).
+        pub min: Option<f64> = None => not_negative,
+        /// Largest distance (m): a rope.
+        pub max: Option<f64> = None => finite,
+        /// A motor; its position is the distance (m).
+        pub motor: Option<Motor> = None,
+    }
 }
 
 /// A coordinate of a joint, as gears and drives name it.
@@ -236,41 +216,26 @@ pub struct Term {
     pub coefficient: f64,
 }
 
-/// What moves motors, by a script and by the user's keys.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Drive {
-    /// What the panel calls it; needed.
-    pub name: String,
-    /// Unit of its value, for the panel.
-    pub unit: String,
-    /// The motors that it moves.
-    pub motors: Vec<Driven>,
-    /// Times (s) and values; a value is what its motors aim at: m, m/s, degrees or rad/s.
-    pub script: Vec<[f64; 2]>,
-    /// What lies between them.
-    pub interpolation: Interpolation,
-    /// Smallest and largest value of its slider.
-    pub range: [f64; 2],
-    /// How fast hands change the value (1/s); 0: at once, and a key acts only as long as it is held.
-    pub rate: f64,
-    /// Keys that lower and raise the value: ("Q", "E"); letters, digits, Left, Right, Up, Down, PageUp,
-    /// PageDown.
-    pub keys: [String; 2],
-}
-
-impl Default for Drive {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            unit: String::new(),
-            motors: Vec::new(),
-            script: Vec::new(),
-            interpolation: Interpolation::default(),
-            range: [-1.0, 1.0],
-            rate: 0.0,
-            keys: Default::default(),
-        }
+fields! {
+    /// What moves motors, by a script and by the user's keys.
+    pub struct Drive {
+        /// What the panel calls it; needed.
+        pub name: String = String::new(),
+        /// Unit of its value, for the panel.
+        pub unit: String = String::new(),
+        /// The motors that it moves.
+        pub motors: Vec<Driven> = Vec::new(),
+        /// Times (s) and values; a value is what its motors aim at: m, m/s, degrees or rad/s.
+        pub script: Vec<[f64; 2]> = Vec::new(),
+        /// What lies between them.
+        pub interpolation: Interpolation = Interpolation::default(),
+        /// Smallest and largest value of its slider.
+        pub range: [f64; 2] = [-1.0, 1.0],
+        /// How fast hands change the value (1/s); 0: at once, and a key acts only as long as it is held.
+        pub rate: f64 = 0.0,
+        /// Keys that lower and raise the value: ("Q", "E"); letters, digits, Left, Right, Up, Down, PageUp,
+        /// PageDown.
+        pub keys: [String; 2] = Default::default(),
     }
 }
 
@@ -316,30 +281,6 @@ fn one() -> f64 {
     1.0
 }
 
-/// A motor as the engine has it; `unit` is what one degree or metre is.
-fn motor(motor: Motor, unit: f64) -> joint::Motor {
-    match motor {
-        Motor::Velocity { speed, max_force } => joint::Motor {
-            target: Target::Velocity(speed),
-            max_force,
-        },
-        Motor::Position {
-            position,
-            stiffness,
-            damping,
-            max_force,
-        } => joint::Motor {
-            target: Target::Position {
-                position: position * unit,
-                rate: 0.0,
-                stiffness,
-                damping,
-            },
-            max_force,
-        },
-    }
-}
-
 const DEGREE: f64 = std::f64::consts::PI / 180.0;
 
 const fn unit(axis: usize) -> f64 {
@@ -350,155 +291,147 @@ const fn unit(axis: usize) -> f64 {
     }
 }
 
+/// Stiffest spring of a motor (N/m, N m/rad); springs of machines are stiffer than anything else is large.
+const STIFFEST: f64 = 1e15;
+
 impl Motor {
     fn check(&self) -> Check {
-        let max_force = match *self {
-            Self::Velocity { speed, max_force } => {
-                check::finite("speed", &[speed])?;
-                max_force
+        let (Self::Velocity { max_force, .. } | Self::Position { max_force, .. }) = self;
+        match self {
+            Self::Velocity { speed, .. } => finite("speed", speed)?,
+            Self::Position {
+                position,
+                stiffness,
+                damping,
+                ..
+            } => {
+                finite("position", position)?;
+                within(0.0, STIFFEST)("stiffness", stiffness)?;
+                within(0.0, STIFFEST)("damping", damping)?;
+                if stiffness + damping <= 0.0 {
+                    let message = "a motor needs a stiffness or a damping";
+                    return Err(FieldError::new("stiffness", message));
+                }
             }
+        }
+        demand(*max_force >= 0.0, "max_force", "0 or more", max_force)?;
+        Ok(())
+    }
+
+    /// As the engine has it; `unit` is what one degree or metre is.
+    fn made(self, unit: f64) -> joint::Motor {
+        let (target, max_force) = match self {
+            Self::Velocity { speed, max_force } => (Target::Velocity(speed), max_force),
             Self::Position {
                 position,
                 stiffness,
                 damping,
                 max_force,
             } => {
-                check::finite("position", &[position])?;
-                for (name, value) in [("stiffness", stiffness), ("damping", damping)] {
-                    // Springs of machines are stiffer than anything else is large.
-                    if !(0.0..=STIFFEST).contains(&value) {
-                        let message = format!("{name} must be from 0 to {STIFFEST:e}, not {value}");
-                        return Err(FieldError::new(name, message));
-                    }
-                }
-                if stiffness + damping <= 0.0 {
-                    let message = "a motor needs a stiffness or a damping";
-                    return Err(FieldError::new("stiffness", message));
-                }
-                max_force
+                let target = Target::Position {
+                    position: position * unit,
+                    rate: 0.0,
+                    stiffness,
+                    damping,
+                };
+                (target, max_force)
             }
         };
-        if max_force.is_nan() || max_force < 0.0 {
-            let message = format!("max_force must be 0 or more, not {max_force}");
-            return Err(FieldError::new("max_force", message));
-        }
-        Ok(())
+        joint::Motor { target, max_force }
     }
 }
 
-/// Stiffest spring of a motor (N/m, N m/rad).
-const STIFFEST: f64 = 1e15;
-
 /// Checks two limits that may be infinite.
 fn check_limits(field: &str, limits: Option<[f64; 2]>) -> Check {
-    match limits {
-        Some([lo, hi]) if !(lo <= hi && lo < f64::INFINITY && hi > f64::NEG_INFINITY) => {
-            let message = format!("{field} must ascend, not be {lo} and {hi}");
-            Err(FieldError::new(field, message))
-        }
-        _ => Ok(()),
-    }
+    let [lo, hi] = limits.unwrap_or_default();
+    let is_fine = lo <= hi && lo < f64::INFINITY && hi > f64::NEG_INFINITY;
+    demand(is_fine, field, "ascending", format_args!("{lo} and {hi}"))?;
+    Ok(())
 }
 
 impl Coordinate {
     fn check(&self) -> Check {
         check_limits("limits", self.limits)?;
-        check::not_negative("friction", self.friction)?;
-        match &self.motor {
-            Some(motor) => motor.check().map_err(|e| e.inside("motor")),
-            None => Ok(()),
-        }
+        self.check_fields()?;
+        let motor = self.motor.as_ref().map_or(Ok(()), Motor::check);
+        motor.map_err(|e| e.inside("motor"))
     }
 
     fn axis(&self, unit: f64) -> joint::Axis {
+        let limited = |limits: [f64; 2]| Motion::Limited(limits.map(|v| v * unit));
         joint::Axis {
-            motion: match self.limits {
-                None => Motion::Free,
-                Some(limits) => Motion::Limited(limits.map(|v| v * unit)),
-            },
-            motor: self.motor.map(|m| motor(m, unit)),
+            motion: self.limits.map_or(Motion::Free, limited),
+            motor: self.motor.map(|m| m.made(unit)),
             friction: self.friction,
         }
     }
 }
 
 impl JointKind {
-    /// The coordinates that may change, by the name of the field that holds them.
-    fn coordinates(&self) -> Vec<(&'static str, &Coordinate)> {
+    /// The coordinates that may change, by the name of the field that holds them and their number.
+    fn coordinates(&self) -> Vec<(&'static str, usize, &Coordinate)> {
         match self {
-            Self::Hinge(c) | Self::Slider(c) => vec![("", c)],
-            Self::Cylindrical { slide, turn } => vec![("slide", slide), ("turn", turn)],
-            Self::Universal { first, second } => vec![("first", first), ("second", second)],
+            Self::Hinge(c) => vec![("", 3, c)],
+            Self::Slider(c) => vec![("", 0, c)],
+            Self::Cylindrical { slide, turn } => vec![("slide", 0, slide), ("turn", 3, turn)],
+            Self::Universal { first, second } => vec![("first", 3, first), ("second", 4, second)],
             Self::SixDof(s) => {
                 let all = [&s.x, &s.y, &s.z, &s.rx, &s.ry, &s.rz];
                 let names = ["x", "y", "z", "rx", "ry", "rz"];
-                let free = names.into_iter().zip(all);
-                free.filter_map(|(name, freedom)| match freedom {
+                let free = (0..6).filter_map(|k| match all[k] {
                     Freedom::Locked => None,
-                    Freedom::Free(c) => Some((name, c)),
-                })
-                .collect()
+                    Freedom::Free(c) => Some((names[k], k, c)),
+                });
+                free.collect()
             }
             Self::Fixed | Self::Spherical(_) | Self::Distance(_) | Self::Gear { .. } => Vec::new(),
         }
+    }
+
+    fn check(&self) -> Check {
+        match self {
+            Self::Gear { terms } if terms.is_empty() => {
+                return Err(FieldError::new("", "a gear needs terms"));
+            }
+            Self::Distance(d) => {
+                d.check_fields()?;
+                let (least, most) = (d.min.unwrap_or(0.0), d.max.unwrap_or(f64::INFINITY));
+                demand(least <= most, "min", "from 0 to max", least)?;
+                let motor = d.motor.as_ref().map_or(Ok(()), Motor::check);
+                motor.map_err(|e| e.inside("motor"))?;
+            }
+            Self::Spherical(ball) => {
+                check_limits("twist", ball.twist)?;
+                ball.check_fields()?;
+            }
+            _ => {}
+        }
+        for (field, _, coordinate) in self.coordinates() {
+            coordinate.check().map_err(|e| match field {
+                "" => e,
+                field => e.inside(field),
+            })?;
+        }
+        Ok(())
     }
 }
 
 impl Joint {
     /// Checks what the engine would not.
     pub(super) fn check(&self) -> Check {
-        check::finite("at", &self.at)?;
-        check::finite("at_second", &self.at_second.unwrap_or_default())?;
-        check::finite("axis", &self.axis)?;
-        check::positive("the length of axis", Vec3::from(self.axis).norm())
-            .map_err(|e| FieldError::new("axis", e.message))?;
-        if let Some(across) = self.across {
-            check::finite("across", &across)?;
-            let (x, y) = (Vec3::from(self.axis).normalize(), Vec3::from(across));
-            if x.cross(&y).norm() < 1e-6 * y.norm().max(1e-6) {
-                let message = "across must not be along the axis";
-                return Err(FieldError::new("across", message));
-            }
+        self.check_fields()?;
+        let (x, y) = (Vec3::from(self.axis), self.across.map(Vec3::from));
+        if y.is_some_and(|y| x.normalize().cross(&y).norm() < 1e-6 * y.norm().max(1e-6)) {
+            let message = "across must not be along the axis";
+            return Err(FieldError::new("across", message));
         }
-        check::positive("length", self.length)?;
-        match &self.kind {
-            JointKind::Gear { terms } => {
-                if self.bodies != ["", ""] {
-                    let message = "a gear has no bodies of its own, but terms with joints";
-                    return Err(FieldError::new("bodies", message));
-                }
-                if terms.is_empty() {
-                    return Err(FieldError::new("kind", "a gear needs terms"));
-                }
-            }
-            JointKind::Distance(d) => {
-                check::finite("kind", &[d.min.unwrap_or(0.0), d.max.unwrap_or(0.0)])?;
-                let (least, most) = (d.min.unwrap_or(0.0), d.max.unwrap_or(f64::INFINITY));
-                if least < 0.0 || least > most {
-                    let message = format!("min must be from 0 to max, not {least}");
-                    return Err(FieldError::new("kind.min", message));
-                }
-                if let Some(motor) = &d.motor {
-                    motor
-                        .check()
-                        .map_err(|e| e.inside("motor").inside("kind"))?;
-                }
-            }
-            JointKind::Spherical(ball) => {
-                check_limits("twist", ball.twist)
-                    .and_then(|()| check::not_negative("friction", ball.friction))
-                    .and_then(|()| check::in_range("swing", ball.swing.unwrap_or(0.0), 0.0, 180.0))
-                    .map_err(|e| e.inside("kind"))?;
-            }
-            _ => {}
+        let is_gear = matches!(self.kind, JointKind::Gear { .. });
+        if is_gear && self.bodies != ["", ""] {
+            let message = "a gear has no bodies of its own, but terms with joints";
+            return Err(FieldError::new("bodies", message));
         }
-        for (field, coordinate) in self.kind.coordinates() {
-            coordinate.check().map_err(|e| match field {
-                "" => e.inside("kind"),
-                field => e.inside(field).inside("kind"),
-            })?;
-        }
-        if !matches!(self.kind, JointKind::Gear { .. }) && self.bodies[0] == self.bodies[1] {
+        self.kind.check().map_err(|e| e.inside("kind"))?;
+        if !is_gear && self.bodies[0] == self.bodies[1] {
             let message = "a joint needs two different bodies, one of which may be \"\", the world";
             return Err(FieldError::new("bodies", message));
         }
@@ -511,17 +444,29 @@ impl Joint {
         build: &Builder<'_>,
     ) -> Result<(joint::JointKind, [joint::Axis; 6]), FieldError> {
         use joint::JointKind as Kind;
-        let with = |kind: Kind, free: &[(usize, &Coordinate)]| {
-            let mut axes = kind.axes();
-            for (k, coordinate) in free {
-                axes[*k] = coordinate.axis(unit(*k));
+        let kind = match &self.kind {
+            JointKind::Fixed => Kind::Fixed,
+            JointKind::Spherical(_) => Kind::Spherical,
+            JointKind::Hinge(_) => Kind::Hinge,
+            JointKind::Slider(_) => Kind::Slider,
+            JointKind::Cylindrical { .. } => Kind::Cylindrical,
+            JointKind::Universal { .. } => Kind::Universal,
+            JointKind::SixDof(_) => Kind::SixDof,
+            JointKind::Distance(_) => Kind::Distance,
+            JointKind::Gear { terms } => {
+                let made = (0..terms.len()).map(|k| {
+                    let term = build.gear_term(&terms[k]);
+                    term.map_err(|e| e.inside(&format!("kind.terms.{k}")))
+                });
+                Kind::Gear(made.collect::<Result<_, _>>()?)
             }
-            (kind, axes)
         };
-        Ok(match &self.kind {
-            JointKind::Fixed => with(Kind::Fixed, &[]),
+        let mut axes = kind.axes();
+        for (_, k, coordinate) in self.kind.coordinates() {
+            axes[k] = coordinate.axis(unit(k));
+        }
+        match &self.kind {
             JointKind::Spherical(ball) => {
-                let (kind, mut axes) = with(Kind::Spherical, &[]);
                 if let Some(twist) = ball.twist {
                     axes[3].motion = Motion::Limited(twist.map(|v| v * DEGREE));
                 }
@@ -529,76 +474,27 @@ impl Joint {
                     axes[4].motion = Motion::Limited([f64::NEG_INFINITY, swing * DEGREE]);
                 }
                 axes[3].friction = ball.friction;
-                (kind, axes)
             }
-            JointKind::Hinge(turn) => with(Kind::Hinge, &[(3, turn)]),
-            JointKind::Slider(slide) => with(Kind::Slider, &[(0, slide)]),
-            JointKind::Cylindrical { slide, turn } => {
-                with(Kind::Cylindrical, &[(0, slide), (3, turn)])
-            }
-            JointKind::Universal { first, second } => {
-                with(Kind::Universal, &[(3, first), (4, second)])
-            }
-            JointKind::SixDof(six) => {
-                let all = [&six.x, &six.y, &six.z, &six.rx, &six.ry, &six.rz];
-                let free: Vec<_> = all
-                    .into_iter()
-                    .enumerate()
-                    .filter_map(|(k, freedom)| match freedom {
-                        Freedom::Locked => None,
-                        Freedom::Free(coordinate) => Some((k, coordinate)),
-                    })
-                    .collect();
-                with(Kind::SixDof, &free)
-            }
-            JointKind::Distance(distance) => {
-                let (kind, mut axes) = with(Kind::Distance, &[]);
+            JointKind::Distance(Distance { min, max, motor }) => {
                 let between = Vec3::from(self.at_second.unwrap_or(self.at)) - Vec3::from(self.at);
-                axes[0].motion = match (distance.min, distance.max, distance.motor) {
+                axes[0].motion = match (min, max, motor) {
                     (None, None, None) => Motion::Limited([between.norm(); 2]),
                     (None, None, Some(_)) => Motion::Free,
-                    (min, max, _) => {
-                        Motion::Limited([min.unwrap_or(0.0), max.unwrap_or(f64::INFINITY)])
-                    }
+                    _ => Motion::Limited([min.unwrap_or(0.0), max.unwrap_or(f64::INFINITY)]),
                 };
-                axes[0].motor = distance.motor.map(|m| motor(m, 1.0));
-                (kind, axes)
+                axes[0].motor = motor.map(|m| m.made(1.0));
             }
-            JointKind::Gear { terms } => {
-                let mut made = Vec::with_capacity(terms.len());
-                for (k, term) in terms.iter().enumerate() {
-                    let inside = |e: FieldError| e.inside(&format!("kind.terms.{k}"));
-                    let of = build.joint_index(&term.joint).map_err(inside)?;
-                    let axis = match term.axis {
-                        Some(axis) => axis as usize,
-                        None => only(&build.world.joints()[of as usize], |a| {
-                            a.motion.held().is_none()
-                        })
-                        .ok_or_else(|| inside(FieldError::new("joint", NOT_ONE_FREE)))?,
-                    };
-                    made.push(GearTerm {
-                        joint: of,
-                        axis: axis as u8,
-                        coefficient: term.coefficient,
-                    });
-                }
-                with(Kind::Gear(made), &[])
-            }
-        })
+            _ => {}
+        }
+        Ok((kind, axes))
     }
 
     /// The joint's frame: x along the axis.
     fn rotation(&self) -> Quat {
         let x = Vec3::from(self.axis).normalize();
-        let across = self
-            .across
-            .map_or_else(|| crate::math::tangent(x), Vec3::from);
+        let across = self.across.map_or_else(|| tangent(x), Vec3::from);
         let z = x.cross(&across).normalize();
-        let columns = Mat3::from_columns(&[x, z.cross(&x), z]);
-        if columns == Mat3::identity() {
-            return Quat::identity();
-        }
-        Quat::from_matrix_eps(&columns, 1e-15, 100, Quat::identity())
+        frame_rotation([x, z.cross(&x), z])
     }
 }
 
@@ -613,15 +509,16 @@ fn only(joint: &world::Joint, is: impl Fn(&joint::Axis) -> bool) -> Option<usize
 }
 
 impl Builder<'_> {
-    /// The body of a name; an empty one is the world.
-    pub(super) fn body_named(&self, name: &str) -> Result<Option<BodyId>, FieldError> {
-        if name.is_empty() {
-            return Ok(None);
+    /// The body of a name in `field`; an empty one is the world.
+    pub(super) fn body_named(&self, name: &str, field: &str) -> Result<Option<BodyId>, FieldError> {
+        match self.body_names.get(name) {
+            _ if name.is_empty() => Ok(None),
+            Some(id) => Ok(Some(*id)),
+            None => {
+                let message = format!("there is no body \"{name}\"");
+                Err(FieldError::new(field, message))
+            }
         }
-        let found = self.body_names.get(name).copied();
-        found
-            .map(Some)
-            .ok_or_else(|| FieldError::new("bodies", format!("there is no body \"{name}\"")))
     }
 
     fn joint_index(&self, name: &str) -> Result<u32, FieldError> {
@@ -631,13 +528,23 @@ impl Builder<'_> {
         })
     }
 
+    fn gear_term(&self, term: &Term) -> Result<GearTerm, FieldError> {
+        let joint = self.joint_index(&term.joint)?;
+        let is_free = |a: &joint::Axis| a.motion.held().is_none();
+        let free = || only(&self.world.joints()[joint as usize], is_free);
+        let axis = term.axis.map(|axis| axis as usize).or_else(free);
+        Ok(GearTerm {
+            joint,
+            axis: axis.ok_or_else(|| FieldError::new("joint", NOT_ONE_FREE))? as u8,
+            coefficient: term.coefficient,
+        })
+    }
+
     /// Adds a hand-written joint.
-    pub(super) fn joint(&mut self, joint: &Joint) -> Result<(), FieldError> {
+    pub(super) fn joint(&mut self, joint: &Joint) -> Check {
         let mut bodies = [None; 2];
         for (side, name) in joint.bodies.iter().enumerate() {
-            bodies[side] = self
-                .body_named(name)
-                .map_err(|e| FieldError::new(format!("bodies.{side}"), e.message))?;
+            bodies[side] = self.body_named(name, &format!("bodies.{side}"))?;
         }
         let (kind, axes) = joint.kind(self)?;
         let frame = |at: [f64; 3]| Pose::new(Vec3::from(at), joint.rotation());
@@ -656,30 +563,26 @@ impl Builder<'_> {
                 length: joint.length,
             },
             collide: joint.collide,
-        })
+        })?;
+        Ok(())
     }
 
-    /// Adds a joint.
-    pub(super) fn add_joint(&mut self, spec: JointSpec) -> Result<(), FieldError> {
+    /// Adds a joint and returns its index.
+    pub(super) fn add_joint(&mut self, spec: JointSpec) -> Result<u32, FieldError> {
         let name = spec.name.clone();
-        let index = self.world.add_joint(spec).map_err(|e| {
-            // Messages about numbers begin with the field's name.
-            let message = e.to_string();
-            let field = match e {
-                world::JointError::BadNumber(_) => message.split(' ').next().unwrap_or_default(),
-                _ => "",
-            };
-            FieldError::new(field, message.clone())
+        let index = self.world.add_joint(spec).map_err(|e| match e {
+            world::JointError::Invalid(invalid) => invalid.into(),
+            e => FieldError::new("", e.to_string()),
         })?;
         if !name.is_empty() && self.joint_names.insert(name.clone(), index).is_some() {
             let message = format!("there are two joints of the name \"{name}\"");
             return Err(FieldError::new("name", message));
         }
-        Ok(())
+        Ok(index)
     }
 
     /// Adds a drive.
-    pub(super) fn drive(&mut self, drive: &Drive) -> Result<(), FieldError> {
+    pub(super) fn drive(&mut self, drive: &Drive) -> Check {
         let mut motors = Vec::with_capacity(drive.motors.len());
         for (k, driven) in drive.motors.iter().enumerate() {
             let inside = |e: FieldError| e.inside(&format!("motors.{k}"));
@@ -717,8 +620,7 @@ impl Builder<'_> {
             value: 0.0,
         };
         let added = self.world.add_drive(made);
-        added
-            .map(|_| ())
-            .map_err(|message| FieldError::new("", message))
+        added.map_err(|e| FieldError::new("", e.to_string()))?;
+        Ok(())
     }
 }

@@ -6,17 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::mesh::Files;
+use super::mesh::{Files, embedded};
 use super::{Scene, SceneError};
-
-macro_rules! embedded {
-    ($folder:literal, $extension:literal, $($name:literal),* $(,)?) => {
-        &[$((
-            $name,
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $folder, "/", $name, $extension)),
-        )),*]
-    };
-}
 
 /// Copies of `scenes/`, in the order of the list.
 static SCENES: &[(&str, &str)] = embedded!(
@@ -32,6 +23,7 @@ static SCENES: &[(&str, &str)] = embedded!(
     "wall",
     "pyramid",
     "house_of_cards",
+    "arch",
     "domino_spiral",
     "newtons_cradle",
     "mixed_shapes",
@@ -59,9 +51,6 @@ static SCENES: &[(&str, &str)] = embedded!(
     "winch",
     "offshore",
 );
-
-/// Copies of `assets/`.
-static ASSETS: &[(&str, &str)] = embedded!("assets", ".obj", "rock", "terrain");
 
 /// The scene that opens when none is asked for.
 pub const DEFAULT_SCENE: &str = "ball_grid_loose";
@@ -187,15 +176,6 @@ pub fn shipped(id: &str) -> Result<Scene, SceneError> {
             ),
         }),
     }
-}
-
-/// A file inside the program, by its path from the package's root.
-pub(super) fn asset(path: &str) -> Option<&'static str> {
-    let name = path.strip_prefix("assets/")?.strip_suffix(".obj")?;
-    ASSETS
-        .iter()
-        .find(|(n, _)| *n == name)
-        .map(|(_, text)| *text)
 }
 
 /// Folders that may hold scenes, the first one first.

@@ -3,8 +3,21 @@
 use std::io::BufReader;
 use std::path::{Component, Path, PathBuf};
 
-use super::library;
 use crate::math::Vec3;
+
+/// Copies of files inside the program, by their names.
+macro_rules! embedded {
+    ($folder:literal, $extension:literal, $($name:literal),* $(,)?) => {
+        &[$((
+            $name,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $folder, "/", $name, $extension)),
+        )),*]
+    };
+}
+pub(super) use embedded;
+
+/// Copies of `assets/`.
+static ASSETS: &[(&str, &str)] = embedded!("assets", ".obj", "rock", "terrain");
 
 /// Largest OBJ file that is read (bytes).
 const LARGEST_FILE: u64 = 64 << 20;
@@ -51,9 +64,12 @@ impl Files {
                 (label, bytes)
             }
             Self::Shipped => {
-                let asset = shipped_path(file).and_then(|path| library::asset(&path));
-                match asset {
-                    Some(text) => (file.to_owned(), text.as_bytes().to_vec()),
+                let path = shipped_path(file).unwrap_or_default();
+                let name = path
+                    .strip_prefix("assets/")
+                    .and_then(|p| p.strip_suffix(".obj"));
+                match ASSETS.iter().find(|(n, _)| Some(*n) == name) {
+                    Some((_, text)) => (file.to_owned(), text.as_bytes().to_vec()),
                     None => return Err(format!("no mesh \"{file}\" is shipped with this program")),
                 }
             }

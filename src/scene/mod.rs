@@ -44,16 +44,13 @@ pub use error::{FieldError, Place, SceneError};
 pub use generators::Generator;
 pub use joints::{Drive, Joint};
 pub use random::Random;
-pub use schema::{Body, Camera, Material, Parameter, View};
+pub use schema::{Body, Camera, DEFAULT_MATERIAL, Material, Parameter, View};
 
-use crate::solve::{ConfigError, SolverConfig};
+use crate::solve::SolverConfig;
 use crate::step::Simulation;
 use crate::world::{Settings, World};
 use build::Builder;
 use mesh::Files;
-
-/// Name of the material of bodies that name none. A scene may define it.
-pub const DEFAULT_MATERIAL: &str = "default";
 
 /// How large a scene may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,8 +205,12 @@ impl Scene {
 
     /// All but the sliders, which may lose what they moved when a scene is changed.
     fn check_content(&self) -> Result<(), SceneError> {
-        self.check_settings()?;
-        self.check_solver()?;
+        self.check_settings()
+            .map_err(|e| self.invalid(section("settings"), e))?;
+        self.solver.check().map_err(|e| {
+            let error = FieldError::new(e.field(), e.to_string());
+            self.invalid(section("solver"), error)
+        })?;
         for (name, material) in &self.materials {
             let what = || (format!("materials.{name}"), format!("material \"{name}\""));
             material.check().map_err(|e| self.invalid(what(), e))?;
@@ -217,65 +218,39 @@ impl Scene {
         let most = usize::from(u16::MAX);
         if self.materials.len() >= most {
             let e = FieldError::new("", format!("a scene has at most {most} materials"));
-            return Err(self.invalid(("materials".into(), "materials".into()), e));
+            return Err(self.invalid(section("materials"), e));
         }
         self.check_bodies()?;
-        for (k, generator) in self.generators.iter().enumerate() {
-            let inner = generator.inner();
-            inner
-                .check()
-                .and_then(|()| {
-                    self.check_material(inner.style().material.as_deref())
-                        .map_err(|e| e.inside("style"))
-                })
-                .map_err(|e| self.invalid(self.generator_label(k), e))?;
-        }
-        for (k, joint) in self.joints.iter().enumerate() {
-            joint
-                .check()
-                .map_err(|e| self.invalid(self.joint_label(k), e))?;
-        }
-        for (k, drive) in self.drives.iter().enumerate() {
-            drive
-                .check()
-                .map_err(|e| self.invalid(self.drive_label(k), e))?;
-        }
+        self.each(&self.generators, Self::generator_label, |generator| {
+            let material = generator.style().material.as_deref();
+            generator.check()?;
+            self.check_material(material).map_err(|e| e.inside("style"))
+        })?;
+        self.each(&self.joints, Self::joint_label, Joint::check)?;
+        self.each(&self.drives, Self::drive_label, Drive::check)?;
         self.camera
             .check()
-            .map_err(|e| self.invalid(("camera".into(), "camera".into()), e))
+            .map_err(|e| self.invalid(section("camera"), e))
     }
 
-    fn check_settings(&self) -> Result<(), SceneError> {
-        let what = || ("settings".to_owned(), "settings".to_owned());
-        if let Some(message) = self.settings.problem() {
-            // Its messages begin with the name of the setting, but for one.
-            let field = match message.split([' ', '.']).next().unwrap_or_default() {
-                "a" => "friction_law".to_owned(),
-                first => first.to_owned(),
-            };
-            return Err(self.invalid(what(), FieldError::new(field, message)));
+    /// Does the same to every element of a list; an error gets its label and place.
+    fn each<T>(
+        &self,
+        list: &[T],
+        label: impl Fn(&Self, usize) -> (String, String),
+        mut act: impl FnMut(&T) -> Result<(), FieldError>,
+    ) -> Result<(), SceneError> {
+        for (k, element) in list.iter().enumerate() {
+            act(element).map_err(|e| self.invalid(label(self, k), e))?;
         }
-        check::finite("gravity", self.settings.gravity.as_slice())
-            .and_then(|()| check::finite("prediction", &[self.settings.prediction]))
-            .and_then(|()| check::in_range("step", self.settings.step, 1e-7, 1.0))
-            .map_err(|e| self.invalid(what(), e))
+        Ok(())
     }
 
-    fn check_solver(&self) -> Result<(), SceneError> {
-        let Err(error) = self.solver.check() else {
-            return Ok(());
-        };
-        let field = match &error {
-            ConfigError::UnknownSolver { .. } => "name".to_owned(),
-            ConfigError::UnknownParameter { name, .. } => format!("parameters.{name}"),
-            ConfigError::BadValue { name, .. } => format!("parameters.{name}"),
-            // These begin with the path of the value.
-            ConfigError::Budget(message) => {
-                message.split(' ').next().unwrap_or_default().to_owned()
-            }
-        };
-        let error = FieldError::new(field, error.to_string());
-        Err(self.invalid(("solver".into(), "solver".into()), error))
+    fn check_settings(&self) -> Result<(), FieldError> {
+        self.settings.check()?;
+        check::finite("gravity", self.settings.gravity.as_slice())?;
+        check::finite("prediction", &self.settings.prediction)?;
+        check::within(1e-7, 1.0)("step", &self.settings.step)
     }
 
     fn check_bodies(&self) -> Result<(), SceneError> {
@@ -369,27 +344,13 @@ impl Scene {
         {
             builder.add_material(name, material.surface(), material.density);
         }
-        for (k, body) in self.bodies.iter().enumerate() {
-            builder
-                .body(body)
-                .map_err(|e| self.invalid(self.body_label(k), e))?;
-        }
-        for (k, generator) in self.generators.iter().enumerate() {
-            generator
-                .inner()
-                .generate(&mut builder)
-                .map_err(|e| self.invalid(self.generator_label(k), e))?;
-        }
-        for (k, joint) in self.joints.iter().enumerate() {
-            builder
-                .joint(joint)
-                .map_err(|e| self.invalid(self.joint_label(k), e))?;
-        }
-        for (k, drive) in self.drives.iter().enumerate() {
-            builder
-                .drive(drive)
-                .map_err(|e| self.invalid(self.drive_label(k), e))?;
-        }
+        let b = &mut builder;
+        self.each(&self.bodies, Self::body_label, |body| {
+            b.body(body).map(|_| ())
+        })?;
+        self.each(&self.generators, Self::generator_label, |g| g.generate(b))?;
+        self.each(&self.joints, Self::joint_label, |joint| b.joint(joint))?;
+        self.each(&self.drives, Self::drive_label, |drive| b.drive(drive))?;
         Ok(builder.world)
     }
 
@@ -407,7 +368,7 @@ impl Scene {
             )
         };
         if count > limits.bodies {
-            return Err(self.invalid(("bodies".into(), "bodies".into()), too_many(count)));
+            return Err(self.invalid(section("bodies"), too_many(count)));
         }
         for (k, generator) in self.generators.iter().enumerate() {
             count = count.saturating_add(generator.count());
@@ -424,10 +385,8 @@ impl Scene {
     /// As [`Scene::build`].
     pub fn simulation(&self, threads: usize) -> Result<Simulation, SceneError> {
         let world = self.build()?;
-        Simulation::new(world, self.solver.clone(), threads).map_err(|e| {
-            let what = ("solver".to_owned(), "solver".to_owned());
-            self.invalid(what, FieldError::new("", e.to_string()))
-        })
+        Simulation::new(world, self.solver.clone(), threads)
+            .map_err(|e| self.invalid(section("solver"), FieldError::new("", e.to_string())))
     }
 
     fn body_label(&self, k: usize) -> (String, String) {
@@ -479,6 +438,11 @@ impl Scene {
             message: error.message,
         }
     }
+}
+
+/// Path and label of a part of a scene.
+fn section(name: &str) -> (String, String) {
+    (name.to_owned(), name.to_owned())
 }
 
 /// RON's own message with file, line, column, and what stands there.

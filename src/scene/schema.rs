@@ -5,10 +5,15 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::check::{self, Check};
+use super::check::{
+    Check, Fields, SMALLEST, direction, fields, finite, not_negative, positive, within,
+};
 use super::error::FieldError;
 use crate::math::{Quat, SymMat3, Vec3};
 use crate::world::{self, BodyKind, CombineRule, Groups};
+
+/// Name of the material of bodies that name none. A scene may define it.
+pub const DEFAULT_MATERIAL: &str = "default";
 
 /// A colour, written `"#rrggbb"` (sRGB).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +94,7 @@ impl Rotation {
         match *self {
             Self::Identity => Quat::identity(),
             Self::AxisAngle { axis, degrees } => {
-                nalgebra::Unit::try_new(Vec3::from(axis), check::SMALLEST)
+                nalgebra::Unit::try_new(Vec3::from(axis), SMALLEST)
                     .map_or_else(Quat::identity, |axis| {
                         Quat::from_axis_angle(&axis, degrees.to_radians())
                     })
@@ -98,7 +103,7 @@ impl Rotation {
                 Quat::from_euler_angles(x.to_radians(), y.to_radians(), z.to_radians())
             }
             Self::Quaternion { x, y, z, w } => {
-                Quat::try_new(nalgebra::Quaternion::new(w, x, y, z), check::SMALLEST)
+                Quat::try_new(nalgebra::Quaternion::new(w, x, y, z), SMALLEST)
                     .unwrap_or_else(Quat::identity)
             }
         }
@@ -108,15 +113,14 @@ impl Rotation {
         match *self {
             Self::Identity => Ok(()),
             Self::AxisAngle { axis, degrees } => {
-                check::finite("axis", &axis)?;
-                check::finite("degrees", &[degrees])?;
-                check::positive("the length of axis", Vec3::from(axis).norm())
+                finite("degrees", &degrees)?;
+                direction("axis", &axis)
             }
-            Self::Euler { degrees } => check::finite("degrees", &degrees),
+            Self::Euler { degrees } => finite("degrees", &degrees),
             Self::Quaternion { x, y, z, w } => {
-                check::finite("quaternion", &[x, y, z, w])?;
+                finite("quaternion", &[x, y, z, w])?;
                 let norm = (x * x + y * y + z * z + w * w).sqrt();
-                check::positive("the norm of the quaternion", norm)
+                positive("the norm of the quaternion", &norm)
             }
         }
         .map_err(|e| FieldError::new("rotation", e.message))
@@ -231,12 +235,12 @@ pub struct Part {
 impl Shape {
     pub(super) fn check(&self) -> Check {
         match self {
-            Self::Ball { radius } => check::positive("radius", *radius),
+            Self::Ball { radius } => positive("radius", radius),
             Self::Cuboid {
                 half_extents: [x, y, z],
             } => {
                 for (letter, value) in [("x", x), ("y", y), ("z", z)] {
-                    check::positive(&format!("half_extents.{letter}"), *value)?;
+                    positive(&format!("half_extents.{letter}"), value)?;
                 }
                 Ok(())
             }
@@ -252,20 +256,20 @@ impl Shape {
                 half_height,
                 radius,
             } => {
-                check::positive("half_height", *half_height)?;
-                check::positive("radius", *radius)
+                positive("half_height", half_height)?;
+                positive("radius", radius)
             }
-            Self::ConvexHull { points } => check::finite("points", points.as_flattened()),
-            Self::TriMesh { vertices, .. } => check::finite("vertices", vertices.as_flattened()),
+            Self::ConvexHull { points } => finite("points", points),
+            Self::TriMesh { vertices, .. } => finite("vertices", vertices),
             Self::ConvexHullFile { file, scale } | Self::TriMeshFile { file, scale } => {
                 if file.is_empty() {
                     return Err(FieldError::new("file", "file must name an OBJ file"));
                 }
-                check::positive("scale", *scale)
+                positive("scale", scale)
             }
             Self::HeightField { size, heights } => {
-                check::positive("size.0", size[0])?;
-                check::positive("size.1", size[1])?;
+                positive("size.0", &size[0])?;
+                positive("size.1", &size[1])?;
                 let columns = heights.first().map_or(0, Vec::len);
                 for (k, row) in heights.iter().enumerate() {
                     if row.len() != columns {
@@ -277,21 +281,17 @@ impl Shape {
                             ),
                         ));
                     }
-                    check::finite("heights", row)?;
+                    finite("heights", row)?;
                 }
                 Ok(())
             }
-            Self::HalfSpace { normal } => {
-                check::finite("normal", normal)?;
-                check::positive("the length of normal", Vec3::from(*normal).norm())
-                    .map_err(|e| FieldError::new("normal", e.message))
-            }
+            Self::HalfSpace { normal } => direction("normal", normal),
             Self::Compound { parts } => {
                 for (k, part) in parts.iter().enumerate() {
                     part.shape
                         .check()
                         .map_err(|e| e.inside(&format!("parts.{k}.shape")))?;
-                    check::finite("position", &part.position)
+                    finite("position", &part.position)
                         .and_then(|()| part.rotation.check())
                         .map_err(|e| e.inside(&format!("parts.{k}")))?;
                 }
@@ -326,40 +326,40 @@ impl From<Inertia> for SymMat3 {
     }
 }
 
-/// A body.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Body {
-    /// Name for messages, the viewer and other parts of the scene; unique unless empty.
-    pub name: String,
-    /// `Dynamic` (the default), `Kinematic` (keeps its velocity whatever it meets) or `Fixed`.
-    pub kind: BodyKind,
-    /// Collision shape. A body without one needs `mass` and `inertia`.
-    pub shape: Option<Shape>,
-    /// Position of the shape's origin (m).
-    pub position: [f64; 3],
-    /// Orientation of the shape.
-    pub rotation: Rotation,
-    /// Velocity of the centre of mass (m/s).
-    pub velocity: [f64; 3],
-    /// Angular velocity, world axes (rad/s).
-    pub angular_velocity: [f64; 3],
-    /// Mass (kg); without it the density decides.
-    pub mass: Option<f64>,
-    /// Density (kg/m³); without it that of the material.
-    pub density: Option<f64>,
-    /// Inertia; without it that of the shape filled evenly.
-    pub inertia: Option<Inertia>,
-    /// Name of the material; without it the one called "default".
-    pub material: Option<String>,
-    /// Collision groups: bit masks, all ones by default.
-    pub groups: Groups,
-    /// Constant force on the centre of mass (N).
-    pub force: [f64; 3],
-    /// Constant torque (N m).
-    pub torque: [f64; 3],
-    /// Colour; without it the viewer chooses one.
-    pub color: Option<Color>,
+fields! {
+    /// A body.
+    pub struct Body {
+        /// Name for messages, the viewer and other parts of the scene; unique unless empty.
+        pub name: String = String::new(),
+        /// `Dynamic` (the default), `Kinematic` (keeps its velocity whatever it meets) or `Fixed`.
+        pub kind: BodyKind = BodyKind::default(),
+        /// Collision shape. A body without one needs `mass` and `inertia`.
+        pub shape: Option<Shape> = None,
+        /// Position of the shape's origin (m).
+        pub position: [f64; 3] = [0.0; 3] => finite,
+        /// Orientation of the shape.
+        pub rotation: Rotation = Rotation::default(),
+        /// Velocity of the centre of mass (m/s).
+        pub velocity: [f64; 3] = [0.0; 3] => finite,
+        /// Angular velocity, world axes (rad/s).
+        pub angular_velocity: [f64; 3] = [0.0; 3] => finite,
+        /// Mass (kg); without it the density decides.
+        pub mass: Option<f64> = None => positive,
+        /// Density (kg/m³); without it that of the material.
+        pub density: Option<f64> = None => positive,
+        /// Inertia; without it that of the shape filled evenly.
+        pub inertia: Option<Inertia> = None,
+        /// Name of the material; without it the one called "default".
+        pub material: Option<String> = None,
+        /// Collision groups: bit masks, all ones by default.
+        pub groups: Groups = Groups::default(),
+        /// Constant force on the centre of mass (N).
+        pub force: [f64; 3] = [0.0; 3] => finite,
+        /// Constant torque (N m).
+        pub torque: [f64; 3] = [0.0; 3] => finite,
+        /// Colour; without it the viewer chooses one.
+        pub color: Option<Color> = None,
+    }
 }
 
 impl Body {
@@ -367,52 +367,42 @@ impl Body {
         if let Some(shape) = &self.shape {
             shape.check().map_err(|e| e.inside("shape"))?;
         }
-        check::finite("position", &self.position)?;
         self.rotation.check()?;
-        check::finite("velocity", &self.velocity)?;
-        check::finite("angular_velocity", &self.angular_velocity)?;
-        check::finite("force", &self.force)?;
-        check::finite("torque", &self.torque)?;
-        if let Some(mass) = self.mass {
-            check::positive("mass", mass)?;
-        }
-        if let Some(density) = self.density {
-            check::positive("density", density)?;
-            if self.mass.is_some() {
-                let message = "mass and density cannot both be given";
-                return Err(FieldError::new("density", message));
-            }
+        self.check_fields()?;
+        if self.mass.is_some() && self.density.is_some() {
+            let message = "mass and density cannot both be given";
+            return Err(FieldError::new("density", message));
         }
         if let Some(inertia) = self.inertia {
-            check::finite("inertia", &inertia.diagonal)?;
-            check::finite("inertia", &inertia.products)?;
+            finite("inertia", &[inertia.diagonal, inertia.products])?;
         }
         Ok(())
     }
 }
 
-/// A surface, and the density of bodies made of it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Material {
-    /// Density (kg/m³).
-    pub density: f64,
-    /// Coefficient of Coulomb friction μ (-).
-    pub friction: f64,
-    /// Newton's coefficient of restitution ε (-), from 0 to 1.
-    pub restitution: f64,
-    /// Coefficient of restitution ε_T in the tangential plane (-), from 0 to 1.
-    pub tangential_restitution: f64,
-    /// Effective contact radius R_c of Coulomb–Contensou spin friction (m); 0 switches it off.
-    pub spin_radius: f64,
-    /// Compliance α (m/N): a contact gives way like a spring of stiffness 1/α, along its normal and in
-    /// its tangential plane alike; 0 is rigid. The compliances of two surfaces add up.
-    pub compliance: f64,
-    /// A second coefficient of friction, for surfaces that slide more easily one way.
-    pub anisotropy: Option<Anisotropy>,
-    /// How it combines with another material; of two rules the later one in the list
-    /// `GeometricMean`, `Average`, `Min`, `Multiply`, `Max` wins.
-    pub combine: CombineRule,
+fields! {
+    /// A surface, and the density of bodies made of it.
+    #[derive(Copy)]
+    pub struct Material {
+        /// Density (kg/m³).
+        pub density: f64 = 1000.0 => positive,
+        /// Coefficient of Coulomb friction μ (-).
+        pub friction: f64 = 0.5 => not_negative,
+        /// Newton's coefficient of restitution ε (-), from 0 to 1.
+        pub restitution: f64 = 0.0 => within(0.0, 1.0),
+        /// Coefficient of restitution ε_T in the tangential plane (-), from 0 to 1.
+        pub tangential_restitution: f64 = 0.0 => within(0.0, 1.0),
+        /// Effective contact radius R_c of Coulomb–Contensou spin friction (m); 0 switches it off.
+        pub spin_radius: f64 = 0.0 => not_negative,
+        /// Compliance α (m/N): a contact gives way like a spring of stiffness 1/α, along its normal and in
+        /// its tangential plane alike; 0 is rigid. The compliances of two surfaces add up.
+        pub compliance: f64 = 0.0 => within(0.0, 1e6),
+        /// A second coefficient of friction, for surfaces that slide more easily one way.
+        pub anisotropy: Option<Anisotropy> = None,
+        /// How it combines with another material; of two rules the later one in the list
+        /// `GeometricMean`, `Average`, `Min`, `Multiply`, `Max` wins.
+        pub combine: CombineRule = CombineRule::default(),
+    }
 }
 
 /// A direction with its own friction.
@@ -425,42 +415,12 @@ pub struct Anisotropy {
     pub across: f64,
 }
 
-impl Default for Material {
-    fn default() -> Self {
-        let surface = world::Material::default();
-        Self {
-            density: 1000.0,
-            friction: surface.friction,
-            restitution: surface.restitution,
-            tangential_restitution: surface.tangential_restitution,
-            spin_radius: surface.spin_radius,
-            compliance: surface.compliance,
-            anisotropy: None,
-            combine: surface.combine,
-        }
-    }
-}
-
 impl Material {
     pub(super) fn check(&self) -> Check {
-        check::positive("density", self.density)?;
-        check::not_negative("friction", self.friction)?;
-        check::in_range("restitution", self.restitution, 0.0, 1.0)?;
-        check::in_range(
-            "tangential_restitution",
-            self.tangential_restitution,
-            0.0,
-            1.0,
-        )?;
-        check::not_negative("spin_radius", self.spin_radius)?;
-        check::in_range("compliance", self.compliance, 0.0, 1e6)?;
+        self.check_fields()?;
         if let Some(anisotropy) = self.anisotropy {
-            check::finite("direction", &anisotropy.direction)
-                .and_then(|()| {
-                    let length = Vec3::from(anisotropy.direction).norm();
-                    check::positive("the length of direction", length)
-                })
-                .and_then(|()| check::not_negative("across", anisotropy.across))
+            direction("direction", &anisotropy.direction)
+                .and_then(|()| not_negative("across", &anisotropy.across))
                 .map_err(|e| FieldError::new("anisotropy", e.message))?;
         }
         Ok(())
@@ -483,16 +443,16 @@ impl Material {
     }
 }
 
-/// How a generator's bodies look and feel.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Style {
-    /// Name of the material; without it the one called "default".
-    pub material: Option<String>,
-    /// Collision groups.
-    pub groups: Groups,
-    /// Colours that follow each other from layer to layer, or from body to body.
-    pub colors: Vec<Color>,
+fields! {
+    /// How a generator's bodies look and feel.
+    pub struct Style {
+        /// Name of the material; without it the one called "default".
+        pub material: Option<String> = None,
+        /// Collision groups.
+        pub groups: Groups = Groups::default(),
+        /// Colours that follow each other from layer to layer, or from body to body.
+        pub colors: Vec<Color> = Vec::new(),
+    }
 }
 
 impl Style {
@@ -502,72 +462,49 @@ impl Style {
     }
 }
 
-/// Where the viewer looks from at the start.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Camera {
-    /// Position of the eye (m).
-    pub position: [f64; 3],
-    /// The point that it looks at, and orbits about (m).
-    pub target: [f64; 3],
-    /// Vertical field of view (degrees), from 5 to 120.
-    pub field_of_view: f64,
-}
-
-impl Default for Camera {
-    fn default() -> Self {
-        Self {
-            position: [6.0, 4.0, 10.0],
-            target: [0.0, 1.0, 0.0],
-            field_of_view: 45.0,
-        }
+fields! {
+    /// Where the viewer looks from at the start.
+    #[derive(Copy)]
+    pub struct Camera {
+        /// Position of the eye (m).
+        pub position: [f64; 3] = [6.0, 4.0, 10.0] => finite,
+        /// The point that it looks at, and orbits about (m).
+        pub target: [f64; 3] = [0.0, 1.0, 0.0] => finite,
+        /// Vertical field of view (degrees), from 5 to 120.
+        pub field_of_view: f64 = 45.0 => within(5.0, 120.0),
     }
 }
 
 impl Camera {
     pub(super) fn check(&self) -> Check {
-        check::finite("position", &self.position)?;
-        check::finite("target", &self.target)?;
+        self.check_fields()?;
         let distance = (Vec3::from(self.position) - Vec3::from(self.target)).norm();
         if distance < 1e-6 {
             let message = "position and target must not be the same point";
             return Err(FieldError::new("position", message));
         }
-        check::in_range("field_of_view", self.field_of_view, 5.0, 120.0)
+        Ok(())
     }
 }
 
-/// What the viewer draws at the start; all of it can be switched there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct View {
-    /// Contact points.
-    pub contacts: bool,
-    /// Contact normals.
-    pub normals: bool,
-    /// Contact forces.
-    pub forces: bool,
-    /// Joints: anchors, axes and errors.
-    pub joints: bool,
-    /// Bodies coloured by island.
-    pub islands: bool,
-    /// The ground grid.
-    pub grid: bool,
-    /// Whether time runs as soon as the scene is open.
-    pub playing: bool,
-}
-
-impl Default for View {
-    fn default() -> Self {
-        Self {
-            contacts: false,
-            normals: false,
-            forces: false,
-            joints: false,
-            islands: false,
-            grid: true,
-            playing: true,
-        }
+fields! {
+    /// What the viewer draws at the start; all of it can be switched there.
+    #[derive(Copy, Eq)]
+    pub struct View {
+        /// Contact points.
+        pub contacts: bool = false,
+        /// Contact normals.
+        pub normals: bool = false,
+        /// Contact forces.
+        pub forces: bool = false,
+        /// Joints: anchors, axes and errors.
+        pub joints: bool = false,
+        /// Bodies coloured by island.
+        pub islands: bool = false,
+        /// The ground grid.
+        pub grid: bool = true,
+        /// Whether time runs as soon as the scene is open.
+        pub playing: bool = true,
     }
 }
 
@@ -596,14 +533,14 @@ impl Parameter {
         if self.label.is_empty() {
             return Err(FieldError::new("label", "label must not be empty"));
         }
-        check::finite("min", &[self.min])?;
-        check::finite("max", &[self.max])?;
+        finite("min", &self.min)?;
+        finite("max", &self.max)?;
         if self.min >= self.max {
             let message = format!("min must be below max, not {} and {}", self.min, self.max);
             return Err(FieldError::new("min", message));
         }
         if self.logarithmic {
-            check::positive("min", self.min)?;
+            positive("min", &self.min)?;
         }
         Ok(())
     }

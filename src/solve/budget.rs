@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::{Invalid, demand};
+
 /// When a solver stops.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -53,11 +55,13 @@ impl Budget {
         (self.time > 0.0).then(|| Duration::from_secs_f64(self.time))
     }
 
-    /// The first value that is out of range, in words.
-    pub fn problem(&self) -> Option<String> {
-        if self.iterations == 0 {
-            return Some("budget.iterations must be at least 1".into());
-        }
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first one out of range.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let iterations = self.iterations;
+        demand(iterations > 0, "iterations", "at least 1", iterations)?;
         [
             ("tolerance", self.tolerance),
             ("absolute", self.absolute),
@@ -65,7 +69,6 @@ impl Budget {
             ("time", self.time),
         ]
         .into_iter()
-        .find(|(_, v)| !(v.is_finite() && *v >= 0.0 && *v < 1e9))
-        .map(|(name, v)| format!("budget.{name} must be 0 or more and finite, not {v}"))
+        .try_for_each(|(field, v)| demand((0.0..1e9).contains(&v), field, "from 0 to 1e9", v))
     }
 }

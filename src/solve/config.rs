@@ -8,6 +8,7 @@ use super::budget::Budget;
 use super::list::{SOLVERS, find};
 use super::parameter::{Parameters, Value};
 use super::solver::{Solver, SolverInfo};
+use crate::check::Invalid;
 
 /// Which solver, with which parameters and budget: a part of every scene.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,8 +84,20 @@ pub enum ConfigError {
         value: String,
     },
     /// A budget out of range.
-    #[error("{0}")]
-    Budget(String),
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+}
+
+impl ConfigError {
+    /// The path of what is wrong within a [`SolverConfig`].
+    pub fn field(&self) -> String {
+        match self {
+            Self::UnknownSolver { .. } => "name".to_owned(),
+            Self::UnknownParameter { name, .. } => format!("parameters.{name}"),
+            Self::BadValue { name, .. } => format!("parameters.{name}"),
+            Self::Invalid(invalid) => invalid.field.clone(),
+        }
+    }
 }
 
 impl SolverConfig {
@@ -101,9 +114,7 @@ impl SolverConfig {
                 .collect::<Vec<_>>()
                 .join(", "),
         })?;
-        if let Some(message) = self.budget.problem() {
-            return Err(ConfigError::Budget(message));
-        }
+        self.budget.check().map_err(|e| e.inside("budget"))?;
         let mut checked: BTreeMap<&'static str, Value> = info
             .parameters
             .iter()

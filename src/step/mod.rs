@@ -76,9 +76,8 @@ impl Simulation {
 
     fn all_substeps(&mut self, watch: &mut Stopwatch<'_>) -> Result<(), StepError> {
         let step = self.world.step_index + 1;
-        if let Some(problem) = self.world.problem() {
-            return Err(StepError::BadWorld { step, problem });
-        }
+        let invalid = |invalid| StepError::BadWorld { step, invalid };
+        self.world.check().map_err(invalid)?;
         self.before.save(&self.world);
         self.report = StepReport {
             step,

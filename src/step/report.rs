@@ -1,6 +1,7 @@
 //! What a step did, and why one was not taken.
 
 use super::context::Context;
+use crate::check::Invalid;
 use crate::measure::Timings;
 use crate::problem::residual::{self, JudgedLaw, Residual};
 use crate::solve::SolveReport;
@@ -54,13 +55,13 @@ pub enum ResidualSchedule {
 /// step may be those of the step that failed, which changes the order of its sweeps and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
-    /// A setting, material or reference that cannot be used, see [`World::problem`](crate::world::World::problem).
-    #[error("step {step}: {problem}; the step was not taken")]
+    /// A setting, material or reference that cannot be used, see [`World::check`](crate::world::World::check).
+    #[error("step {step}: {invalid}; the step was not taken")]
     BadWorld {
         /// Index of the step.
         step: u64,
         /// What is wrong.
-        problem: String,
+        invalid: Invalid,
     },
     /// A body would leave the bounds that
     /// [`World::first_out_of_bounds`](crate::world::World::first_out_of_bounds) checks.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::shape::Shape;
+use crate::check::{Invalid, demand, finite};
 use crate::math::{Pose, Quat, SymMat3, Twist, Vec3};
 
 /// What moves a body.
@@ -110,12 +111,9 @@ impl Default for BodySpec {
 /// Why a body cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// A number of the description is infinite or not a number.
-    #[error("{0} is not finite")]
-    NotFinite(&'static str),
-    /// The mass of a dynamic body.
-    #[error("the mass of a dynamic body must be positive and finite, not {0} kg")]
-    BadMass(String),
+    /// A number that cannot be used, or a material that is not there.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
     /// The inertia of a dynamic body.
     #[error(
         "the inertia of a dynamic body must be positive definite and obey the triangle inequality"
@@ -130,9 +128,6 @@ pub enum BodyError {
     /// The body was removed.
     #[error("the body was removed")]
     Removed,
-    /// The material index does not exist.
-    #[error("there is no material {0}")]
-    NoMaterial(u16),
 }
 
 /// What a body weighs whenever it is dynamic; all zero where it has no mass.
@@ -145,7 +140,7 @@ pub(crate) struct OwnMass {
 
 /// All bodies, one array per quantity. A slot without a body is `Fixed`, has no shape and is not
 /// `alive`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Bodies {
     /// Position of the centre of mass (m).
     pub position: Vec<Vec3>,
@@ -156,14 +151,18 @@ pub struct Bodies {
     /// External force and torque that act until changed (N, N m); gravity is not among them.
     pub force: Vec<Twist>,
     /// 1/m (1/kg); zero for bodies that nothing pushes.
+    #[serde(skip)]
     pub inverse_mass: Vec<f64>,
     /// Inertia in the body's frame (kg m²); zero for bodies that nothing pushes.
+    #[serde(skip)]
     pub inertia: Vec<SymMat3>,
     /// Its inverse; zero for bodies that nothing pushes.
+    #[serde(skip)]
     pub inverse_inertia: Vec<SymMat3>,
     /// What moves the body.
     pub kind: Vec<BodyKind>,
     /// The collision shape.
+    #[serde(with = "super::snapshot::shapes")]
     pub shape: Vec<Option<Shape>>,
     /// The shape's frame seen from the centre of mass.
     pub shape_offset: Vec<Pose>,
@@ -278,20 +277,10 @@ impl Bodies {
     }
 
     pub(super) fn add(&mut self, spec: BodySpec) -> Result<BodyId, BodyError> {
-        let finite = |v: &Vec3| v.iter().all(|c| c.is_finite());
-        for (what, ok) in [
-            ("the position", finite(&spec.pose.position)),
-            (
-                "the rotation",
-                spec.pose.rotation.coords.iter().all(|c| c.is_finite()),
-            ),
-            ("the velocity", finite(&spec.linear_velocity)),
-            ("the angular velocity", finite(&spec.angular_velocity)),
-        ] {
-            if !ok {
-                return Err(BodyError::NotFinite(what));
-            }
-        }
+        finite("position", &spec.pose.position)?;
+        finite("rotation", &spec.pose.rotation.coords)?;
+        finite("velocity", &spec.linear_velocity)?;
+        finite("angular_velocity", &spec.angular_velocity)?;
         let (mass, center, inertia) = match mass_and_inertia(&spec) {
             Ok(usable) => usable,
             Err(error) if spec.kind == BodyKind::Dynamic => return Err(error),
@@ -342,6 +331,26 @@ impl Bodies {
         self.inverse_inertia[slot] = own.inverse_inertia;
         if kind == BodyKind::Fixed {
             self.velocity[slot] = Twist::ZERO;
+        }
+    }
+
+    /// Whether every array has one entry per slot, but for those that [`Bodies::restore_masses`] fills.
+    pub(super) fn is_sound(&self) -> bool {
+        let n = self.slots();
+        let moving = [self.rotation.len(), self.velocity.len(), self.force.len()];
+        let shaped = [self.kind.len(), self.shape.len(), self.shape_offset.len()];
+        let looks = [self.material.len(), self.groups.len(), self.name.len()];
+        let kept = [self.color.len(), self.own_mass.len(), self.generation.len()];
+        [moving, shaped, looks, kept] == [[n; 3]; 4] && self.alive.len() == n
+    }
+
+    /// Fills the arrays that follow from what each body weighs and what moves it.
+    pub(super) fn restore_masses(&mut self) {
+        self.inverse_mass.resize(self.slots(), 0.0);
+        self.inertia.resize(self.slots(), SymMat3::ZERO);
+        self.inverse_inertia.resize(self.slots(), SymMat3::ZERO);
+        for slot in 0..self.slots() {
+            self.set_kind(slot, self.kind[slot]);
         }
     }
 
@@ -415,9 +424,8 @@ fn mass_and_inertia(spec: &BodySpec) -> Result<(f64, Vec3, SymMat3), BodyError> 
         }
     };
     // The inverse must be finite too: a mass of 1e-320 kg is a mistake, not a body.
-    if !(mass.is_finite() && mass > 0.0 && (1.0 / mass).is_finite()) {
-        return Err(BodyError::BadMass(mass.to_string()));
-    }
+    let is_mass = mass.is_finite() && mass > 0.0 && (1.0 / mass).is_finite();
+    demand(is_mass, "mass", "positive and finite", mass)?;
     let moments = inertia.to_matrix().symmetric_eigenvalues();
     let (low, high) = (moments.min(), moments.max());
     let middle = moments.sum() - low - high;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::{Invalid, demand, finite, not_negative};
+
 /// How a drive goes from one key frame to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Interpolation {
@@ -114,27 +116,22 @@ impl Drive {
         }
     }
 
-    /// The first thing that makes no sense, in words.
-    pub fn problem(&self) -> Option<String> {
-        if self.keys.iter().flatten().any(|v| !v.is_finite()) {
-            return Some("key frames must be finite".into());
-        }
-        if self.keys.windows(2).any(|k| k[1][0] <= k[0][0]) {
-            return Some("the times of key frames must ascend".into());
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first one that cannot be used.
+    pub fn check(&self) -> Result<(), Invalid> {
+        finite("script", self.keys.iter().flatten())?;
+        if let Some([a, b]) = self.keys.array_windows().find(|[a, b]| b[0] <= a[0]) {
+            let found = format!("{} after {}", b[0], a[0]);
+            return Err(Invalid::new("script", "ascending in time", found));
         }
         let [lo, hi] = self.range;
-        if !(lo.is_finite() && hi.is_finite() && lo < hi) {
-            return Some(format!("range must ascend, not be {lo} to {hi}"));
-        }
-        if !(self.rate.is_finite() && self.rate >= 0.0) {
-            return Some(format!("rate must be 0 or more, not {}", self.rate));
-        }
-        if self.motors.iter().any(|m| !m.factor.is_finite()) {
-            return Some("factor must be finite".into());
-        }
-        self.live
-            .filter(|v| !v.is_finite())
-            .map(|v| format!("its value must be finite, not {v}"))
+        finite("range", &self.range)?;
+        demand(lo < hi, "range", "ascending", format_args!("{lo} to {hi}"))?;
+        not_negative("rate", self.rate)?;
+        finite("factor", self.motors.iter().map(|m| &m.factor))?;
+        finite("value", &self.live)
     }
 }
 
@@ -156,7 +153,7 @@ mod tests {
             live: None,
             value: 0.0,
         };
-        assert_eq!(drive.problem(), None);
+        assert_eq!(drive.check(), Ok(()));
         assert_eq!(drive.scripted(0.0), [2.0, 0.0]);
         assert_eq!(drive.scripted(9.0), [-1.0, 0.0]);
         assert_eq!(drive.scripted(2.0), [4.0, 2.0]);
@@ -178,6 +175,6 @@ mod tests {
         let [value, rate] = drive.advance(2.2, 0.1);
         assert!((value - 0.3).abs() < 1e-12 && (rate + 2.0).abs() < 1e-9);
         drive.keys[1][0] = 1.0;
-        assert!(drive.problem().is_some());
+        assert!(drive.check().is_err());
     }
 }

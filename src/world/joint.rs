@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Bodies, BodyId};
+use crate::check::{Invalid, demand, finite, not_negative};
 use crate::math::{Pose, Vec3};
 
 /// Stands for the world in [`Joint::bodies`].
@@ -290,8 +291,8 @@ pub enum JointError {
     #[error("a joint needs two different bodies, one of which may be the world")]
     SameBody,
     /// A number is infinite, not a number or out of range.
-    #[error("{0}")]
-    BadNumber(String),
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
     /// A gear names a joint that is not there, or is a gear itself.
     #[error(
         "a gear couples coordinates 0 to 5 of joints that were added before it and are not gears"
@@ -339,88 +340,85 @@ impl Joint {
             angles: [0.0; 3],
             force: Vec3::zeros(),
         };
-        match joint.problem() {
-            Some(problem) => Err(JointError::BadNumber(problem)),
-            None => Ok(joint),
-        }
+        joint.check()?;
+        Ok(joint)
     }
 
-    /// The first number that cannot be used, in words.
-    pub fn problem(&self) -> Option<String> {
-        let not_negative = |v: f64| v.is_finite() && v >= 0.0;
+    /// Checks every number.
+    ///
+    /// # Errors
+    /// The first one that cannot be used.
+    pub fn check(&self) -> Result<(), Invalid> {
         for pose in &self.frames {
-            let numbers = pose.position.iter().chain(pose.rotation.coords.iter());
-            if !numbers.clone().all(|v| v.is_finite()) {
-                return Some("the frame must be finite".into());
-            }
+            finite(
+                "frames",
+                pose.position.iter().chain(pose.rotation.coords.iter()),
+            )?;
         }
         let s = &self.softness;
-        for (name, value) in [
-            ("compliance", s.compliance),
-            ("damping", s.damping),
-            ("angular_compliance", s.angular_compliance),
-            ("angular_damping", s.angular_damping),
+        for (held, compliance, damped, damping) in [
+            ("compliance", s.compliance, "damping", s.damping),
+            (
+                "angular_compliance",
+                s.angular_compliance,
+                "angular_damping",
+                s.angular_damping,
+            ),
         ] {
-            if !not_negative(value) {
-                return Some(format!("{name} must be 0 or more and finite, not {value}"));
-            }
+            not_negative(held, compliance)?;
+            not_negative(damped, damping)?;
+            let is_fine = damping == 0.0 || compliance > 0.0;
+            demand(is_fine, damped, "0 without a compliance", damping)?;
         }
-        if s.damping > 0.0 && s.compliance == 0.0 {
-            return Some("damping needs a compliance".into());
-        }
-        if s.angular_damping > 0.0 && s.angular_compliance == 0.0 {
-            return Some("angular_damping needs an angular_compliance".into());
-        }
-        if let Some(beta) = s.stabilisation.filter(|b| !(0.0..=1.0).contains(b)) {
-            return Some(format!("stabilisation must be from 0 to 1, not {beta}"));
-        }
-        if !(s.length.is_finite() && s.length > 0.0) {
-            return Some(format!("length must be positive, not {} m", s.length));
-        }
-        self.axes.iter().find_map(Axis::problem)
+        let beta = s.stabilisation.unwrap_or(0.0);
+        demand(
+            (0.0..=1.0).contains(&beta),
+            "stabilisation",
+            "from 0 to 1",
+            beta,
+        )?;
+        let is_length = s.length.is_finite() && s.length > 0.0;
+        demand(is_length, "length", "positive and finite", s.length)?;
+        self.axes.iter().try_for_each(Axis::check)
     }
 }
 
 impl Axis {
-    fn problem(&self) -> Option<String> {
-        if let Motion::Limited([lo, hi]) = self.motion
-            && (lo.is_nan()
-                || hi.is_nan()
-                || lo > hi
-                || lo == f64::INFINITY
-                || hi == f64::NEG_INFINITY)
-        {
-            return Some(format!(
-                "limits must not be in the wrong order, as {lo} and {hi} are"
-            ));
+    fn check(&self) -> Result<(), Invalid> {
+        if let Motion::Limited([lo, hi]) = self.motion {
+            let is_fine = lo <= hi && lo < f64::INFINITY && hi > f64::NEG_INFINITY;
+            demand(is_fine, "limits", "ascending", format_args!("{lo} to {hi}"))?;
         }
-        if !(self.friction.is_finite() && self.friction >= 0.0) {
-            return Some(format!("friction must be 0 or more, not {}", self.friction));
-        }
-        let motor = self.motor?;
-        if motor.max_force.is_nan() || motor.max_force < 0.0 {
-            return Some(format!(
-                "max_force must be 0 or more, not {}",
-                motor.max_force
-            ));
-        }
-        let (numbers, spring) = match motor.target {
-            Target::Velocity(v) => ([v, 0.0], [0.0, 1.0]),
+        not_negative("friction", self.friction)?;
+        let Some(motor) = &self.motor else {
+            return Ok(());
+        };
+        demand(
+            motor.max_force >= 0.0,
+            "max_force",
+            "0 or more",
+            motor.max_force,
+        )?;
+        match &motor.target {
+            Target::Velocity(speed) => finite("speed", [speed]),
             Target::Position {
                 position,
                 rate,
                 stiffness,
                 damping,
-            } => ([position, rate], [stiffness, damping]),
-        };
-        if !numbers.iter().all(|v| v.is_finite()) {
-            return Some("a motor's target must be finite".into());
+            } => {
+                finite("position", [position, rate])?;
+                not_negative("stiffness", *stiffness)?;
+                not_negative("damping", *damping)?;
+                let is_held = stiffness + damping > 0.0;
+                demand(
+                    is_held,
+                    "stiffness",
+                    "positive where there is no damping",
+                    stiffness,
+                )
+            }
         }
-        let usable = spring.iter().all(|v| v.is_finite() && *v >= 0.0);
-        if !usable || spring[0] + spring[1] <= 0.0 {
-            return Some("a motor needs a stiffness or a damping, both 0 or more".into());
-        }
-        None
     }
 }
 
@@ -431,11 +429,13 @@ fn check_gear(terms: &[GearTerm], joints: &[Joint]) -> Result<(), JointError> {
         if term.axis > 5 || matches!(joint.kind, JointKind::Gear(_)) {
             return Err(JointError::BadGear);
         }
-        if !term.coefficient.is_finite() || term.coefficient == 0.0 {
-            return Err(JointError::BadNumber(
-                "a gear's coefficients must be finite and not 0".into(),
-            ));
-        }
+        let c = term.coefficient;
+        demand(
+            c.is_finite() && c != 0.0,
+            "coefficient",
+            "finite and not 0",
+            c,
+        )?;
         bodies.extend(joint.bodies.iter().filter(|b| **b != WORLD));
     }
     bodies.sort_unstable();

@@ -5,12 +5,13 @@ pub mod drive;
 pub mod joint;
 mod joint_geometry;
 pub mod manifolds;
-pub mod material;
 pub mod shape;
 pub mod snapshot;
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::{Invalid, demand, finite, not_negative};
+pub use crate::material::{self, Anisotropy, CombineRule, ContactMaterial, Material};
 use crate::math::{SymMat3, Twist, Vec3};
 use crate::problem::FrictionLaw;
 use crate::problem::law::Law;
@@ -19,7 +20,6 @@ pub use drive::Drive;
 pub use joint::{Joint, JointError, JointSpec};
 pub(crate) use joint_geometry::joint_geometry_at;
 pub use joint_geometry::{JointGeometry, joint_geometry};
-pub use material::{Anisotropy, CombineRule, ContactMaterial, Material};
 pub use shape::{Geometry, MassProperties, Shape, ShapeError};
 
 /// What keeps penetration from building up.
@@ -132,62 +132,61 @@ impl Settings {
         self.step / f64::from(self.substeps.max(1))
     }
 
-    /// The first setting that is out of range, in words.
-    pub fn problem(&self) -> Option<String> {
-        let positive = |v: f64| v.is_finite() && v > 0.0;
-        let not_negative = |v: f64| v.is_finite() && v >= 0.0;
-        if !self.gravity.iter().all(|c| c.is_finite()) {
-            return Some("gravity must be finite".into());
-        }
-        if !positive(self.step) || self.step > 1.0 {
-            return Some(format!("step must be in (0, 1] s, not {}", self.step));
-        }
-        if self.substeps == 0 || self.substeps > 1000 {
-            return Some(format!("substeps must be 1 to 1000, not {}", self.substeps));
-        }
-        if !not_negative(self.prediction) {
-            return Some(format!(
-                "prediction must be 0 m or more, not {}",
-                self.prediction
-            ));
-        }
-        if !not_negative(self.restitution_threshold) {
-            return Some("restitution_threshold must be 0 m/s or more".into());
-        }
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first one out of range.
+    pub fn check(&self) -> Result<(), Invalid> {
+        finite("gravity", &self.gravity)?;
+        let step = self.step;
+        demand(step > 0.0 && step <= 1.0, "step", "in (0, 1] s", step)?;
+        let substeps = self.substeps;
+        demand(
+            (1..=1000).contains(&substeps),
+            "substeps",
+            "1 to 1000",
+            substeps,
+        )?;
+        not_negative("prediction", self.prediction)?;
+        not_negative("restitution_threshold", self.restitution_threshold)?;
         let factor = self.geometric_stiffness.factor;
-        if !(0.0..=1.0).contains(&factor) {
-            return Some(format!(
-                "geometric_stiffness needs a factor from 0 to 1, not {factor}"
-            ));
-        }
-        if !(1..=100).contains(&self.joint_iterations) {
-            return Some(format!(
-                "joint_iterations must be 1 to 100, not {}",
-                self.joint_iterations
-            ));
-        }
+        let is_factor = (0.0..=1.0).contains(&factor);
+        demand(
+            is_factor,
+            "geometric_stiffness.factor",
+            "from 0 to 1",
+            factor,
+        )?;
+        let solves = self.joint_iterations;
+        demand(
+            (1..=100).contains(&solves),
+            "joint_iterations",
+            "1 to 100",
+            solves,
+        )?;
         if !self.friction_law.is_valid() {
-            return Some("a pyramid needs an even number of sides from 4 to 16".into());
+            let expected = "a pyramid with an even number of sides from 4 to 16";
+            let found = format!("{:?}", self.friction_law);
+            return Err(Invalid::new("friction_law", expected, found));
         }
-        let (share, slop, speed) = match self.stabilisation {
-            Stabilisation::None => return None,
+        let (name, share, slop, speed) = match self.stabilisation {
+            Stabilisation::None => return Ok(()),
             Stabilisation::Baumgarte {
                 beta,
                 slop,
                 max_speed,
-            } => (beta, slop, max_speed),
+            } => ("beta", beta, slop, max_speed),
             Stabilisation::Projection {
                 fraction,
                 slop,
                 max_speed,
-            } => (fraction, slop, max_speed),
+            } => ("fraction", fraction, slop, max_speed),
         };
-        if !(positive(share) && share <= 1.0 && not_negative(slop) && positive(speed)) {
-            return Some(
-                "stabilisation needs a share in (0, 1], a slop of 0 m or more and a positive max_speed".into(),
-            );
-        }
-        None
+        demand(share > 0.0 && share <= 1.0, name, "in (0, 1]", share)
+            .and_then(|()| not_negative("slop", slop))
+            .and_then(|()| finite("max_speed", [&speed]))
+            .and_then(|()| demand(speed > 0.0, "max_speed", "positive", speed))
+            .map_err(|e| e.inside("stabilisation"))
     }
 }
 
@@ -208,8 +207,9 @@ pub struct ContactMemory {
     pub couple: Vec3,
 }
 
-/// Everything that the next step starts from.
-#[derive(Clone, Debug)]
+/// Everything that the next step starts from. Its serialised form is that of a snapshot, which
+/// [`World::from_bytes`] reads and checks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct World {
     /// The bodies.
     pub bodies: Bodies,
@@ -234,8 +234,10 @@ pub struct World {
     /// Stiffness of the last (sub)step's contact forces, by body; empty unless the settings ask for it.
     pub(crate) contact_stiffness: Vec<(u32, SymMat3)>,
     /// Pairs of bodies that do not collide because a joint holds them, sorted; the lower slot first.
+    #[serde(skip)]
     pub(crate) joined: Vec<[u32; 2]>,
     /// Counts changes of the set of bodies or joints, for those who keep tables of it.
+    #[serde(skip)]
     pub(crate) revision: u64,
 }
 
@@ -270,9 +272,7 @@ impl World {
     /// # Errors
     /// See [`BodyError`]; nothing is added then.
     pub fn add_body(&mut self, spec: BodySpec) -> Result<BodyId, BodyError> {
-        if spec.material as usize >= self.materials.len() {
-            return Err(BodyError::NoMaterial(spec.material));
-        }
+        self.check_material(spec.material)?;
         let id = self.bodies.add(spec)?;
         self.revision += 1;
         Ok(id)
@@ -414,19 +414,16 @@ impl World {
     /// Adds a drive and returns its index.
     ///
     /// # Errors
-    /// What makes no sense about it, in words.
-    pub fn add_drive(&mut self, drive: Drive) -> Result<usize, String> {
-        if let Some(problem) = drive.problem() {
-            return Err(problem);
-        }
-        for motor in &drive.motors {
+    /// The first value of it that cannot be used.
+    pub fn add_drive(&mut self, drive: Drive) -> Result<usize, Invalid> {
+        drive.check()?;
+        for (k, motor) in drive.motors.iter().enumerate() {
             let joint = self.joints.get(motor.joint as usize);
             let axis = joint.and_then(|j| j.axes.get(motor.axis as usize));
             if axis.is_none_or(|a| a.motor.is_none()) {
-                return Err(format!(
-                    "coordinate {} of joint {} has no motor to drive",
-                    motor.axis, motor.joint
-                ));
+                let found = format!("coordinate {} of joint {}", motor.axis, motor.joint);
+                let field = format!("motors.{k}");
+                return Err(Invalid::new(&field, "a coordinate with a motor", found));
             }
         }
         self.drives.push(drive);
@@ -482,47 +479,41 @@ impl World {
     /// The body was removed, or it is to be dynamic and has no mass.
     pub fn set_kind(&mut self, id: BodyId, kind: BodyKind) -> Result<(), BodyError> {
         let slot = self.bodies.slot(id).ok_or(BodyError::Removed)?;
-        if kind == BodyKind::Dynamic && self.bodies.own_mass[slot].inverse_mass <= 0.0 {
-            return Err(BodyError::BadMass("0".into()));
-        }
+        let has_mass = kind != BodyKind::Dynamic || self.bodies.own_mass[slot].inverse_mass > 0.0;
+        demand(has_mass, "mass", "positive for a dynamic body", 0)?;
         self.bodies.set_kind(slot, kind);
         self.revision += 1;
         Ok(())
     }
 
-    /// The first setting, material or reference that cannot be used, in words. A step checks it, so
-    /// that a world that was changed by hand cannot break the engine.
-    pub fn problem(&self) -> Option<String> {
-        if let Some(problem) = self.settings.problem() {
-            return Some(problem);
-        }
-        if let Some((k, problem)) = self
-            .materials
-            .iter()
-            .enumerate()
-            .find_map(|(k, m)| m.problem().map(|p| (k, p)))
-        {
-            return Some(format!("material {k}: {problem}"));
+    /// Checks settings, materials, joints, drives and what they refer to. A step does so first, so that a
+    /// world that was changed by hand cannot break the engine.
+    ///
+    /// # Errors
+    /// The first value that cannot be used.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.settings.check().map_err(|e| e.inside("settings"))?;
+        for (k, material) in self.materials.iter().enumerate() {
+            material
+                .check()
+                .map_err(|e| e.inside(k).inside("materials"))?;
         }
         for (k, joint) in self.joints.iter().enumerate() {
-            if let Some(problem) = joint.problem() {
-                return Some(format!("{}: {problem}", joint.label(k)));
-            }
+            joint.check().map_err(|e| e.inside(joint.label(k)))?;
         }
         let b = &self.bodies;
-        b.iter().find_map(|slot| {
-            let material = b.material[slot];
-            if material as usize >= self.materials.len() {
-                let label = b.label(slot);
-                Some(format!(
-                    "{label} names material {material}, which does not exist"
-                ))
-            } else if b.is_dynamic(slot) && b.inverse_mass[slot] <= 0.0 {
-                Some(format!("{} is dynamic but has no mass", b.label(slot)))
-            } else {
-                None
-            }
-        })
+        for slot in b.iter() {
+            let has_mass = !b.is_dynamic(slot) || b.inverse_mass[slot] > 0.0;
+            self.check_material(b.material[slot])
+                .and_then(|()| demand(has_mass, "mass", "positive for a dynamic body", 0))
+                .map_err(|e| e.inside(b.label(slot)))?;
+        }
+        Ok(())
+    }
+
+    fn check_material(&self, material: u16) -> Result<(), Invalid> {
+        let exists = usize::from(material) < self.materials.len();
+        demand(exists, "material", "the index of a material", material)
     }
 
     /// Potential energy of all dynamic bodies in gravity, zero at the origin (J).

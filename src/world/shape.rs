@@ -6,6 +6,7 @@ use parry3d_f64::math::Vector;
 use parry3d_f64::shape::{HeightField, SharedShape, TriMeshFlags};
 use serde::{Deserialize, Serialize};
 
+use crate::check::{Invalid, demand, finite};
 use crate::math::{Mat3, Pose, SymMat3, Vec3};
 
 /// The geometry of a body, in metres, in the shape's own frame. Axes of revolution lie along y.
@@ -80,20 +81,9 @@ pub enum Geometry {
 /// Why a geometry cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShapeError {
-    /// A length is zero, negative or not a number.
-    #[error("{what} must be a positive, finite length, not {value}")]
-    BadLength {
-        /// Which length.
-        what: &'static str,
-        /// What it was.
-        value: String,
-    },
-    /// A coordinate is infinite or not a number.
-    #[error("{what} holds a number that is not finite")]
-    NotFinite {
-        /// Which coordinates.
-        what: &'static str,
-    },
+    /// A length that is not positive, or a coordinate that is not finite.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
     /// The points or triangles do not make a usable shape.
     #[error("{0}")]
     Degenerate(String),
@@ -261,36 +251,19 @@ pub fn combine(parts: &[MassProperties]) -> MassProperties {
     }
 }
 
-fn length(what: &'static str, value: f64) -> Result<f64, ShapeError> {
-    if value.is_finite() && value > 0.0 {
-        Ok(value)
-    } else {
-        Err(ShapeError::BadLength {
-            what,
-            value: value.to_string(),
-        })
-    }
+fn length(field: &str, value: f64) -> Result<f64, Invalid> {
+    let is_length = value.is_finite() && value > 0.0;
+    demand(is_length, field, "a positive, finite length", value).map(|()| value)
 }
 
-fn finite<'a>(
-    what: &'static str,
-    points: impl IntoIterator<Item = &'a Vec3>,
-) -> Result<Vec<Vector>, ShapeError> {
-    points
-        .into_iter()
-        .map(|p| {
-            if p.iter().all(|c| c.is_finite()) {
-                Ok((*p).into())
-            } else {
-                Err(ShapeError::NotFinite { what })
-            }
-        })
-        .collect()
+fn coordinates(field: &str, points: &[Vec3]) -> Result<Vec<Vector>, Invalid> {
+    finite(field, points.iter().flatten())?;
+    Ok(points.iter().map(|p| (*p).into()).collect())
 }
 
 fn build(geometry: &Geometry) -> Result<SharedShape, ShapeError> {
     Ok(match geometry {
-        Geometry::Ball { radius } => SharedShape::ball(length("the radius", *radius)?),
+        Geometry::Ball { radius } => SharedShape::ball(length("radius", *radius)?),
         Geometry::Cuboid { half_extents: h } => SharedShape::cuboid(
             length("half_extents.x", h.x)?,
             length("half_extents.y", h.y)?,
@@ -300,22 +273,22 @@ fn build(geometry: &Geometry) -> Result<SharedShape, ShapeError> {
             half_height,
             radius,
         } => SharedShape::capsule_y(
-            length("the half height", *half_height)?,
-            length("the radius", *radius)?,
+            length("half_height", *half_height)?,
+            length("radius", *radius)?,
         ),
         Geometry::Cylinder {
             half_height,
             radius,
         } => SharedShape::cylinder(
-            length("the half height", *half_height)?,
-            length("the radius", *radius)?,
+            length("half_height", *half_height)?,
+            length("radius", *radius)?,
         ),
         Geometry::Cone {
             half_height,
             radius,
         } => SharedShape::cone(
-            length("the half height", *half_height)?,
-            length("the radius", *radius)?,
+            length("half_height", *half_height)?,
+            length("radius", *radius)?,
         ),
         Geometry::ConvexHull { points } => convex_hull(points)?,
         Geometry::TriMesh {
@@ -348,7 +321,7 @@ fn build(geometry: &Geometry) -> Result<SharedShape, ShapeError> {
                         "the parts of a compound must be convex solids (no mesh, height field, half-space or compound)".into(),
                     ));
                 }
-                finite("the pose of a part", [&pose.position])?;
+                finite("position", &pose.position)?;
                 children.push((pose.to_parry(), build(part)?));
             }
             SharedShape::compound(children)
@@ -360,7 +333,7 @@ fn build(geometry: &Geometry) -> Result<SharedShape, ShapeError> {
 const THINNEST_HULL: f64 = 3e-3;
 
 fn convex_hull(points: &[Vec3]) -> Result<SharedShape, ShapeError> {
-    let points = finite("the points of the hull", points)?;
+    let points = coordinates("points", points)?;
     let degenerate = || {
         ShapeError::Degenerate(format!(
             "the {} points of the convex hull span no volume",
@@ -394,7 +367,7 @@ fn convex_hull(points: &[Vec3]) -> Result<SharedShape, ShapeError> {
 }
 
 fn trimesh(vertices: &[Vec3], triangles: &[[u32; 3]]) -> Result<SharedShape, ShapeError> {
-    let points = finite("the vertices of the mesh", vertices)?;
+    let points = coordinates("vertices", vertices)?;
     if triangles.is_empty() {
         return Err(ShapeError::Degenerate("the mesh has no triangle".into()));
     }
@@ -440,12 +413,8 @@ fn height_field(
             heights.len()
         )));
     }
-    if heights.iter().any(|h| !h.is_finite()) {
-        return Err(ShapeError::NotFinite {
-            what: "the heights of the height field",
-        });
-    }
-    let scale = Vector::new(length("size.x", size[0])?, 1.0, length("size.z", size[1])?);
+    finite("heights", heights)?;
+    let scale = Vector::new(length("size.0", size[0])?, 1.0, length("size.1", size[1])?);
     // parry wants column-major data, indexed (z, x).
     let mut data = Vec::with_capacity(heights.len());
     for x in 0..columns {

@@ -3,21 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::body::OwnMass;
-use super::joint::{JointKind, RowMemory, WORLD};
-use super::manifolds::Manifolds;
-use super::{
-    Bodies, BodyKind, ContactMemory, Drive, Geometry, Groups, Joint, Material, Settings, Shape,
-    World,
-};
-use crate::math::{Pose, Quat, SymMat3, Twist, Vec3};
+use super::joint::{JointKind, WORLD};
+use super::{Geometry, Shape, World};
 
 const MAGIC: &[u8; 8] = b"MOREAUSN";
 /// Version of the snapshot format; another one is refused.
-pub const SNAPSHOT_VERSION: u32 = 6;
+pub const SNAPSHOT_VERSION: u32 = 7;
 const HEADER: usize = 8 + 4 + 8 + 8;
 
 /// Why a snapshot cannot be read.
@@ -37,40 +31,43 @@ pub enum SnapshotError {
     Damaged(String),
 }
 
-/// The serialised form of a world. Shapes are stored once, however many bodies share them.
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    settings: Settings,
-    materials: Vec<Material>,
-    time: f64,
-    step_index: u64,
-    memory: Vec<ContactMemory>,
-    manifolds: Manifolds,
-    joints: Vec<Joint>,
-    drives: Vec<Drive>,
-    joint_memory: Vec<RowMemory>,
-    contact_stiffness: Vec<(u32, SymMat3)>,
-    geometries: Vec<Geometry>,
-    bodies: Vec<StoredBody>,
-    free: Vec<u32>,
-}
+/// How shapes are stored: every geometry once, however many bodies share it, and which one each body has.
+pub(super) mod shapes {
+    use super::*;
 
-#[derive(Serialize, Deserialize)]
-struct StoredBody {
-    position: Vec3,
-    rotation: Quat,
-    velocity: Twist,
-    force: Twist,
-    own_mass: OwnMass,
-    kind: BodyKind,
-    shape: Option<u32>,
-    shape_offset: Pose,
-    material: u16,
-    groups: Groups,
-    name: String,
-    color: Option<[f32; 3]>,
-    generation: u32,
-    alive: bool,
+    pub fn serialize<S: Serializer>(
+        shapes: &[Option<Shape>],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut table: HashMap<*const Geometry, u32> = HashMap::new();
+        let mut geometries: Vec<&Geometry> = Vec::new();
+        let mut of_body = Vec::with_capacity(shapes.len());
+        for shape in shapes {
+            of_body.push(shape.as_ref().map(|shape| {
+                let pointer = Arc::as_ptr(shape.shared_geometry());
+                *table.entry(pointer).or_insert_with(|| {
+                    geometries.push(shape.geometry());
+                    geometries.len() as u32 - 1
+                })
+            }));
+        }
+        (geometries, of_body).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Option<Shape>>, D::Error> {
+        let (geometries, of_body): (Vec<Geometry>, Vec<Option<u32>>) =
+            Deserialize::deserialize(deserializer)?;
+        let shapes: Result<Vec<_>, _> = geometries.into_iter().map(Shape::new).collect();
+        let shapes = shapes.map_err(de::Error::custom)?;
+        let missing = || de::Error::custom("a body names a shape that is not there");
+        let shape = |k: u32| shapes.get(k as usize).cloned().ok_or_else(missing);
+        of_body
+            .into_iter()
+            .map(|k| k.map(shape).transpose())
+            .collect()
+    }
 }
 
 /// Puts a header in front of data: magic, version, length, checksum.
@@ -158,50 +155,7 @@ impl World {
     /// Writes the world as bytes: magic, version, length, checksum, data. What a solver carries from
     /// step to step is not the world's: see [`Snapshot::to_bytes`](crate::step::Snapshot::to_bytes).
     pub fn to_bytes(&self) -> Vec<u8> {
-        let b = &self.bodies;
-        let mut table: HashMap<*const Geometry, u32> = HashMap::new();
-        let mut geometries = Vec::new();
-        let bodies = (0..b.slots())
-            .map(|slot| StoredBody {
-                position: b.position[slot],
-                rotation: b.rotation[slot],
-                velocity: b.velocity[slot],
-                force: b.force[slot],
-                own_mass: b.own_mass[slot],
-                kind: b.kind[slot],
-                shape: b.shape[slot].as_ref().map(|shape| {
-                    *table
-                        .entry(Arc::as_ptr(shape.shared_geometry()))
-                        .or_insert_with(|| {
-                            geometries.push(shape.geometry().clone());
-                            geometries.len() as u32 - 1
-                        })
-                }),
-                shape_offset: b.shape_offset[slot],
-                material: b.material[slot],
-                groups: b.groups[slot],
-                name: b.name[slot].clone(),
-                color: b.color[slot],
-                generation: b.generation[slot],
-                alive: b.alive[slot],
-            })
-            .collect();
-        let stored = Stored {
-            settings: self.settings,
-            materials: self.materials.clone(),
-            time: self.time,
-            step_index: self.step_index,
-            memory: self.memory.clone(),
-            manifolds: self.manifolds.clone(),
-            joints: self.joints.clone(),
-            drives: self.drives.clone(),
-            joint_memory: self.joint_memory.clone(),
-            contact_stiffness: self.contact_stiffness.clone(),
-            geometries,
-            bodies,
-            free: b.free.clone(),
-        };
-        let data = postcard::to_allocvec(&stored).expect("plain data always serialises");
+        let data = postcard::to_allocvec(self).expect("plain data always serialises");
         to_file(MAGIC, &data)
     }
 
@@ -211,92 +165,39 @@ impl World {
     /// Bytes of another kind or version, or damaged ones.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let data = from_file(MAGIC, bytes)?;
-        let damaged = |e: &dyn std::fmt::Display| SnapshotError::Damaged(e.to_string());
-        let stored: Stored = postcard::from_bytes(data).map_err(|e| damaged(&e))?;
-        let shapes = stored
-            .geometries
-            .into_iter()
-            .map(Shape::new)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|e| damaged(&e))?;
-        let mut bodies = Bodies {
-            free: stored.free,
-            ..Bodies::default()
-        };
-        for body in stored.bodies {
-            let shape = match body.shape {
-                None => None,
-                Some(k) => Some(
-                    shapes
-                        .get(k as usize)
-                        .ok_or_else(|| damaged(&"a body names a shape that is not there"))?
-                        .clone(),
-                ),
-            };
-            bodies.position.push(body.position);
-            bodies.rotation.push(body.rotation);
-            bodies.velocity.push(body.velocity);
-            bodies.force.push(body.force);
-            bodies.own_mass.push(body.own_mass);
-            bodies.inverse_mass.push(0.0);
-            bodies.inertia.push(SymMat3::ZERO);
-            bodies.inverse_inertia.push(SymMat3::ZERO);
-            bodies.kind.push(body.kind);
-            bodies.shape.push(shape);
-            bodies.shape_offset.push(body.shape_offset);
-            bodies.material.push(body.material);
-            bodies.groups.push(body.groups);
-            bodies.name.push(body.name);
-            bodies.color.push(body.color);
-            bodies.generation.push(body.generation);
-            bodies.alive.push(body.alive);
-            bodies.set_kind(bodies.slots() - 1, body.kind);
-        }
-        let mut world = Self {
-            bodies,
-            materials: stored.materials,
-            settings: stored.settings,
-            time: stored.time,
-            step_index: stored.step_index,
-            memory: stored.memory,
-            manifolds: stored.manifolds,
-            joints: stored.joints,
-            drives: stored.drives,
-            joint_memory: stored.joint_memory,
-            contact_stiffness: stored.contact_stiffness,
-            joined: Vec::new(),
-            revision: 0,
-        };
+        let damaged = |e: String| SnapshotError::Damaged(e);
+        let mut world: Self = postcard::from_bytes(data).map_err(|e| damaged(e.to_string()))?;
+        world.check_references()?;
+        world.bodies.restore_masses();
+        world.check().map_err(|e| damaged(e.to_string()))?;
         world.find_joined();
-        let slots = world.bodies.slots();
-        let in_range = |slot: &u32| (*slot as usize) < slots;
-        let named = world.memory.iter().flat_map(|m| &m.bodies);
-        let joined = world.joints.iter().flat_map(|j| &j.bodies);
-        let stiff = world.contact_stiffness.iter().map(|(slot, _)| slot);
+        Ok(world)
+    }
+
+    /// Whether everything that the world names is there.
+    fn check_references(&self) -> Result<(), SnapshotError> {
+        let there = |is_there: bool, what: &str| {
+            let error = || SnapshotError::Damaged(format!("it names a {what} that is not there"));
+            is_there.then_some(()).ok_or_else(error)
+        };
+        there(self.bodies.is_sound(), "body")?;
+        let slots = self.bodies.slots();
+        let named = self.memory.iter().flat_map(|m| &m.bodies);
+        let joined = self.joints.iter().flat_map(|j| &j.bodies);
+        let stiff = self.contact_stiffness.iter().map(|(slot, _)| slot);
         let named = named.chain(joined.filter(|b| **b != WORLD)).chain(stiff);
-        if !world.bodies.free.iter().chain(named).all(in_range) {
-            return Err(damaged(&"it names a body that is not there"));
-        }
-        let joints = world.joints.len();
-        let geared = world.joints.iter().enumerate().all(|(k, j)| match &j.kind {
+        let mut named = named.chain(&self.bodies.free);
+        there(named.all(|slot| (*slot as usize) < slots), "body")?;
+
+        let joints = self.joints.len();
+        let geared = self.joints.iter().enumerate().all(|(k, j)| match &j.kind {
             JointKind::Gear(terms) => terms.iter().all(|t| (t.joint as usize) < k && t.axis < 6),
             _ => true,
         });
-        let driven = world.drives.iter().flat_map(|d| &d.motors);
-        let remembered = world.joint_memory.iter().map(|m| m.joint);
-        if !geared
-            || !remembered
-                .chain(driven.map(|m| m.joint))
-                .all(|k| (k as usize) < joints)
-        {
-            return Err(damaged(&"it names a joint that is not there"));
-        }
-        if !world.manifolds.is_sound() {
-            return Err(damaged(&"it names a contact point that is not there"));
-        }
-        match world.problem() {
-            Some(problem) => Err(damaged(&problem)),
-            None => Ok(world),
-        }
+        let driven = self.drives.iter().flat_map(|d| &d.motors);
+        let driven = driven.map(|m| m.joint);
+        let mut named = self.joint_memory.iter().map(|m| m.joint).chain(driven);
+        there(geared && named.all(|k| (k as usize) < joints), "joint")?;
+        there(self.manifolds.is_sound(), "contact point")
     }
 }

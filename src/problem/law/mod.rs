@@ -14,8 +14,8 @@ mod square;
 
 use serde::{Deserialize, Serialize};
 
+use crate::material::ContactMaterial;
 use crate::math::Vec3;
-use crate::world::ContactMaterial;
 pub use pyramid::{MAX_SIDES, Pyramid};
 
 /// What one friction row of a contact acts along, in the contact's frame (n, t₁, t₂).

@@ -1,42 +1,35 @@
 use std::fmt;
 
 use serde::de::{self, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserializer, Serializer};
 
-use super::super::build::Builder;
-use super::super::check::{self, Check};
-use super::super::error::FieldError;
-use super::super::random::Random;
-use super::super::schema::Style;
-use super::Generate;
-use crate::math::{Pose, Vec3};
-use crate::world::{BodyKind, BodySpec, Geometry};
+use super::*;
 
-/// Spheres in a regular grid (Poulsen 2010, 3.8.1).
-///
-/// Bodies follow each other along x first, then z, then y, layer by layer from below, so that the
-/// contacts of every column come bottom to top.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BallGrid {
-    /// Spheres along each axis: one number, or `(x, y, z)`.
-    pub size: Size,
-    /// Radius (m).
-    pub radius: f64,
-    /// Mass of a sphere (kg).
-    pub mass: f64,
-    /// How the layers lie on each other.
-    pub layout: Layout,
-    /// Distance between neighbours along x, y and z (m); 0 where they touch.
-    pub spacing: [f64; 3],
-    /// Speed of the fastest random velocity (m/s); 0 for none.
-    pub random_velocity: f64,
-    /// Seed of the random velocities (`Pcg64`).
-    pub seed: u64,
-    /// Centre of the grid's underside (m).
-    pub at: [f64; 3],
-    /// Look and feel; colours follow the layers.
-    pub style: Style,
+fields! {
+    /// Spheres in a regular grid (Poulsen 2010, 3.8.1).
+    ///
+    /// Bodies follow each other along x first, then z, then y, layer by layer from below, so that the
+    /// contacts of every column come bottom to top.
+    pub struct BallGrid {
+        /// Spheres along each axis: one number, or `(x, y, z)`.
+        pub size: Size = Size([8; 3]) => at_least(1),
+        /// Radius (m).
+        pub radius: f64 = 0.5 => positive,
+        /// Mass of a sphere (kg).
+        pub mass: f64 = 1.0 => positive,
+        /// How the layers lie on each other.
+        pub layout: Layout = Layout::Cubic,
+        /// Distance between neighbours along x, y and z (m); 0 where they touch.
+        pub spacing: [f64; 3] = [0.0; 3] => not_negative,
+        /// Speed of the fastest random velocity (m/s); 0 for none.
+        pub random_velocity: f64 = 0.0 => not_negative,
+        /// Seed of the random velocities (`Pcg64`).
+        pub seed: u64 = 1,
+        /// Centre of the grid's underside (m).
+        pub at: [f64; 3] = [0.0; 3] => finite,
+        /// Look and feel; colours follow the layers.
+        pub style: Style = Style::default(),
+    }
 }
 
 /// How the layers of a grid lie on each other.
@@ -98,19 +91,9 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-impl Default for BallGrid {
-    fn default() -> Self {
-        Self {
-            size: Size([8; 3]),
-            radius: 0.5,
-            mass: 1.0,
-            layout: Layout::Cubic,
-            spacing: [0.0; 3],
-            random_velocity: 0.0,
-            seed: 1,
-            at: [0.0; 3],
-            style: Style::default(),
-        }
+impl Numbers for Size {
+    fn numbers(&self) -> Vec<f64> {
+        self.0.numbers()
     }
 }
 
@@ -123,38 +106,24 @@ impl BallGrid {
             Layout::Cannonball => [nx - j, nz - j],
         }
     }
-}
 
-impl BallGrid {
     /// Four bars that touch the outer spheres of the lowest layer at their equator.
-    fn add_frame(&self, build: &mut Builder<'_>, pitch: [f64; 3]) -> Result<(), FieldError> {
+    fn add_frame(&self, build: &mut Builder<'_>, pitch: [f64; 3]) -> Check {
         let [nx, _, nz] = self.size.0;
         let r = self.radius;
         let x = r + 0.5 * f64::from(nx - 1) * pitch[0];
         let z = r + 0.5 * f64::from(nz - 1) * pitch[2];
-        let (half_width, half_height) = (0.25 * r, 0.6 * r);
+        let (w, h) = (0.25 * r, 0.6 * r);
         for side in [-1.0, 1.0] {
-            let bars = [
-                (
-                    [side * (x + half_width), half_height, 0.0],
-                    [half_width, half_height, z],
-                ),
-                (
-                    [0.0, half_height, side * (z + half_width)],
-                    [x + 2.0 * half_width, half_height, half_width],
-                ),
-            ];
-            for (center, half_extents) in bars {
+            for (center, half_extents) in [
+                ([side * (x + w), h, 0.0], [w, h, z]),
+                ([0.0, h, side * (z + w)], [x + 2.0 * w, h, w]),
+            ] {
                 let half_extents = Vec3::from(half_extents);
-                build.add(BodySpec {
-                    kind: BodyKind::Fixed,
-                    pose: Pose::new(
-                        Vec3::from(self.at) + Vec3::from(center),
-                        Pose::IDENTITY.rotation,
-                    ),
-                    shape: Some(build.solid(Geometry::Cuboid { half_extents })?),
-                    ..build.template(&self.style, None)
-                })?;
+                let bar = Geometry::Cuboid { half_extents };
+                let mut bar = build.template(&self.style, None, bar)?;
+                bar.kind = BodyKind::Fixed;
+                build.place(&bar, at(self.at, Vec3::from(center)), None)?;
             }
         }
         Ok(())
@@ -169,19 +138,15 @@ impl Generate for BallGrid {
             // Four bars, and Σ (nx − j)(nz − j) for j < ny in closed form.
             Layout::Cannonball => {
                 let [x, y, z] = [nx, ny, nz].map(u128::from);
-                let ones = y;
                 let js = y * y.saturating_sub(1) / 2;
                 let squares = y.saturating_sub(1) * y * (2 * y).saturating_sub(1) / 6;
-                let sum = (x * z * ones + squares).saturating_sub((x + z) * js);
+                let sum = (x * z * y + squares).saturating_sub((x + z) * js);
                 u64::try_from(sum + 4).unwrap_or(u64::MAX)
             }
         }
     }
 
     fn check(&self) -> Check {
-        for n in self.size.0 {
-            check::at_least("size", n, 1)?;
-        }
         let [nx, ny, nz] = self.size.0;
         if self.layout == Layout::Cannonball && ny > nx.min(nz) {
             let message = format!(
@@ -190,27 +155,14 @@ impl Generate for BallGrid {
             );
             return Err(FieldError::new("size", message));
         }
-        check::positive("radius", self.radius)?;
-        check::positive("mass", self.mass)?;
-        for s in self.spacing {
-            check::not_negative("spacing", s)?;
-        }
-        check::not_negative("random_velocity", self.random_velocity)?;
-        check::finite("at", &self.at)
+        Ok(())
     }
 
-    fn style(&self) -> &Style {
-        &self.style
-    }
-
-    fn generate(&self, build: &mut Builder<'_>) -> Result<(), FieldError> {
-        let shape = build.solid(Geometry::Ball {
-            radius: self.radius,
-        })?;
-        let template = build.template(&self.style, Some(self.mass));
+    fn generate(&self, build: &mut Builder<'_>) -> Check {
+        let radius = self.radius;
+        let mut ball = build.template(&self.style, Some(self.mass), Geometry::Ball { radius })?;
         let mut random = Random::new(self.seed);
-        let diameter = 2.0 * self.radius;
-        let pitch = self.spacing.map(|gap| diameter + gap);
+        let pitch = self.spacing.map(|gap| 2.0 * radius + gap);
         let rise = match self.layout {
             Layout::Cubic => pitch[1],
             // A sphere on four that lie in a square: its centre is r√2 above theirs when they touch.
@@ -229,19 +181,11 @@ impl Generate for BallGrid {
                 for i in 0..nx {
                     let x = (f64::from(i) - 0.5 * f64::from(nx - 1)) * pitch[0];
                     let z = (f64::from(k) - 0.5 * f64::from(nz - 1)) * pitch[2];
-                    let y = self.radius + f64::from(j) * rise;
-                    let linear_velocity = if self.random_velocity > 0.0 {
-                        random.in_ball(self.random_velocity)
-                    } else {
-                        Vec3::zeros()
-                    };
-                    build.add(BodySpec {
-                        pose: Pose::translation(x + self.at[0], y + self.at[1], z + self.at[2]),
-                        linear_velocity,
-                        shape: Some(shape.clone()),
-                        color,
-                        ..template.clone()
-                    })?;
+                    let y = radius + f64::from(j) * rise;
+                    if self.random_velocity > 0.0 {
+                        ball.linear_velocity = random.in_ball(self.random_velocity);
+                    }
+                    build.place(&ball, at(self.at, Vec3::new(x, y, z)), color)?;
                 }
             }
         }

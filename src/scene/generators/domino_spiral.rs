@@ -1,47 +1,24 @@
-use serde::{Deserialize, Serialize};
+use super::*;
 
-use super::super::build::Builder;
-use super::super::check::{self, Check};
-use super::super::error::FieldError;
-use super::super::schema::Style;
-use super::Generate;
-use crate::math::{Pose, Quat, Vec3};
-use crate::world::{BodySpec, Geometry};
-
-/// Dominoes along an Archimedean spiral, from the outside in; the first one is falling already.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DominoSpiral {
-    /// Number of dominoes.
-    pub count: u32,
-    /// Thickness (along the spiral), height and width of a domino (m).
-    pub domino: [f64; 3],
-    /// Distance between the middles of neighbours along the spiral (m).
-    pub pitch: f64,
-    /// Radius at the innermost domino (m).
-    pub inner_radius: f64,
-    /// Distance between neighbouring turns (m).
-    pub turn_distance: f64,
-    /// Angular velocity with which the first domino tips over (rad/s).
-    pub push: f64,
-    /// Centre of the spiral on the ground (m).
-    pub at: [f64; 3],
-    /// Look and feel; colours go from domino to domino.
-    pub style: Style,
-}
-
-impl Default for DominoSpiral {
-    fn default() -> Self {
-        Self {
-            count: 200,
-            domino: [0.08, 0.5, 0.25],
-            pitch: 0.25,
-            inner_radius: 1.0,
-            turn_distance: 0.6,
-            push: 2.5,
-            at: [0.0; 3],
-            style: Style::default(),
-        }
+fields! {
+    /// Dominoes along an Archimedean spiral, from the outside in; the first one is falling already.
+    pub struct DominoSpiral {
+        /// Number of dominoes.
+        pub count: u32 = 200 => at_least(1),
+        /// Thickness (along the spiral), height and width of a domino (m).
+        pub domino: [f64; 3] = [0.08, 0.5, 0.25] => positive,
+        /// Distance between the middles of neighbours along the spiral (m).
+        pub pitch: f64 = 0.25 => positive,
+        /// Radius at the innermost domino (m).
+        pub inner_radius: f64 = 1.0 => positive,
+        /// Distance between neighbouring turns (m).
+        pub turn_distance: f64 = 0.6 => positive,
+        /// Angular velocity with which the first domino tips over (rad/s).
+        pub push: f64 = 2.5 => finite,
+        /// Centre of the spiral on the ground (m).
+        pub at: [f64; 3] = [0.0; 3] => finite,
+        /// Look and feel; colours go from domino to domino.
+        pub style: Style = Style::default(),
     }
 }
 
@@ -51,11 +28,6 @@ impl Generate for DominoSpiral {
     }
 
     fn check(&self) -> Check {
-        check::at_least("count", self.count, 1)?;
-        for edge in self.domino {
-            check::positive("domino", edge)?;
-        }
-        check::positive("pitch", self.pitch)?;
         if self.pitch <= self.domino[0] {
             let message = format!(
                 "pitch must be more than the thickness of a domino ({} m), not {}",
@@ -63,21 +35,12 @@ impl Generate for DominoSpiral {
             );
             return Err(FieldError::new("pitch", message));
         }
-        check::positive("inner_radius", self.inner_radius)?;
-        check::positive("turn_distance", self.turn_distance)?;
-        check::finite("push", &[self.push])?;
-        check::finite("at", &self.at)
+        Ok(())
     }
 
-    fn style(&self) -> &Style {
-        &self.style
-    }
-
-    fn generate(&self, build: &mut Builder<'_>) -> Result<(), FieldError> {
-        let [thickness, height, width] = self.domino;
-        let half_extents = 0.5 * Vec3::new(thickness, height, width);
-        let shape = build.solid(Geometry::Cuboid { half_extents })?;
-        let template = build.template(&self.style, None);
+    fn generate(&self, build: &mut Builder<'_>) -> Check {
+        let [thickness, height, _] = self.domino;
+        let domino = build.template(&self.style, None, cuboid(self.domino))?;
 
         // r = a + b θ, walked outwards in steps of equal arc length: dθ = ds / √(r² + b²).
         let b = self.turn_distance / std::f64::consts::TAU;
@@ -101,9 +64,8 @@ impl Generate for DominoSpiral {
             let heading = Quat::from_axis_angle(&Vec3::y_axis(), (-along.z).atan2(along.x));
             let mut spec = BodySpec {
                 pose: Pose::new(Vec3::from(self.at) + place, heading),
-                shape: Some(shape.clone()),
                 color: self.style.color(k),
-                ..template.clone()
+                ..domino.clone()
             };
             if k == 0 {
                 // It turns about its lower front edge.

@@ -1,58 +1,31 @@
-use serde::{Deserialize, Serialize};
+use super::*;
 
-use super::super::build::Builder;
-use super::super::check::{self, Check};
-use super::super::error::FieldError;
-use super::super::random::Random;
-use super::super::schema::Style;
-use super::Generate;
-use crate::math::{Pose, Quat, Vec3};
-use crate::world::{BodySpec, Geometry};
-
-/// A tower of logs, crosswise from layer to layer, more or less in order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LogTower {
-    /// Layers.
-    pub layers: u32,
-    /// Logs per layer.
-    pub logs: u32,
-    /// Length of a log (m).
-    pub length: f64,
-    /// Radius of a log (m).
-    pub radius: f64,
-    /// How much thicker and thinner logs are, as a share of the radius; from 0 to 0.5. Thin ones may
-    /// carry nothing.
-    pub variation: f64,
-    /// How far logs are turned at random, to either side (degrees).
-    pub turn: f64,
-    /// How far logs are shifted at random, as a share of the free width between them; from 0 to 1.
-    pub shift: f64,
-    /// Gap left between the layers (m).
-    pub gap: f64,
-    /// Seed of the random numbers.
-    pub seed: u64,
-    /// Middle of its foot (m).
-    pub at: [f64; 3],
-    /// Look and feel; colours go from log to log.
-    pub style: Style,
-}
-
-impl Default for LogTower {
-    fn default() -> Self {
-        Self {
-            layers: 10,
-            logs: 3,
-            length: 3.0,
-            radius: 0.15,
-            variation: 0.0,
-            turn: 0.0,
-            shift: 0.0,
-            gap: 0.0,
-            seed: 1,
-            at: [0.0; 3],
-            style: Style::default(),
-        }
+fields! {
+    /// A tower of logs, crosswise from layer to layer, more or less in order.
+    pub struct LogTower {
+        /// Layers.
+        pub layers: u32 = 10 => at_least(1),
+        /// Logs per layer.
+        pub logs: u32 = 3 => at_least(1),
+        /// Length of a log (m).
+        pub length: f64 = 3.0 => positive,
+        /// Radius of a log (m).
+        pub radius: f64 = 0.15 => positive,
+        /// How much thicker and thinner logs are, as a share of the radius; from 0 to 0.5. Thin ones may
+        /// carry nothing.
+        pub variation: f64 = 0.0 => within(0.0, 0.5),
+        /// How far logs are turned at random, to either side (degrees).
+        pub turn: f64 = 0.0 => within(0.0, 45.0),
+        /// How far logs are shifted at random, as a share of the free width between them; from 0 to 1.
+        pub shift: f64 = 0.0 => within(0.0, 1.0),
+        /// Gap left between the layers (m).
+        pub gap: f64 = 0.0 => not_negative,
+        /// Seed of the random numbers.
+        pub seed: u64 = 1,
+        /// Middle of its foot (m).
+        pub at: [f64; 3] = [0.0; 3] => finite,
+        /// Look and feel; colours go from log to log.
+        pub style: Style = Style::default(),
     }
 }
 
@@ -62,15 +35,6 @@ impl Generate for LogTower {
     }
 
     fn check(&self) -> Check {
-        check::at_least("layers", self.layers, 1)?;
-        check::at_least("logs", self.logs, 1)?;
-        check::positive("length", self.length)?;
-        check::positive("radius", self.radius)?;
-        check::in_range("variation", self.variation, 0.0, 0.5)?;
-        check::in_range("turn", self.turn, 0.0, 45.0)?;
-        check::in_range("shift", self.shift, 0.0, 1.0)?;
-        check::not_negative("gap", self.gap)?;
-        check::finite("at", &self.at)?;
         let thickest = 2.0 * self.radius * (1.0 + self.variation) * f64::from(self.logs);
         if thickest > self.length {
             let message = format!(
@@ -82,13 +46,7 @@ impl Generate for LogTower {
         Ok(())
     }
 
-    fn style(&self) -> &Style {
-        &self.style
-    }
-
-    fn generate(&self, build: &mut Builder<'_>) -> Result<(), FieldError> {
-        use std::f64::consts::FRAC_PI_2;
-        let template = build.template(&self.style, None);
+    fn generate(&self, build: &mut Builder<'_>) -> Check {
         let mut random = Random::new(self.seed);
         let thickest = self.radius * (1.0 + self.variation);
         // The outermost logs are as far out as the crosswise ones below them reach safely.
@@ -102,34 +60,26 @@ impl Generate for LogTower {
             for log in 0..self.logs {
                 let radius = self.radius * (1.0 + random.range(-self.variation, self.variation));
                 let angle = random.range(-self.turn, self.turn).to_radians();
-                let aside = if self.logs == 1 {
-                    0.0
-                } else {
-                    f64::from(log) * pitch - 0.5 * span
-                } + random.range(-self.shift, self.shift) * free;
+                let middle = f64::from(log) * pitch - 0.5 * span;
+                let aside = if self.logs == 1 { 0.0 } else { middle }
+                    + random.range(-self.shift, self.shift) * free;
                 let along = random.range(-self.shift, self.shift) * 0.05 * self.length;
-                let (x, z) = if crosswise {
-                    (along, aside)
-                } else {
-                    (aside, along)
-                };
                 // The log's axis y goes along z, or along x.
-                let lying = if crosswise {
-                    Quat::from_axis_angle(&Vec3::z_axis(), FRAC_PI_2)
+                let (x, z, axis) = if crosswise {
+                    (along, aside, Vec3::z_axis())
                 } else {
-                    Quat::from_axis_angle(&Vec3::x_axis(), FRAC_PI_2)
+                    (aside, along, Vec3::x_axis())
                 };
-                let turned = Quat::from_axis_angle(&Vec3::y_axis(), angle) * lying;
-                let place = Vec3::from(self.at) + Vec3::new(x, foot + radius, z);
-                build.add(BodySpec {
-                    pose: Pose::new(place, turned),
-                    shape: Some(build.solid(Geometry::Cylinder {
-                        half_height: 0.5 * self.length,
-                        radius,
-                    })?),
-                    color: self.style.color(made),
-                    ..template.clone()
-                })?;
+                let lying = Quat::from_axis_angle(&axis, std::f64::consts::FRAC_PI_2);
+                let mut pose = at(self.at, Vec3::new(x, foot + radius, z));
+                pose.rotation = Quat::from_axis_angle(&Vec3::y_axis(), angle) * lying;
+                let half_height = 0.5 * self.length;
+                let geometry = Geometry::Cylinder {
+                    half_height,
+                    radius,
+                };
+                let body = build.template(&self.style, None, geometry)?;
+                build.place(&body, pose, self.style.color(made))?;
                 made += 1;
             }
             foot += 2.0 * thickest + self.gap;

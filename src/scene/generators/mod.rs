@@ -1,131 +1,119 @@
 //! Generators: many bodies from a few numbers.
 //!
-//! To add one: a file here, a variant below, and a line in `Generator::inner`.
-
-mod ball_grid;
-mod ball_pile;
-mod box_pyramid;
-mod box_stack;
-mod card_house;
-mod chain;
-mod disc_pyramid;
-mod domino_spiral;
-mod log_tower;
-mod plank_bridge;
-mod scatter;
-mod sphere_box;
-mod vehicle;
-mod wall;
+//! To add one: a file here, and a line in the list below, which makes the variant of [`Generator`] and
+//! declares the file.
 
 use serde::{Deserialize, Serialize};
 
-use super::build::Builder;
-use super::check::Check;
+use super::build::{Builder, frame_rotation};
+use super::check::{
+    Check, Fields, Numbers, at_least, fields, finite, not_negative, positive, within,
+};
 use super::error::FieldError;
-use super::schema::Style;
-pub use ball_grid::{BallGrid, Layout, Size};
-pub use ball_pile::BallPile;
-pub use box_pyramid::BoxPyramid;
-pub use box_stack::BoxStack;
-pub use card_house::CardHouse;
-pub use chain::{Chain, LinkJoint, LinkShape};
-pub use disc_pyramid::DiscPyramid;
-pub use domino_spiral::DominoSpiral;
-pub use log_tower::LogTower;
-pub use plank_bridge::PlankBridge;
-pub use scatter::Scatter;
-pub use sphere_box::SphereBox;
-pub use vehicle::{Axle, Vehicle};
-pub use wall::Wall;
+use super::random::Random;
+use super::schema::{Color, Shape, Style};
+use crate::math::{Pose, Quat, SymMat3, Twist, Vec3, tangent};
+use crate::world::joint::{GearTerm, JointKind, Motion, Motor, Softness, Target};
+use crate::world::{BodyId, BodyKind, BodySpec, Geometry, Groups, JointSpec};
 
-/// A generator with its numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Generator {
-    /// Spheres in a regular grid.
-    BallGrid(BallGrid),
-    /// Rows of spheres at random distances.
-    BallPile(BallPile),
-    /// Spheres that fall into an open box.
-    SphereBox(SphereBox),
-    /// Planar discs in a triangle.
-    DiscPyramid(DiscPyramid),
-    /// A tower of cubes.
-    BoxStack(BoxStack),
-    /// A wall of bricks.
-    Wall(Wall),
-    /// Boxes in a triangle.
-    BoxPyramid(BoxPyramid),
-    /// Dominoes along a spiral.
-    DominoSpiral(DominoSpiral),
-    /// A house of cards.
-    CardHouse(CardHouse),
-    /// Any shapes, turned at random, in a loose lattice.
-    Scatter(Scatter),
-    /// A chain or cable of links.
-    Chain(Chain),
-    /// Wheels, suspension, steering, brakes and power train of a vehicle.
-    Vehicle(Vehicle),
-    /// A tower of logs.
-    LogTower(LogTower),
-    /// A bridge of planks, hung on two chains.
-    PlankBridge(PlankBridge),
+macro_rules! generators {
+    ($($(#[$about:meta])* $file:ident::$Name:ident,)*) => {
+        $(
+            mod $file;
+            pub use $file::*;
+        )*
+
+        /// A generator with its numbers.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        pub enum Generator {
+            $($(#[$about])* $Name($Name),)*
+        }
+
+        impl Generator {
+            /// Its name in scene files.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$Name(_) => stringify!($Name),)*
+                }
+            }
+
+            /// Checks its numbers.
+            pub(super) fn check(&self) -> Check {
+                match self {
+                    $(Self::$Name(g) => g.check_fields().and_then(|()| g.check()),)*
+                }
+            }
+
+            /// Its bodies' look and feel.
+            pub(super) fn style(&self) -> &Style {
+                match self {
+                    $(Self::$Name(g) => &g.style,)*
+                }
+            }
+
+            fn inner(&self) -> &dyn Generate {
+                match self {
+                    $(Self::$Name(g) => g,)*
+                }
+            }
+        }
+    };
 }
 
-/// What a generator can do.
-pub(super) trait Generate {
+generators! {
+    /// Spheres in a regular grid.
+    ball_grid::BallGrid,
+    /// Rows of spheres at random distances.
+    ball_pile::BallPile,
+    /// Spheres that fall into an open box.
+    sphere_box::SphereBox,
+    /// Planar discs in a triangle.
+    disc_pyramid::DiscPyramid,
+    /// A tower of cubes.
+    box_stack::BoxStack,
+    /// A wall of bricks.
+    wall::Wall,
+    /// Boxes in a triangle.
+    box_pyramid::BoxPyramid,
+    /// Dominoes along a spiral.
+    domino_spiral::DominoSpiral,
+    /// A house of cards.
+    card_house::CardHouse,
+    /// Any shapes, turned at random, in a loose lattice.
+    scatter::Scatter,
+    /// A chain or cable of links.
+    chain::Chain,
+    /// Wheels, suspension, steering, brakes and power train of a vehicle.
+    vehicle::Vehicle,
+    /// A tower of logs.
+    log_tower::LogTower,
+    /// A bridge of planks, hung on two chains.
+    plank_bridge::PlankBridge,
+    /// A masonry arch of wedge-shaped stones.
+    arch::Arch,
+}
+
+/// What a generator can do; its file makes the struct with `fields!`, which must have a `style`.
+trait Generate {
     /// Number of bodies that it makes; huge rather than wrong when it overflows.
     fn count(&self) -> u64;
-    /// Checks its numbers.
-    fn check(&self) -> Check;
-    /// Its bodies' look and feel.
-    fn style(&self) -> &Style;
+    /// Checks what the rules of single fields leave open.
+    fn check(&self) -> Check {
+        Ok(())
+    }
     /// Adds its bodies. Called after `check`, and only when the count is within the limit.
-    fn generate(&self, build: &mut Builder<'_>) -> Result<(), FieldError>;
+    fn generate(&self, build: &mut Builder<'_>) -> Check;
 }
 
 impl Generator {
-    /// Its name in scene files.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::BallGrid(_) => "BallGrid",
-            Self::BallPile(_) => "BallPile",
-            Self::SphereBox(_) => "SphereBox",
-            Self::DiscPyramid(_) => "DiscPyramid",
-            Self::BoxStack(_) => "BoxStack",
-            Self::Wall(_) => "Wall",
-            Self::BoxPyramid(_) => "BoxPyramid",
-            Self::DominoSpiral(_) => "DominoSpiral",
-            Self::CardHouse(_) => "CardHouse",
-            Self::Scatter(_) => "Scatter",
-            Self::Chain(_) => "Chain",
-            Self::Vehicle(_) => "Vehicle",
-            Self::LogTower(_) => "LogTower",
-            Self::PlankBridge(_) => "PlankBridge",
-        }
-    }
-
     /// Number of bodies that it makes.
     pub fn count(&self) -> u64 {
         self.inner().count()
     }
 
-    pub(super) fn inner(&self) -> &dyn Generate {
-        match self {
-            Self::BallGrid(g) => g,
-            Self::BallPile(g) => g,
-            Self::SphereBox(g) => g,
-            Self::DiscPyramid(g) => g,
-            Self::BoxStack(g) => g,
-            Self::Wall(g) => g,
-            Self::BoxPyramid(g) => g,
-            Self::DominoSpiral(g) => g,
-            Self::CardHouse(g) => g,
-            Self::Scatter(g) => g,
-            Self::Chain(g) => g,
-            Self::Vehicle(g) => g,
-            Self::LogTower(g) => g,
-            Self::PlankBridge(g) => g,
-        }
+    /// Adds its bodies.
+    pub(super) fn generate(&self, build: &mut Builder<'_>) -> Check {
+        self.inner().generate(build)
     }
 }
 
@@ -133,3 +121,26 @@ impl Generator {
 fn triangular(n: u64) -> u64 {
     n.saturating_mul(n.saturating_add(1)) / 2
 }
+
+/// Half of the edges of a box.
+fn cuboid(edges: [f64; 3]) -> Geometry {
+    Geometry::Cuboid {
+        half_extents: 0.5 * Vec3::from(edges),
+    }
+}
+
+/// A body's pose from that of the generator and its place within.
+fn at(origin: [f64; 3], place: Vec3) -> Pose {
+    Pose::new(Vec3::from(origin) + place, Quat::identity())
+}
+
+/// A rotation whose first two columns are `x` and `y`.
+fn axes(x: Vec3, y: Vec3) -> Quat {
+    frame_rotation([x, y, x.cross(&y)])
+}
+
+/// Colliding with nothing.
+const NO_GROUPS: Groups = Groups {
+    memberships: 0,
+    filter: 0,
+};

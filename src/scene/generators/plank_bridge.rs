@@ -1,70 +1,39 @@
-use serde::{Deserialize, Serialize};
+use super::*;
 
-use super::super::build::Builder;
-use super::super::check::{self, Check};
-use super::super::error::FieldError;
-use super::super::schema::Style;
-use super::Generate;
-use crate::math::{Pose, Quat, Vec3};
-use crate::world::joint::{JointKind, Motion, Softness};
-use crate::world::{BodyId, BodySpec, Geometry, JointSpec};
-
-/// A bridge of planks between two banks, each plank on two ball joints per side, hung by ropes on two
-/// chains between the tops of towers. It runs along x.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PlankBridge {
-    /// Names: its planks are called "NAME plank 0", its links "NAME left 0" and "NAME right 0", …
-    pub name: String,
-    /// Number of planks, and of links in each of the two chains.
-    pub planks: u32,
-    /// Middle of the walkway's ends, half way between the banks (m).
-    pub at: [f64; 3],
-    /// Distance between the banks (m).
-    pub span: f64,
-    /// How much lower than its ends the middle of the walkway is (m).
-    pub sag: f64,
-    /// Width (m).
-    pub width: f64,
-    /// Thickness of a plank (m).
-    pub thickness: f64,
-    /// Mass of a plank (kg).
-    pub plank_mass: f64,
-    /// How much higher than the walkway's ends those of the chains are (m).
-    pub tower: f64,
-    /// How much lower than its ends the middle of a chain is (m).
-    pub chain_sag: f64,
-    /// Mass of a link (kg).
-    pub link_mass: f64,
-    /// Radius of a link (m).
-    pub radius: f64,
-    /// Compliance of joints and ropes (m/N); 0 is rigid.
-    pub compliance: f64,
-    /// Names of the bodies on the left and on the right; empty for the world.
-    pub banks: [String; 2],
-    /// Look and feel; colours go from plank to plank.
-    pub style: Style,
-}
-
-impl Default for PlankBridge {
-    fn default() -> Self {
-        Self {
-            name: "bridge".into(),
-            planks: 20,
-            at: [0.0; 3],
-            span: 16.0,
-            sag: 0.5,
-            width: 2.4,
-            thickness: 0.1,
-            plank_mass: 60.0,
-            tower: 3.0,
-            chain_sag: 2.2,
-            link_mass: 12.0,
-            radius: 0.03,
-            compliance: 0.0,
-            banks: Default::default(),
-            style: Style::default(),
-        }
+fields! {
+    /// A bridge of planks between two banks, each plank on two ball joints per side, hung by ropes on two
+    /// chains between the tops of towers. It runs along x.
+    pub struct PlankBridge {
+        /// Names: its planks are called "NAME plank 0", its links "NAME left 0" and "NAME right 0", …
+        pub name: String = "bridge".into(),
+        /// Number of planks, and of links in each of the two chains.
+        pub planks: u32 = 20 => at_least(2),
+        /// Middle of the walkway's ends, half way between the banks (m).
+        pub at: [f64; 3] = [0.0; 3] => finite,
+        /// Distance between the banks (m).
+        pub span: f64 = 16.0 => positive,
+        /// How much lower than its ends the middle of the walkway is (m).
+        pub sag: f64 = 0.5 => not_negative,
+        /// Width (m).
+        pub width: f64 = 2.4 => positive,
+        /// Thickness of a plank (m).
+        pub thickness: f64 = 0.1 => positive,
+        /// Mass of a plank (kg).
+        pub plank_mass: f64 = 60.0 => positive,
+        /// How much higher than the walkway's ends those of the chains are (m).
+        pub tower: f64 = 3.0 => not_negative,
+        /// How much lower than its ends the middle of a chain is (m).
+        pub chain_sag: f64 = 2.2 => not_negative,
+        /// Mass of a link (kg).
+        pub link_mass: f64 = 12.0 => positive,
+        /// Radius of a link (m).
+        pub radius: f64 = 0.03 => positive,
+        /// Compliance of joints and ropes (m/N); 0 is rigid.
+        pub compliance: f64 = 0.0 => not_negative,
+        /// Names of the bodies on the left and on the right; empty for the world.
+        pub banks: [String; 2] = Default::default(),
+        /// Look and feel; colours go from plank to plank.
+        pub style: Style = Style::default(),
     }
 }
 
@@ -83,26 +52,6 @@ impl Generate for PlankBridge {
     }
 
     fn check(&self) -> Check {
-        check::at_least("planks", self.planks, 2)?;
-        check::finite("at", &self.at)?;
-        for (field, value) in [
-            ("span", self.span),
-            ("width", self.width),
-            ("thickness", self.thickness),
-            ("plank_mass", self.plank_mass),
-            ("link_mass", self.link_mass),
-            ("radius", self.radius),
-        ] {
-            check::positive(field, value)?;
-        }
-        for (field, value) in [
-            ("sag", self.sag),
-            ("tower", self.tower),
-            ("chain_sag", self.chain_sag),
-            ("compliance", self.compliance),
-        ] {
-            check::not_negative(field, value)?;
-        }
         let step = self.span / f64::from(self.planks);
         if step <= 2.0 * self.radius.max(0.02) {
             let message = format!("planks of {step} m are too short");
@@ -111,16 +60,10 @@ impl Generate for PlankBridge {
         Ok(())
     }
 
-    fn style(&self) -> &Style {
-        &self.style
-    }
-
-    fn generate(&self, build: &mut Builder<'_>) -> Result<(), FieldError> {
+    fn generate(&self, build: &mut Builder<'_>) -> Check {
         let mut banks = [None; 2];
         for (side, name) in self.banks.iter().enumerate() {
-            banks[side] = build
-                .body_named(name)
-                .map_err(|e| FieldError::new(format!("banks.{side}"), e.message))?;
+            banks[side] = build.body_named(name, &format!("banks.{side}"))?;
         }
         let across = Vec3::z() * (0.5 * self.width);
         let planks = self.row(build, banks, "plank", Vec3::zeros(), self.sag)?;
@@ -153,12 +96,12 @@ impl PlankBridge {
         Vec3::from(self.at) + offset + parabola(share, self.span, sag)
     }
 
-    fn join(&self, build: &mut Builder<'_>, mut spec: JointSpec) -> Result<(), FieldError> {
+    fn join(&self, build: &mut Builder<'_>, mut spec: JointSpec) -> Check {
         spec.softness = Softness {
             compliance: self.compliance,
             ..Softness::default()
         };
-        build.add_joint(spec)
+        build.add_joint(spec).map(|_| ())
     }
 
     /// Planks, or the links of a chain, from bank to bank.
@@ -176,41 +119,38 @@ impl PlankBridge {
         } else {
             self.link_mass
         };
-        let mut template = build.template(&self.style, Some(mass));
-        if !is_plank {
-            template.groups.memberships = 0;
-            template.groups.filter = 0;
-        }
         let mut made: Vec<BodyId> = Vec::with_capacity(self.planks as usize);
         for k in 0..=self.planks as usize {
             let here = self.corner(k, offset, sag);
             if k < self.planks as usize {
                 let between = self.corner(k + 1, offset, sag) - here;
                 let angle = between.y.atan2(between.x);
+                let half = 0.5 * between.norm();
                 let (geometry, angle, color) = if is_plank {
-                    let half_extents = Vec3::new(
-                        0.5 * between.norm() - 0.01,
-                        0.5 * self.thickness,
-                        0.5 * self.width,
-                    );
-                    let color = self.style.color(k);
-                    (Geometry::Cuboid { half_extents }, angle, color)
+                    let half_extents =
+                        Vec3::new(half - 0.01, 0.5 * self.thickness, 0.5 * self.width);
+                    (
+                        Geometry::Cuboid { half_extents },
+                        angle,
+                        self.style.color(k),
+                    )
                 } else {
+                    let (half_height, radius) = (half - self.radius, self.radius);
                     let link = Geometry::Capsule {
-                        half_height: 0.5 * between.norm() - self.radius,
-                        radius: self.radius,
+                        half_height,
+                        radius,
                     };
                     let lying = angle - std::f64::consts::FRAC_PI_2;
                     (link, lying, Some([0.05, 0.06, 0.07]))
                 };
+                let mut body = build.template(&self.style, Some(mass), geometry)?;
+                body.name = format!("{} {name} {k}", self.name);
+                if !is_plank {
+                    body.groups = NO_GROUPS;
+                }
                 let rotation = Quat::from_axis_angle(&Vec3::z_axis(), angle);
-                made.push(build.add(BodySpec {
-                    name: format!("{} {name} {k}", self.name),
-                    pose: Pose::new(here + between * 0.5, rotation),
-                    shape: Some(build.solid(geometry)?),
-                    color,
-                    ..template.clone()
-                })?);
+                let pose = Pose::new(here + between * 0.5, rotation);
+                made.push(build.place(&body, pose, color)?);
             }
             let before = if k == 0 { banks[0] } else { Some(made[k - 1]) };
             let after = made.get(k).copied().or(banks[1]);

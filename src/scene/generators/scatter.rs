@@ -1,55 +1,29 @@
-use serde::{Deserialize, Serialize};
+use super::*;
 
-use super::super::build::Builder;
-use super::super::check::{self, Check};
-use super::super::error::FieldError;
-use super::super::random::Random;
-use super::super::schema::{Shape, Style};
-use super::Generate;
-use crate::math::{Pose, Quat, Vec3};
-use crate::world::BodySpec;
-
-/// Bodies of any shapes, one shape after the other, turned at random, in a loose lattice that fills
-/// up layer by layer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Scatter {
-    /// Number of bodies.
-    pub count: u32,
-    /// The shapes; needed. Their masses come from the material's density.
-    pub shapes: Vec<Shape>,
-    /// Bodies along x and z in a layer.
-    pub layer: [u32; 2],
-    /// Distance between neighbouring places (m).
-    pub pitch: f64,
-    /// How far a body may be off its place along each axis (m).
-    pub jitter: f64,
-    /// Whether bodies are turned at random.
-    pub turned: bool,
-    /// Speed of the fastest random velocity (m/s).
-    pub random_velocity: f64,
-    /// Seed (`Pcg64`).
-    pub seed: u64,
-    /// Middle of the lowest layer (m).
-    pub at: [f64; 3],
-    /// Look and feel; colours go from shape to shape.
-    pub style: Style,
-}
-
-impl Default for Scatter {
-    fn default() -> Self {
-        Self {
-            count: 50,
-            shapes: Vec::new(),
-            layer: [5, 5],
-            pitch: 1.5,
-            jitter: 0.2,
-            turned: true,
-            random_velocity: 0.0,
-            seed: 1,
-            at: [0.0, 3.0, 0.0],
-            style: Style::default(),
-        }
+fields! {
+    /// Bodies of any shapes, one shape after the other, turned at random, in a loose lattice that fills
+    /// up layer by layer.
+    pub struct Scatter {
+        /// Number of bodies.
+        pub count: u32 = 50 => at_least(1),
+        /// The shapes; needed. Their masses come from the material's density.
+        pub shapes: Vec<Shape> = Vec::new(),
+        /// Bodies along x and z in a layer.
+        pub layer: [u32; 2] = [5, 5] => at_least(1),
+        /// Distance between neighbouring places (m).
+        pub pitch: f64 = 1.5 => positive,
+        /// How far a body may be off its place along each axis (m).
+        pub jitter: f64 = 0.2 => not_negative,
+        /// Whether bodies are turned at random.
+        pub turned: bool = true,
+        /// Speed of the fastest random velocity (m/s).
+        pub random_velocity: f64 = 0.0 => not_negative,
+        /// Seed (`Pcg64`).
+        pub seed: u64 = 1,
+        /// Middle of the lowest layer (m).
+        pub at: [f64; 3] = [0.0, 3.0, 0.0] => finite,
+        /// Look and feel; colours go from shape to shape.
+        pub style: Style = Style::default(),
     }
 }
 
@@ -59,63 +33,45 @@ impl Generate for Scatter {
     }
 
     fn check(&self) -> Check {
-        check::at_least("count", self.count, 1)?;
         if self.shapes.is_empty() {
-            return Err(FieldError::new(
-                "shapes",
-                "shapes must hold at least one shape",
-            ));
+            let message = "shapes must hold at least one shape";
+            return Err(FieldError::new("shapes", message));
         }
         for (k, shape) in self.shapes.iter().enumerate() {
             shape
                 .check()
                 .map_err(|e| e.inside(&format!("shapes.{k}")))?;
         }
-        for n in self.layer {
-            check::at_least("layer", n, 1)?;
-        }
-        check::positive("pitch", self.pitch)?;
-        check::not_negative("jitter", self.jitter)?;
-        check::not_negative("random_velocity", self.random_velocity)?;
-        check::finite("at", &self.at)
+        Ok(())
     }
 
-    fn style(&self) -> &Style {
-        &self.style
-    }
-
-    fn generate(&self, build: &mut Builder<'_>) -> Result<(), FieldError> {
-        let mut shapes = Vec::with_capacity(self.shapes.len());
+    fn generate(&self, build: &mut Builder<'_>) -> Check {
+        let mut templates = Vec::with_capacity(self.shapes.len());
         for (k, shape) in self.shapes.iter().enumerate() {
-            let inside = format!("shapes.{k}");
-            let made = build.shape(shape).map_err(|e| e.inside(&inside))?;
-            if !made.is_solid() {
-                return Err(FieldError::new(
-                    inside,
-                    "the bodies of Scatter are dynamic and need solid shapes",
-                ));
+            let inside = |e: FieldError| e.inside(&format!("shapes.{k}"));
+            let geometry = build.geometry(shape).map_err(inside)?;
+            let template = build
+                .template(&self.style, None, geometry)
+                .map_err(inside)?;
+            if !template.shape.as_ref().is_some_and(|s| s.is_solid()) {
+                let message = "the bodies of Scatter are dynamic and need solid shapes";
+                return Err(inside(FieldError::new("", message)));
             }
-            shapes.push(made);
+            templates.push(template);
         }
-        let template = build.template(&self.style, None);
         let mut random = Random::new(self.seed);
-        let [nx, nz] = self.layer;
-        for k in 0..self.count {
-            let layer = u64::from(nx) * u64::from(nz);
-            let within = u64::from(k) % layer;
-            let (i, row, j) = (
-                within % u64::from(nx),
-                within / u64::from(nx),
-                u64::from(k) / layer,
-            );
+        let [nx, nz] = self.layer.map(u64::from);
+        for k in 0..u64::from(self.count) {
+            let within = k % (nx * nz);
+            let (i, row, j) = (within % nx, within / nx, k / (nx * nz));
             let place = Vec3::new(
-                (i as f64 - 0.5 * f64::from(nx - 1)) * self.pitch,
+                (i as f64 - 0.5 * (nx - 1) as f64) * self.pitch,
                 j as f64 * self.pitch,
-                (row as f64 - 0.5 * f64::from(nz - 1)) * self.pitch,
+                (row as f64 - 0.5 * (nz - 1) as f64) * self.pitch,
             );
             let mut off = || random.range(-self.jitter, self.jitter);
             let off = Vec3::new(off(), off(), off());
-            let which = k as usize % shapes.len();
+            let which = k as usize % templates.len();
             let turn = if self.turned {
                 random.rotation()
             } else {
@@ -124,9 +80,8 @@ impl Generate for Scatter {
             build.add(BodySpec {
                 pose: Pose::new(Vec3::from(self.at) + place + off, turn),
                 linear_velocity: random.in_ball(self.random_velocity),
-                shape: Some(shapes[which].clone()),
                 color: self.style.color(which),
-                ..template.clone()
+                ..templates[which].clone()
             })?;
         }
         Ok(())

@@ -3,6 +3,7 @@
 mod controls;
 mod counters;
 mod display;
+mod energies;
 mod help;
 mod matrix;
 mod parameters;
@@ -56,6 +57,7 @@ static PANELS: &[Panel] = &[
     plots::CONVERGENCE,
     plots::TIMINGS,
     statistics::PLOT,
+    energies::PANEL,
 ];
 
 /// A part of the window with a purpose of its own.
@@ -380,4 +382,28 @@ fn notice(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
                 });
             });
         });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Plots are chosen by their titles.
+    #[test]
+    fn no_two_panels_have_the_same_title() {
+        let titles: BTreeSet<&str> = PANELS.iter().map(|panel| panel.title).collect();
+        assert_eq!(titles.len(), PANELS.len());
+    }
+
+    #[test]
+    fn a_plot_is_toggled_from_what_it_is_at_the_start() {
+        let mut open = Open::new(true);
+        for panel in PANELS {
+            assert_eq!(open.shows_plot(panel), panel.open);
+            open.toggle(panel.title);
+            assert_ne!(open.shows_plot(panel), panel.open);
+            open.toggle(panel.title);
+            assert_eq!(open.shows_plot(panel), panel.open);
+        }
+    }
 }

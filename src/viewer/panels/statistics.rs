@@ -37,7 +37,10 @@ fn show_table(ui: &mut egui::Ui, context: &mut Context) {
                         chosen.remove(statistic.name);
                     }
                 }
-                ui.monospace(quantity(statistic.value, statistic.unit));
+                let value = egui::RichText::new(quantity(statistic.value, statistic.unit));
+                let color = (statistic.value == 0.0).then_some(theme::QUIET);
+                let color = color.unwrap_or(ui.visuals().text_color());
+                ui.label(value.monospace().color(color));
                 ui.end_row();
             }
         });

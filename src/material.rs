@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::{Invalid, demand, finite};
 use crate::math::Vec3;
 
 /// The surface of a body.
@@ -99,34 +100,45 @@ pub struct ContactMaterial {
 }
 
 impl Material {
-    /// The first value that is out of range, in words.
-    pub fn problem(&self) -> Option<String> {
-        let across = self.anisotropy.map_or(0.0, |a| a.across);
-        let unit = 0.0..=1.0;
-        let fine = |v: f64| (0.0..=1e6).contains(&v);
-        if !fine(self.friction) || !fine(across) {
-            return Some("friction must be from 0 to 1e6".into());
-        }
-        if !unit.contains(&self.restitution) || !unit.contains(&self.tangential_restitution) {
-            return Some("restitution must be from 0 to 1".into());
-        }
-        if !fine(self.spin_radius) {
-            return Some("spin_radius must be 0 m or more".into());
-        }
-        if !fine(self.compliance) {
-            return Some("compliance must be from 0 to 1e6 m/N".into());
-        }
-        if let Some(a) = &self.anisotropy {
-            if !a.direction.iter().all(|c| c.is_finite()) || a.direction.norm() <= 0.0 {
-                return Some(
-                    "the direction of anisotropic friction must be finite and not zero".into(),
-                );
-            }
-            if self.spin_radius > 0.0 {
-                return Some("anisotropic friction and spin friction cannot be combined".into());
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first one out of range.
+    pub fn check(&self) -> Result<(), Invalid> {
+        for (field, value, most) in [
+            ("friction", self.friction, 1e6),
+            ("restitution", self.restitution, 1.0),
+            ("tangential_restitution", self.tangential_restitution, 1.0),
+            ("spin_radius", self.spin_radius, 1e6),
+            ("compliance", self.compliance, 1e6),
+            (
+                "anisotropy.across",
+                self.anisotropy.map_or(0.0, |a| a.across),
+                1e6,
+            ),
+        ] {
+            if !(0.0..=most).contains(&value) {
+                return Err(Invalid::new(field, format!("from 0 to {most}"), value));
             }
         }
-        None
+        let Some(Anisotropy { direction, .. }) = self.anisotropy else {
+            return Ok(());
+        };
+        finite("anisotropy.direction", &direction)?;
+        let length = direction.norm();
+        demand(
+            length > 0.0,
+            "anisotropy.direction",
+            "longer than 0",
+            length,
+        )?;
+        let expected = "0 beside an anisotropic friction";
+        demand(
+            self.spin_radius == 0.0,
+            "spin_radius",
+            expected,
+            self.spin_radius,
+        )
     }
 
     /// Combines two materials; the friction is `[along, across]` of whichever is anisotropic.
