@@ -29,6 +29,9 @@ pub struct BenchArgs {
     /// machines: only these scenes, separated by commas; without crane also without the comparison of solvers on it
     #[arg(long, value_name = "SCENES", value_delimiter = ',')]
     only: Vec<String>,
+    /// machines: instead of all that, the pivoting solver with one number of its tuning changed at a time
+    #[arg(long, hide = true)]
+    ablation: bool,
     /// How to report: tables, one JSON object, or one line per number
     #[arg(long, value_enum, default_value_t)]
     report: ReportFormat,
@@ -64,6 +67,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         Suite::Pile => poulsen::pile(&bench, &mut findings)?,
         Suite::Spheres => nuetzi::spheres(&bench, &mut findings)?,
         Suite::Pyramid => munksgaard_kaiser::pyramid(&bench, &mut findings)?,
+        Suite::Machines if args.ablation => lefebvre::ablation::report(&bench, &mut findings)?,
         Suite::Machines => lefebvre::machines(&bench, &mut findings, &args.only)?,
     }
     bench.finish();

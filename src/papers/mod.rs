@@ -20,7 +20,7 @@ use rayon::ThreadPoolBuildError;
 
 use crate::scene::SceneError;
 use crate::solve::ConfigError;
-use crate::solve::bpp::factor::Breakdown;
+use crate::solve::bpp::panels::Breakdown;
 use crate::step::StepError;
 use measure::plot::Plot;
 use measure::table::Table;

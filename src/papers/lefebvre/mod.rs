@@ -3,6 +3,7 @@
 //! Each machine runs its script once; the problems of its steps are kept, so that all factorisations solve
 //! exactly the same ones.
 
+pub mod ablation;
 mod caching;
 mod errors;
 pub mod figures;

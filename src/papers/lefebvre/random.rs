@@ -10,7 +10,7 @@ use crate::papers::measure::table::Columns;
 use crate::papers::measure::{Bench, in_turns};
 use crate::papers::{Findings, Result};
 use crate::scene::random::Random;
-use crate::solve::bpp::factor::{Envelope, Panels, TILE};
+use crate::solve::bpp::panels::{Envelope, Panels, TILE};
 
 /// Shares of tight rows (%).
 const SHARES: [u32; 6] = [1, 5, 10, 15, 20, 30];

@@ -1,7 +1,8 @@
 //! `sparse`: L D Lᵀ in an order of little fill, for islands that branch; beyond the thesis.
 
-use super::factor::{BREAKDOWN, Breakdown, Counters, Factorization, RAISED};
+use super::factor::{Breakdown, Counters, Factorization};
 use super::island::IslandMatrix;
+use super::panels::{BREAKDOWN, RAISED};
 use super::sparse::{self, SparseLdl};
 
 /// Broken pivots that are raised one by one; from then on the whole diagonal is.

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
-use super::factor::{Breakdown, Counters, Envelope, Factorization, Panels, TILE, each_entry};
+use super::factor::{Breakdown, Counters, Factorization};
 use super::island::IslandMatrix;
+use super::panels::{Envelope, Panels, TILE, each_entry};
 
 /// Tight rows are removed in ascending order; the factor after every removal is kept, and the longest
 /// known beginning of a tight set is where the next one starts. Only within a step: the next has

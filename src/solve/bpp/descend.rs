@@ -3,9 +3,10 @@
 //!
 //! Murty's rule ends too, but may take 2ⁿ pivots; here the energy falls with every step.
 
-use super::factor::{Breakdown, Factorization};
-use super::island::Island;
-use super::pivot::{Limits, Outcome, Set, Work};
+use super::factor::Breakdown;
+use super::lcp::{Lcp, Set};
+use super::pivot::Outcome;
+use super::tuning::Tuning;
 
 /// Memory of the descent.
 #[derive(Clone, Debug, Default)]
@@ -21,8 +22,8 @@ pub struct Descent {
 enum Mode {
     /// Those that are pushed against them.
     Projected,
-    /// All; at the minimum with these, one is let go, or whatever pulls.
-    Held {
+    /// All; at the minimum with these, one is released, or all that pull.
+    AtBounds {
         /// Whether only one.
         one: bool,
     },
@@ -30,58 +31,43 @@ enum Mode {
     Released(usize),
 }
 
-/// Share of the first-order decrease of the energy that a projected step must reach.
-const ARMIJO: f64 = 1e-4;
-/// Halvings of a projected step before feasible ones are taken.
-const HALVINGS: u32 = 8;
-
 impl Descent {
-    /// Goes down from `work.x`, brought within its bounds, until no row violates anything.
+    /// Goes down from `lcp.x`, brought within its bounds, until no row violates anything.
     ///
     /// Projected steps change many rows at once, as long as they go down. Where one does not, feasible
-    /// steps lead to the minimum on the bounds that hold, from which a single row is let go: the plain
+    /// steps lead to the minimum on the active bounds, from which a single row is released: the plain
     /// active-set method, which goes down always.
     ///
     /// # Errors
     /// Numbers that are not finite.
-    pub fn run(
-        &mut self,
-        island: &mut Island,
-        factor: &mut dyn Factorization,
-        work: &mut Work,
-        limits: &Limits,
-    ) -> Result<Outcome, Breakdown> {
-        self.x.clone_from(&work.x);
-        for ((x, lo), hi) in self.x.iter_mut().zip(&work.lo).zip(&work.hi) {
+    pub fn run(&mut self, lcp: &mut Lcp, tuning: &Tuning) -> Result<Outcome, Breakdown> {
+        self.x.clone_from(&lcp.x);
+        for ((x, lo), hi) in self.x.iter_mut().zip(&lcp.lo).zip(&lcp.hi) {
             *x = x.max(*lo).min(*hi);
         }
-        self.take_gradient(island, work);
+        self.take_gradient(lcp);
         let mut mode = Mode::Projected;
-        for _ in 0..limits.descent_steps {
-            self.choose_sets(work, mode);
-            if work.is_over(limits) {
+        for _ in 0..tuning.descent_steps {
+            self.choose_sets(lcp, mode);
+            if lcp.is_over() {
                 return Ok(Outcome::OutOfBudget);
             }
-            work.solve_free(island, factor)?;
-            work.tally.pivots += 1;
-            work.tally.descents += 1;
-            let violations = work.violations(island);
-            if !work.x.iter().all(|x| x.is_finite()) {
-                return Err(Breakdown::NotFinite);
-            }
-            work.note(island, violations.error);
+            lcp.solve_free()?;
+            lcp.tally.descents += 1;
+            let violations = lcp.violations()?;
+            lcp.note(violations.error);
             if violations.count == 0 {
                 return Ok(Outcome::Solved);
             }
             mode = match mode {
-                Mode::Projected if self.step_along_the_path(island, work) => Mode::Projected,
-                Mode::Projected => Mode::Held { one: true },
-                Mode::Released(_) if self.step_to_a_bound(island, work) => Mode::Projected,
-                Mode::Released(_) => Mode::Held { one: false },
-                Mode::Held { one } => match (self.step_to_a_bound(island, work), one) {
+                Mode::Projected if self.step_along_the_path(lcp, tuning) => Mode::Projected,
+                Mode::Projected => Mode::AtBounds { one: true },
+                Mode::Released(_) if self.step_to_a_bound(lcp) => Mode::Projected,
+                Mode::Released(_) => Mode::AtBounds { one: false },
+                Mode::AtBounds { one } => match (self.step_to_a_bound(lcp), one) {
                     (false, _) => mode,
                     (true, false) => Mode::Projected,
-                    (true, true) => match self.worst(island, work) {
+                    (true, true) => match self.worst(lcp) {
                         Some(row) => Mode::Released(row),
                         None => return Ok(Outcome::OutOfBudget),
                     },
@@ -91,16 +77,16 @@ impl Descent {
         Ok(Outcome::OutOfBudget)
     }
 
-    fn choose_sets(&self, work: &mut Work, mode: Mode) {
+    fn choose_sets(&self, lcp: &mut Lcp, mode: Mode) {
         for i in 0..self.x.len() {
-            let [low, high] = [self.x[i] <= work.lo[i], self.x[i] >= work.hi[i]];
+            let [low, high] = [self.x[i] <= lcp.lo[i], self.x[i] >= lcp.hi[i]];
             let g = self.gradient[i];
             let stays = |pushed: bool| match mode {
                 Mode::Projected => pushed,
-                Mode::Held { .. } => true,
+                Mode::AtBounds { .. } => true,
                 Mode::Released(row) => row != i,
             };
-            work.set[i] = match (low, high) {
+            lcp.set[i] = match (low, high) {
                 (true, _) if stays(g > 0.0) => Set::Low,
                 (_, true) if stays(g < 0.0) => Set::High,
                 _ => Set::Free,
@@ -109,12 +95,12 @@ impl Descent {
     }
 
     /// The row on a bound that pulls from it most (m/s).
-    fn worst(&self, island: &Island, work: &Work) -> Option<usize> {
+    fn worst(&self, lcp: &Lcp) -> Option<usize> {
         let mut worst = (0.0, None);
-        for i in (0..self.x.len()).filter(|i| work.lo[*i] < work.hi[*i]) {
-            let pull = match work.set[i] {
-                Set::Low => -self.gradient[i] / island.scale[i],
-                Set::High => self.gradient[i] / island.scale[i],
+        for i in (0..self.x.len()).filter(|i| lcp.lo[*i] < lcp.hi[*i]) {
+            let pull = match lcp.set[i] {
+                Set::Low => -self.gradient[i] / lcp.island.scale[i],
+                Set::High => self.gradient[i] / lcp.island.scale[i],
                 Set::Free => 0.0,
             };
             if pull > worst.0 {
@@ -124,20 +110,20 @@ impl Descent {
         worst.1
     }
 
-    /// Moves along the projected path to `work.x`, as far as the energy falls enough. False where it
+    /// Moves along the projected path to `lcp.x`, as far as the energy falls enough. False where it
     /// does not.
-    fn step_along_the_path(&mut self, island: &mut Island, work: &mut Work) -> bool {
+    fn step_along_the_path(&mut self, lcp: &mut Lcp, tuning: &Tuning) -> bool {
         let mut length = 1.0;
-        for _ in 0..HALVINGS {
-            self.set_step(work, length);
+        for _ in 0..tuning.descent_halvings {
+            self.set_step(lcp, length);
             let slope: f64 = self
                 .step
                 .iter()
                 .zip(&self.gradient)
                 .map(|(s, g)| s * g)
                 .sum();
-            if slope < 0.0 && self.change(island, slope) <= ARMIJO * slope {
-                self.advance(island, work);
+            if slope < 0.0 && self.change(lcp, slope) <= tuning.armijo * slope {
+                self.advance(lcp);
                 return true;
             }
             length *= 0.5;
@@ -145,12 +131,12 @@ impl Descent {
         false
     }
 
-    /// Moves towards `work.x` as far as the first bound. Whether it got there.
-    fn step_to_a_bound(&mut self, island: &mut Island, work: &mut Work) -> bool {
+    /// Moves towards `lcp.x` as far as the first bound. Whether it got there.
+    fn step_to_a_bound(&mut self, lcp: &mut Lcp) -> bool {
         let mut first = (1.0, None);
-        for i in (0..self.x.len()).filter(|i| !work.tight[*i]) {
-            let [at, to] = [self.x[i], work.x[i]];
-            let bound = if to < at { work.lo[i] } else { work.hi[i] };
+        for i in (0..self.x.len()).filter(|i| !lcp.tight[*i]) {
+            let [at, to] = [self.x[i], lcp.x[i]];
+            let bound = if to < at { lcp.lo[i] } else { lcp.hi[i] };
             if (to < at && to < bound) || (to > at && to > bound) {
                 let length = (bound - at) / (to - at);
                 if length < first.0 {
@@ -158,48 +144,47 @@ impl Descent {
                 }
             }
         }
-        self.set_step(work, first.0);
+        self.set_step(lcp, first.0);
         if let Some((i, bound)) = first.1 {
             // On the bound to the last bit.
             self.x[i] = bound;
             self.step[i] = 0.0;
         }
-        self.advance(island, work);
+        self.advance(lcp);
         first.1.is_none()
     }
 
-    /// The step from x to a point on the way to `work.x`, within the bounds.
-    fn set_step(&mut self, work: &Work, length: f64) {
+    /// The step from x to a point on the way to `lcp.x`, within the bounds.
+    fn set_step(&mut self, lcp: &Lcp, length: f64) {
         self.step.clear();
         for i in 0..self.x.len() {
-            let to = self.x[i] + length * (work.x[i] - self.x[i]);
-            self.step
-                .push(to.max(work.lo[i]).min(work.hi[i]) - self.x[i]);
+            let to = self.x[i] + length * (lcp.x[i] - self.x[i]);
+            self.step.push(to.max(lcp.lo[i]).min(lcp.hi[i]) - self.x[i]);
         }
     }
 
     /// Change of the energy by the step, whose first order is `slope`.
-    fn change(&mut self, island: &mut Island, slope: f64) -> f64 {
+    fn change(&mut self, lcp: &mut Lcp, slope: f64) -> f64 {
         self.image.clear();
         self.image.resize(self.step.len(), 0.0);
-        island.product(&self.step, &mut self.image);
-        let curvature: f64 = (self.step.iter().zip(&self.image).zip(&island.epsilon))
+        lcp.island.product(&self.step, &mut self.image);
+        let curvature: f64 = (self.step.iter().zip(&self.image).zip(&lcp.island.epsilon))
             .map(|((s, a), e)| s * (a + e * s))
             .sum();
         slope + 0.5 * curvature
     }
 
-    fn advance(&mut self, island: &mut Island, work: &mut Work) {
+    fn advance(&mut self, lcp: &mut Lcp) {
         for (i, step) in self.step.iter().enumerate() {
             let to = self.x[i] + step;
-            self.x[i] = to.max(work.lo[i]).min(work.hi[i]);
+            self.x[i] = to.max(lcp.lo[i]).min(lcp.hi[i]);
         }
-        self.take_gradient(island, work);
+        self.take_gradient(lcp);
     }
 
-    fn take_gradient(&mut self, island: &mut Island, work: &mut Work) {
-        work.x.copy_from_slice(&self.x);
-        work.update_w(island);
-        self.gradient.clone_from(&work.w);
+    fn take_gradient(&mut self, lcp: &mut Lcp) {
+        lcp.x.copy_from_slice(&self.x);
+        lcp.update_w();
+        self.gradient.clone_from(&lcp.w);
     }
 }

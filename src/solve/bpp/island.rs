@@ -4,11 +4,16 @@
 //! Scaled quantities: x_i = Λ_i/s_i and ŵ_i = s_i w_i with s_i = 1/√A_ii, so that masses from grams to
 //! ships give entries of A of the order of one.
 
-use super::factor::{Envelope, TILE};
+use super::operator::Operator;
 use super::order::{Blocks, Order};
+use super::panels::{Envelope, TILE};
+use crate::math::Twist;
 use crate::problem::delassus::{block_bodies, block_compliance, block_jacobian, block_rows};
 use crate::problem::law::Law;
 use crate::problem::{FrictionLaw, Problem};
+
+/// Bytes of a megabyte.
+pub const MEGABYTE: f64 = 1e6;
 
 /// Marks a row whose bounds are its own.
 pub const NONE: u32 = u32::MAX;
@@ -47,65 +52,26 @@ pub enum Layout {
 }
 
 /// Why an island cannot be set up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// A number is not finite.
+    #[error("the problem holds a number that is not finite")]
     NotFinite,
-    /// The matrix would need so many bytes.
-    TooLarge(usize),
-}
-
-/// What A is made of.
-#[derive(Clone, Debug, Default)]
-struct Operator {
-    /// First entry of each row, and one past the last.
-    start: Vec<u32>,
-    /// Body of each entry.
-    body: Vec<u32>,
-    /// Scaled J of each entry.
-    jacobian: Vec<[f64; 6]>,
-    /// Scaled M⁻¹ Jᵀ of each entry.
-    response: Vec<[f64; 6]>,
-    /// Scaled compliance of each row.
-    compliance: Vec<f64>,
-    /// Velocity of each body.
-    velocity: Vec<[f64; 6]>,
-    /// The whole matrix by rows, where it was given and not assembled.
-    dense: Vec<f64>,
-}
-
-impl Operator {
-    /// M⁻¹ Jᵀ x.
-    fn set_velocities(&mut self, x: &[f64]) {
-        self.velocity.fill([0.0; 6]);
-        for (row, x) in x.iter().enumerate().filter(|(_, x)| **x != 0.0) {
-            self.push(row, *x);
-        }
-    }
-
-    /// Adds what an impulse of one row does to the velocities.
-    #[inline(always)]
-    fn push(&mut self, row: usize, x: f64) {
-        for entry in self.start[row] as usize..self.start[row + 1] as usize {
-            let u = &mut self.velocity[self.body[entry] as usize];
-            for (u, r) in u.iter_mut().zip(&self.response[entry]) {
-                *u += r * x;
-            }
-        }
-    }
-
-    /// J u of a row.
-    #[inline(always)]
-    fn velocity_of(&self, row: usize) -> f64 {
-        let mut sum = 0.0;
-        for entry in self.start[row] as usize..self.start[row + 1] as usize {
-            let u = &self.velocity[self.body[entry] as usize];
-            let j = &self.jacobian[entry];
-            sum += (u[0] * j[0] + u[1] * j[1] + u[2] * j[2])
-                + (u[3] * j[3] + u[4] * j[4] + u[5] * j[5]);
-        }
-        sum
-    }
+    /// The matrix would need more memory than the parameter allows.
+    #[error(
+        "the matrix of an island of {rows} rows takes {:.0} MB, more than the {:.0} MB that \
+         the parameter memory allows",
+        *bytes as f64 / MEGABYTE,
+        *most as f64 / MEGABYTE
+    )]
+    TooLarge {
+        /// Its rows.
+        rows: usize,
+        /// Its bytes.
+        bytes: usize,
+        /// Most bytes.
+        most: usize,
+    },
 }
 
 /// One island. Keeps its memory.
@@ -120,13 +86,13 @@ pub struct Island {
     /// Scaled own bounds; those of friction rows follow their normal row.
     pub bounds: Vec<[f64; 2]>,
     /// The normal row of each friction row, else [`NONE`].
-    pub normal: Vec<u32>,
+    pub normal_row: Vec<u32>,
     /// Bound of each friction row by its normal impulse, both scaled.
-    pub kappa: Vec<f64>,
+    pub friction_coefficient: Vec<f64>,
     /// ε_i: what was added to the unit diagonal.
     pub epsilon: Vec<f64>,
     /// Row of the problem's Λ.
-    pub global: Vec<u32>,
+    pub problem_row: Vec<u32>,
     operator: Operator,
     order: Order,
     block_start: Vec<u32>,
@@ -135,9 +101,9 @@ pub struct Island {
     block_order: Vec<u32>,
     /// What the order and the pattern were found for.
     known: Structure,
-    touch_start: Vec<u32>,
-    touch: Vec<[u32; 2]>,
-    last_touch: Vec<u32>,
+    body_start: Vec<u32>,
+    body_entry: Vec<[u32; 2]>,
+    last_row: Vec<u32>,
     marked: Vec<u32>,
 }
 
@@ -202,7 +168,11 @@ impl Island {
         self.shape(layout);
         let bytes = self.matrix.envelope.len() * size_of::<f64>();
         if bytes > most {
-            return Err(Refusal::TooLarge(bytes));
+            return Err(Refusal::TooLarge {
+                rows: self.n(),
+                bytes,
+                most,
+            });
         }
         self.fill();
         if layout == Layout::Sparse && !is_known {
@@ -228,9 +198,9 @@ impl Island {
             pattern.row.push(column as u32);
             for entry in self.operator.start[column]..self.operator.start[column + 1] {
                 let body = self.operator.body[entry as usize] as usize;
-                let touch = self.touch_start[body] as usize..self.touch_start[body + 1] as usize;
+                let touch = self.body_start[body] as usize..self.body_start[body + 1] as usize;
                 // Ascending: those behind the column stand at the end.
-                for [row, _] in self.touch[touch].iter().rev() {
+                for [row, _] in self.body_entry[touch].iter().rev() {
                     let row = *row as usize;
                     if row <= column {
                         break;
@@ -307,25 +277,11 @@ impl Island {
         let own_rows = problem.islands.rows.of(island);
         let contacts = problem.contacts.len();
         let free = &problem.bodies.free_velocity;
-        self.scale.clear();
-        self.b.clear();
-        self.bounds.clear();
-        self.normal.clear();
-        self.kappa.clear();
-        self.epsilon.clear();
-        self.global.clear();
-        let operator = &mut self.operator;
-        operator.dense.clear();
-        operator.start.clear();
-        operator.start.push(0);
-        operator.body.clear();
-        operator.jacobian.clear();
-        operator.response.clear();
-        operator.compliance.clear();
-        let mut jacobian = [[crate::math::Twist::ZERO; FrictionLaw::MAX_ROWS]; 4];
+        self.clear_rows();
+        let mut jacobian = [[Twist::ZERO; FrictionLaw::MAX_ROWS]; 4];
         let zero = [0.0; FrictionLaw::MAX_ROWS];
-        for block in &self.block_order {
-            let block = *block as usize;
+        for block in 0..self.block_order.len() {
+            let block = self.block_order[block] as usize;
             let source = match own_contacts.get(block) {
                 Some(c) => *c as usize,
                 None => contacts + own_rows[block - own_contacts.len()] as usize,
@@ -342,82 +298,18 @@ impl Island {
                 b[0] = problem.row_velocity(source - contacts, free, 0.0);
             }
             let first = self.scale.len() as u32;
-            for row in 0..rows {
+            for (row, b) in b[..rows].iter().enumerate() {
+                let of_bodies = jacobian.iter().map(|j| &j[row]).zip(bodies);
                 let compliance = block_compliance(problem, source, row);
-                let begin = operator.body.len();
-                let mut diagonal = compliance;
-                for (jacobian, body) in jacobian.iter().zip(bodies) {
-                    let j = &jacobian[row];
-                    let linear = j.linear * problem.bodies.inverse_mass[body as usize];
-                    let angular = problem.bodies.inverse_inertia[body as usize].mul_vec(j.angular);
-                    diagonal += j.linear.dot(&linear) + j.angular.dot(&angular);
-                    let [l, a] = [j.linear, j.angular];
-                    operator.body.push(local[body as usize]);
-                    operator.jacobian.push([l.x, l.y, l.z, a.x, a.y, a.z]);
-                    let [l, a] = [linear, angular];
-                    operator.response.push([l.x, l.y, l.z, a.x, a.y, a.z]);
-                }
-                if !(diagonal.is_finite() && b[row].is_finite()) {
-                    return Err(Refusal::NotFinite);
-                }
-                // A row that moves nothing gets no impulse.
-                let scale = if diagonal > 0.0 {
-                    1.0 / diagonal.sqrt()
-                } else {
-                    0.0
-                };
-                for k in begin..operator.body.len() {
-                    for c in 0..6 {
-                        operator.jacobian[k][c] *= scale;
-                        operator.response[k][c] *= scale;
-                    }
-                }
-                operator.start.push(operator.body.len() as u32);
-                operator.compliance.push(if scale > 0.0 {
-                    compliance * scale * scale
-                } else {
-                    1.0
-                });
+                let operator = &mut self.operator;
+                let scale = operator.add_row(&problem.bodies, of_bodies, local, compliance);
+                let scale = scale.filter(|_| b.is_finite()).ok_or(Refusal::NotFinite)?;
                 self.scale.push(scale);
-                self.b.push(b[row] * scale);
+                self.b.push(b * scale);
                 if source < contacts {
-                    let friction = &problem.contacts.friction[source];
-                    self.epsilon.push(epsilon);
-                    self.global
-                        .push(problem.contacts.row_start[source] + row as u32);
-                    if row == 0 {
-                        self.bounds.push([0.0, f64::INFINITY]);
-                        self.normal.push(NONE);
-                        self.kappa.push(0.0);
-                    } else {
-                        let share = friction.law.row_bound(row - 1, friction.mu);
-                        let normal = self.scale[first as usize];
-                        self.bounds.push([0.0; 2]);
-                        self.normal.push(first);
-                        self.kappa.push(if scale > 0.0 {
-                            share * normal / scale
-                        } else {
-                            0.0
-                        });
-                        if !share.is_finite() {
-                            return Err(Refusal::NotFinite);
-                        }
-                    }
+                    self.add_contact_row(problem, source, first, row, epsilon)?;
                 } else {
-                    let r = source - contacts;
-                    let [lo, hi] = problem.rows.bounds[r];
-                    if lo.is_nan() || hi.is_nan() {
-                        return Err(Refusal::NotFinite);
-                    }
-                    self.epsilon.push(0.0);
-                    self.global.push((problem.contact_rows() + r) as u32);
-                    self.bounds.push(if scale > 0.0 {
-                        [lo / scale, hi / scale]
-                    } else {
-                        [f64::NEG_INFINITY, f64::INFINITY]
-                    });
-                    self.normal.push(NONE);
-                    self.kappa.push(0.0);
+                    self.add_joint_row(problem, source - contacts)?;
                 }
             }
         }
@@ -425,48 +317,117 @@ impl Island {
         Ok(())
     }
 
+    fn clear_rows(&mut self) {
+        for v in [
+            &mut self.scale,
+            &mut self.b,
+            &mut self.friction_coefficient,
+            &mut self.epsilon,
+        ] {
+            v.clear();
+        }
+        self.bounds.clear();
+        self.normal_row.clear();
+        self.problem_row.clear();
+        self.operator.clear();
+    }
+
+    /// Bounds of row `row` of a contact whose normal row is `first`.
+    fn add_contact_row(
+        &mut self,
+        problem: &Problem,
+        contact: usize,
+        first: u32,
+        row: usize,
+        epsilon: f64,
+    ) -> Result<(), Refusal> {
+        let friction = &problem.contacts.friction[contact];
+        self.epsilon.push(epsilon);
+        self.problem_row
+            .push(problem.contacts.row_start[contact] + row as u32);
+        if row == 0 {
+            self.bounds.push([0.0, f64::INFINITY]);
+            self.normal_row.push(NONE);
+            self.friction_coefficient.push(0.0);
+            return Ok(());
+        }
+        let share = friction.law.row_bound(row - 1, friction.mu);
+        let scale = self.scale[first as usize + row];
+        self.bounds.push([0.0; 2]);
+        self.normal_row.push(first);
+        self.friction_coefficient.push(if scale > 0.0 {
+            share * self.scale[first as usize] / scale
+        } else {
+            0.0
+        });
+        if share.is_finite() {
+            Ok(())
+        } else {
+            Err(Refusal::NotFinite)
+        }
+    }
+
+    /// Bounds of a joint's row.
+    fn add_joint_row(&mut self, problem: &Problem, row: usize) -> Result<(), Refusal> {
+        let [lo, hi] = problem.rows.bounds[row];
+        if lo.is_nan() || hi.is_nan() {
+            return Err(Refusal::NotFinite);
+        }
+        let scale = self.scale[self.scale.len() - 1];
+        self.epsilon.push(0.0);
+        self.problem_row.push((problem.contact_rows() + row) as u32);
+        self.bounds.push(if scale > 0.0 {
+            [lo / scale, hi / scale]
+        } else {
+            [f64::NEG_INFINITY, f64::INFINITY]
+        });
+        self.normal_row.push(NONE);
+        self.friction_coefficient.push(0.0);
+        Ok(())
+    }
+
     fn group_by_body(&mut self, bodies: usize) {
         let operator = &mut self.operator;
         operator.velocity.clear();
         operator.velocity.resize(bodies, [0.0; 6]);
-        self.touch_start.clear();
-        self.touch_start.resize(bodies + 2, 0);
+        self.body_start.clear();
+        self.body_start.resize(bodies + 2, 0);
         for body in &operator.body {
-            self.touch_start[*body as usize + 2] += 1;
+            self.body_start[*body as usize + 2] += 1;
         }
-        for b in 2..self.touch_start.len() {
-            self.touch_start[b] += self.touch_start[b - 1];
+        for b in 2..self.body_start.len() {
+            self.body_start[b] += self.body_start[b - 1];
         }
-        self.touch.clear();
-        self.touch.resize(operator.body.len(), [0; 2]);
+        self.body_entry.clear();
+        self.body_entry.resize(operator.body.len(), [0; 2]);
         for row in 0..self.matrix.n {
             for entry in operator.start[row]..operator.start[row + 1] {
-                let slot = &mut self.touch_start[operator.body[entry as usize] as usize + 1];
-                self.touch[*slot as usize] = [row as u32, entry];
+                let slot = &mut self.body_start[operator.body[entry as usize] as usize + 1];
+                self.body_entry[*slot as usize] = [row as u32, entry];
                 *slot += 1;
             }
         }
-        self.touch_start.pop();
+        self.body_start.pop();
     }
 
     fn shape(&mut self, layout: Layout) {
         let n = self.matrix.n;
         let operator = &self.operator;
-        self.last_touch.clear();
-        self.last_touch.extend(self.touch_start.windows(2).map(|s| {
-            match &self.touch[s[0] as usize..s[1] as usize] {
+        self.last_row.clear();
+        self.last_row.extend(self.body_start.windows(2).map(|s| {
+            match &self.body_entry[s[0] as usize..s[1] as usize] {
                 [.., last] => last[0],
                 [] => 0,
             }
         }));
-        let last_touch = &self.last_touch;
+        let last_row = &self.last_row;
         self.matrix.envelope.set(n, |row| match layout {
             Layout::Dense => n - 1,
             Layout::Skyline | Layout::Sparse => {
                 let entries = operator.start[row] as usize..operator.start[row + 1] as usize;
                 let reach = operator.body[entries].iter();
                 reach
-                    .map(|b| last_touch[*b as usize] as usize)
+                    .map(|b| last_row[*b as usize] as usize)
                     .fold(row, usize::max)
             }
         });
@@ -477,8 +438,8 @@ impl Island {
         let operator = &self.operator;
         matrix.value.clear();
         matrix.value.resize(matrix.envelope.len(), 0.0);
-        for span in self.touch_start.windows(2) {
-            let touch = &self.touch[span[0] as usize..span[1] as usize];
+        for span in self.body_start.windows(2) {
+            let touch = &self.body_entry[span[0] as usize..span[1] as usize];
             for (k, [column, entry]) in touch.iter().enumerate() {
                 let response = &operator.response[*entry as usize];
                 let skip = *column as usize - *column as usize % TILE;
@@ -501,12 +462,12 @@ impl Island {
         }
     }
 
-    /// Adds this share of the diagonal to the rows with bounds, in place of their ε.
-    pub fn hold(&mut self, share: f64) {
+    /// ε of the rows with bounds becomes this share of the diagonal.
+    pub fn set_proximal_weight(&mut self, weight: f64) {
         for row in 0..self.matrix.n {
             let [lo, hi] = self.bounds[row];
-            if self.normal[row] != NONE || lo.is_finite() || hi.is_finite() {
-                self.change_epsilon(row, share);
+            if self.normal_row[row] != NONE || lo.is_finite() || hi.is_finite() {
+                self.change_epsilon(row, weight);
             }
         }
     }
@@ -548,14 +509,14 @@ impl Island {
         self.bounds.clear();
         let bounds = lo.iter().zip(hi).zip(scale);
         self.bounds.extend(bounds.map(|((l, h), s)| [l / s, h / s]));
-        self.normal.clear();
-        self.normal.resize(n, NONE);
-        self.kappa.clear();
-        self.kappa.resize(n, 0.0);
+        self.normal_row.clear();
+        self.normal_row.resize(n, NONE);
+        self.friction_coefficient.clear();
+        self.friction_coefficient.resize(n, 0.0);
         self.epsilon.clear();
         self.epsilon.resize(n, epsilon);
-        self.global.clear();
-        self.global.extend(0..n as u32);
+        self.problem_row.clear();
+        self.problem_row.extend(0..n as u32);
         let matrix = &mut self.matrix;
         matrix.envelope.set(n, |_| n - 1);
         matrix.value.clear();
@@ -600,11 +561,11 @@ impl Island {
 
     /// The bounds of row `i` at the impulses `x`: its own, or those that its normal impulse gives.
     #[inline(always)]
-    pub fn allowed(&self, i: usize, x: &[f64]) -> [f64; 2] {
-        match self.normal[i] {
+    pub fn bounds_at(&self, i: usize, x: &[f64]) -> [f64; 2] {
+        match self.normal_row[i] {
             NONE => self.bounds[i],
             normal => {
-                let bound = self.kappa[i] * x[normal as usize].max(0.0);
+                let bound = self.friction_coefficient[i] * x[normal as usize].max(0.0);
                 [-bound, bound]
             }
         }
@@ -622,13 +583,13 @@ impl Island {
                 if self.scale[row] == 0.0 {
                     continue;
                 }
-                let [lo, hi] = self.allowed(row, x);
+                let [lo, hi] = self.bounds_at(row, x);
                 let operator = &mut self.operator;
                 let w = operator.compliance[row] * x[row] + operator.velocity_of(row) + self.b[row];
                 let change = (x[row] - w).max(lo).min(hi) - x[row];
                 if change != 0.0 {
                     x[row] += change;
-                    operator.push(row, change);
+                    operator.add_impulse(row, change);
                 }
             }
         }

@@ -1,12 +1,11 @@
 //! The inner problem by itself, for tests and benches: a dense mixed linear complementarity problem.
 
-use super::factor::{Breakdown, Envelope, Factorization, Panels, TILE};
-use super::friction::{Ending, Friction, Outer, OuterTally, guess_sets};
-use super::island::{Island, IslandMatrix};
-use super::pivot::{Limits, Work, project};
-
-/// The names of the factorisations.
-pub const FACTORIZATIONS: &[&str] = &["skyline", "full", "downdate", "cached", "sparse"];
+use super::factor::{self, Breakdown, FACTORIZATIONS, Factorization};
+use super::friction::{Ending, Friction};
+use super::island::IslandMatrix;
+use super::lcp::{Lcp, Limits};
+use super::panels::{Envelope, Panels, TILE};
+use super::tuning::Tuning;
 
 /// How [`solve_mlcp`] solves.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,14 +28,15 @@ pub struct MlcpOptions {
 
 impl Default for MlcpOptions {
     fn default() -> Self {
+        let tuning = Tuning::default();
         Self {
-            factorization: "skyline",
-            pivots: 35,
-            single_pivots: 30,
-            descent_steps: 1000,
-            patience: 3,
+            factorization: FACTORIZATIONS[0],
+            pivots: tuning.pivots,
+            single_pivots: tuning.single_pivots,
+            descent_steps: tuning.descent_steps,
+            patience: tuning.patience,
             compliance: 0.0,
-            refinements: 6,
+            refinements: tuning.refinements,
         }
     }
 }
@@ -78,49 +78,33 @@ pub fn solve_mlcp(
     if n == 0 {
         return Ok(Default::default());
     }
-    let mut island = Island::default();
-    island.set_dense(a, b, lo, hi, options.compliance);
-    let mut factor = super::make_factorization(options.factorization, 0.15, 1 << 28);
-    factor.prepare(&island.matrix);
-    let mut work = Work::default();
-    work.reset(&island);
-    guess_sets(&mut island, &mut work, false);
-    let limits = Limits {
+    let mut lcp = Lcp::new(factor::make(options.factorization, 0.15, 1 << 28));
+    lcp.island.set_dense(a, b, lo, hi, options.compliance);
+    lcp.factor.prepare(&lcp.island.matrix);
+    lcp.reset(Limits::NONE);
+    lcp.guess_sets(false);
+    let tuning = Tuning {
         pivots: options.pivots,
         single_pivots: options.single_pivots,
         descent_steps: options.descent_steps,
         patience: options.patience,
-        budget: u32::MAX,
-        deadline: None,
-    };
-    let outer = Outer {
-        iterations: 100,
+        outer_iterations: 100,
         refinements: options.refinements,
-        newton: true,
+        ..Tuning::default()
     };
-    let ending = Friction::default().solve(
-        &mut island,
-        factor.as_mut(),
-        &mut work,
-        &limits,
-        &outer,
-        &mut OuterTally::default(),
-    )?;
-    project(&island, &mut work.x);
-    let [factor_error, downdate_error] = compare(&island.matrix, factor.as_ref(), &work.tight);
-    let x: Vec<f64> = work
-        .x
-        .iter()
-        .zip(&island.scale)
-        .map(|(x, s)| x * s)
-        .collect();
+    let ending = Friction::default().solve(&mut lcp, &tuning)?;
+    lcp.project();
+    let [factor_error, downdate_error] =
+        compare(&lcp.island.matrix, lcp.factor.as_ref(), &lcp.tight);
+    let scaled = lcp.x.iter().zip(&lcp.island.scale);
+    let x: Vec<f64> = scaled.map(|(x, s)| x * s).collect();
     let rows = a.chunks_exact(n).zip(b);
     let w = rows.map(|(row, b)| row.iter().zip(&x).map(|(a, x)| a * x).sum::<f64>() + b);
     let stats = MlcpStats {
         solved: ending == Ending::Settled,
-        pivots: work.tally.pivots,
-        single_pivots: work.tally.single,
-        descents: work.tally.descents,
+        pivots: lcp.tally.pivots,
+        single_pivots: lcp.tally.single,
+        descents: lcp.tally.descents,
         factor_error,
         downdate_error,
     };

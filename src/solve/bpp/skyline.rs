@@ -1,16 +1,17 @@
 //! `skyline` and `downdate`: one factor, from which tight rows are removed one by one (Lefebvre 2020,
 //! algorithm 2.2), within the envelope that the island's matrix has.
 
-use super::factor::{Breakdown, Counters, Envelope, Factorization, Panels, TILE, each_entry};
+use super::factor::{Breakdown, Counters, Factorization};
 use super::island::IslandMatrix;
+use super::panels::{Envelope, Panels, TILE, each_entry};
 
 /// A factor that follows the set of tight rows in the cheapest way: rows removed from the present
 /// factor or from the first one, or the columns behind the first change factored again.
 #[derive(Clone, Debug, Default)]
 pub struct Skyline {
     share: f64,
-    base: Held,
-    work: Held,
+    base: Factored,
+    work: Factored,
     sigma: Vec<f64>,
     envelope: Envelope,
     counters: Counters,
@@ -18,7 +19,7 @@ pub struct Skyline {
 
 /// A factor and the rows that are tight in it.
 #[derive(Clone, Debug, Default)]
-struct Held {
+struct Factored {
     valid: bool,
     panels: Panels,
     tight: Vec<bool>,
@@ -35,13 +36,13 @@ impl Skyline {
     }
 
     /// Work of removing the rows that are tight and were not; none if one was tight and is not.
-    fn removal(&self, held: &Held, tight: &[bool]) -> Option<(u64, usize)> {
-        if !held.valid {
+    fn removal(&self, factored: &Factored, tight: &[bool]) -> Option<(u64, usize)> {
+        if !factored.valid {
             return None;
         }
         let mut cost = 0;
         let mut rows = 0;
-        for (i, (now, before)) in tight.iter().zip(&held.tight).enumerate() {
+        for (i, (now, before)) in tight.iter().zip(&factored.tight).enumerate() {
             match (*now, *before) {
                 (false, true) => return None,
                 (true, false) => {
@@ -70,7 +71,7 @@ impl Skyline {
         Ok(())
     }
 
-    fn hold(&mut self, tight: &[bool]) {
+    fn note_tight(&mut self, tight: &[bool]) {
         self.work.valid = true;
         self.work.tight.clear();
         self.work.tight.extend_from_slice(tight);
@@ -108,7 +109,7 @@ impl Factorization for Skyline {
         };
         if self.share >= 1.0 {
             self.remove_from_all(a, tight)?;
-            self.hold(tight);
+            self.note_tight(tight);
             return Ok(());
         }
         let few = (self.share * a.n as f64) as usize;
@@ -143,7 +144,7 @@ impl Factorization for Skyline {
             }
             self.remove(tight);
         }
-        self.hold(tight);
+        self.note_tight(tight);
         Ok(())
     }
 

@@ -19,8 +19,6 @@ use delete::{Add, Delete};
 use factor::{Factor, Numeric, Solve, holders, numbers, numbers_mut, parent};
 use symbolic::Symbolic;
 
-pub(super) use factor::total;
-
 /// A pivot at or below this part of its diagonal is rounding and nothing else: a few hundred rows
 /// leave that much of a singular matrix.
 const PIVOT_FLOOR: f64 = 1e-14;

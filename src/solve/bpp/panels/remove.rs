@@ -2,7 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::super::factor::{Envelope, Panels, TILE};
+use super::{Envelope, Panels, TILE};
 
 /// The block of L behind row `i` becomes the factor of L Lᵀ + σ σᵀ: algorithms 2.3 and 2.5, but with
 /// the new column as y/√z l + x/(β √z) σ of the old σ. In the thesis's order, √z/y l + x/(β √z) σ of

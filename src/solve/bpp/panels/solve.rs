@@ -2,9 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::super::factor::{Envelope, Panels, TILE};
-use super::super::sparse::total;
-use super::store;
+use super::{Envelope, Panels, TILE, store};
 
 /// Partial sums of a scalar product.
 const LANES: usize = 8;
@@ -158,4 +156,10 @@ fn dots<S: Simd>(simd: S, columns: [&[f64]; TILE], x: &[f64]) -> [f64; TILE] {
         *out = total(s);
     }
     out
+}
+
+/// The sum of eight partial sums, in one order for every processor.
+#[inline(always)]
+fn total(s: [f64; LANES]) -> f64 {
+    ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }

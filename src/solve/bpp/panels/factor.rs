@@ -2,8 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::super::factor::{BREAKDOWN, Envelope, Panels, RAISED, TILE};
-use super::{load, store};
+use super::{BREAKDOWN, Envelope, Panels, RAISED, TILE, load, store};
 
 /// [`Panels::factor`].
 pub struct Factor<'a> {
