@@ -117,8 +117,8 @@ impl Draw {
         }
         let has_motor = self.chance(0.6);
         if has_motor {
-            let force = self.size(-3.0, 12.0);
-            let (target, stiffness) = (1e3 * self.random.signed(), self.size(-6.0, 12.0));
+            let force = self.size(-3.0, 9.0);
+            let (target, stiffness) = (1e3 * self.random.signed(), self.size(-6.0, 9.0));
             let motor = self.one_of(&["Velocity", "Position", "unlimited"]);
             let _ = match motor {
                 "Velocity" => write!(
