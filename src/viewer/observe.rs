@@ -82,8 +82,7 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     let marks = marks.filter_map(|(k, joint)| JointMark::of(joint, errors.get(k).copied()));
     let marks = marks.filter(|mark| observe.joints || mark.is_rope);
     frame.joints.extend(marks);
-    frame.drives.clear();
-    frame.drives.extend_from_slice(world.drives());
+    world.drives().clone_into(&mut frame.drives);
     for drive in frame.drives.iter_mut().filter(|d| d.live.is_none()) {
         drive.value = drive.scripted(world.time)[0];
     }

@@ -1,4 +1,4 @@
-//! The panels: one file each, listed in [`PANELS`], laid out here.
+//! The panels: one file each, listed in the table `PANELS`, laid out here.
 
 mod controls;
 mod counters;
