@@ -19,6 +19,9 @@ pub struct Material {
     pub tangential_restitution: f64,
     /// Effective contact radius R_c of Coulomb–Contensou spin friction (m); 0 switches it off.
     pub spin_radius: f64,
+    /// Arm k of rolling resistance (m): against rolling acts a couple of at most k times the normal force; 0
+    /// switches it off, and of two surfaces the larger one counts.
+    pub rolling: f64,
     /// Compliance α (m/N): a contact gives way like a spring of stiffness 1/α, along its normal and in
     /// its tangential plane alike; 0 is rigid. The compliances of two surfaces add up.
     pub compliance: f64,
@@ -79,6 +82,7 @@ impl Default for Material {
             restitution: 0.0,
             tangential_restitution: 0.0,
             spin_radius: 0.0,
+            rolling: 0.0,
             compliance: 0.0,
             anisotropy: None,
             combine: CombineRule::GeometricMean,
@@ -99,6 +103,8 @@ pub struct ContactMaterial {
     pub tangential_restitution: f64,
     /// R_c (m).
     pub spin_radius: f64,
+    /// k (m).
+    pub rolling: f64,
     /// α (m/N).
     pub compliance: f64,
 }
@@ -116,6 +122,7 @@ impl Material {
             ("restitution", self.restitution, 1.0),
             ("tangential_restitution", self.tangential_restitution, 1.0),
             ("spin_radius", self.spin_radius, 1e6),
+            ("rolling", self.rolling, 1e6),
             ("compliance", self.compliance, 1e6),
             (
                 "anisotropy.across",
@@ -127,6 +134,14 @@ impl Material {
                 return Err(Invalid::new(field, format!("from 0 to {most}"), value));
             }
         }
+        let special = self.spin_radius > 0.0 || self.anisotropy.is_some();
+        let expected = "0 beside spin friction or an anisotropic one";
+        demand(
+            !special || self.rolling == 0.0,
+            "rolling",
+            expected,
+            self.rolling,
+        )?;
         let Some(Anisotropy { direction, .. }) = self.anisotropy else {
             return Ok(());
         };
@@ -166,6 +181,7 @@ impl Material {
             tangential_restitution: rule
                 .apply(self.tangential_restitution, other.tangential_restitution),
             spin_radius: self.spin_radius.max(other.spin_radius),
+            rolling: self.rolling.max(other.rolling),
             compliance: self.compliance + other.compliance,
         }
     }

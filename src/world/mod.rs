@@ -94,8 +94,8 @@ pub struct Settings {
     pub prediction: f64,
     /// What keeps penetration from building up.
     pub stabilisation: Stabilisation,
-    /// Friction law of isotropic contacts without spin friction. Anisotropic materials always take
-    /// the ellipse, and those with a spin radius Coulomb–Contensou.
+    /// Friction law of contacts whose materials ask for none. Materials that are anisotropic, resist
+    /// rolling or have a spin radius take their own law.
     pub friction_law: FrictionLaw,
     /// Whether a step starts from the impulses of the last one.
     pub warm_start: bool,

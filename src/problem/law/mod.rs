@@ -10,6 +10,7 @@ mod disc;
 mod ellipse;
 pub mod projection;
 mod pyramid;
+mod rolling;
 mod square;
 
 use serde::{Deserialize, Serialize};
@@ -168,6 +169,8 @@ laws! {
     Box => square::Square,
     /// An even number of sides around the disc: sums of impulses along half as many directions.
     Pyramid(law: Pyramid) => law,
+    /// ‖Λ_T‖ ≤ μ Λ_N and a couple about the tangents of at most k Λ_N: rolling resistance.
+    Rolling => rolling::Rolling,
     /// (‖Λ_T‖/(μΛ_N))² + (Λ_τ/(⅔ μΛ_N))² ≤ 1: Coulomb–Contensou friction, with spin.
     Contensou => contensou::Contensou,
     /// (Λ_T1/μ₁)² + (Λ_T2/μ₂)² ≤ Λ_N²: anisotropic friction.
