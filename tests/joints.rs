@@ -280,6 +280,7 @@ fn every_solver_holds_every_kind_of_joint() {
         ("Hinge(limits: (-20, 20))", &[0, 1, 2, 4, 5]),
         ("Slider(limits: (-0.1, 0.1))", &[1, 2, 3, 4, 5]),
         ("Cylindrical(slide: (limits: (-0.1, 0.1)))", &[1, 2, 4, 5]),
+        ("Screw(lead: 0.2)", &[0, 1, 2, 4, 5]),
         ("Universal(first: (limits: (-20, 20)))", &[0, 1, 2, 5]),
         (
             "SixDof(y: Free(limits: (-0.1, 0.1)), ry: Free(friction: 0.5))",

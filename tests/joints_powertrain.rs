@@ -212,3 +212,40 @@ fn a_drive_can_be_a_brake() {
     run(&mut s, 120, |_| {});
     assert!(speed(&s, 0).abs() < 1e-9);
 }
+
+/// A nut that slides down an upright screw of lead l turns 2π/l times as fast as it falls, so that its turning
+/// inertia falls along: a = m g/(m + I (2π/l)²). The midpoint rule is exact for a constant force.
+#[test]
+fn a_nut_falls_along_its_screw() {
+    let (mass, inertia, lead, seconds) = (2.0, 0.05, -0.4, 1.0);
+    for solver in ["bpp", "gauss-seidel"] {
+        let text = format!(
+            r#"(
+                name: "nut",
+                solver: (name: "{solver}", budget: (iterations: 20000, tolerance: 1e-12)),
+                bodies: [(name: "nut", mass: {mass}, inertia: (diagonal: (1, {inertia}, 1)))],
+                joints: [(bodies: ("", "nut"), kind: Screw(lead: {lead}), axis: (0, 1, 0))],
+            )"#
+        );
+        let scene = Scene::parse(&text, "nut").unwrap_or_else(|e| panic!("{e}"));
+        let mut simulation = scene.simulation(1).unwrap_or_else(|e| panic!("{e}"));
+        let mut worst = 0.0f64;
+        run(&mut simulation, (seconds / H).round() as usize, |s| {
+            worst = s.joints().map(|(_, error)| error).fold(worst, f64::max);
+        });
+        let ratio = std::f64::consts::TAU / lead;
+        let fall = -9.81 * mass / (mass + inertia * ratio * ratio) * seconds;
+        let u = simulation.world().bodies.velocity[0];
+        assert!(
+            (u.linear.y / fall - 1.0).abs() < 1e-6,
+            "{solver}: {} m/s, not {fall}",
+            u.linear.y
+        );
+        assert!(
+            (u.angular.y / (fall * ratio) - 1.0).abs() < 1e-6,
+            "{solver}: {} rad/s",
+            u.angular.y
+        );
+        assert!(worst < 1e-6, "{solver}: the thread slips by {worst} m");
+    }
+}

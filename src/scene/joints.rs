@@ -67,6 +67,14 @@ pub enum JointKind {
         #[serde(default)]
         turn: Coordinate,
     },
+    /// Rotation about the axis, and with every turn a translation along it.
+    Screw {
+        /// Translation per turn (m); positive is a right-handed thread.
+        lead: f64,
+        /// The rotation.
+        #[serde(default)]
+        turn: Coordinate,
+    },
     /// Rotations about the first body's axis x and the second body's axis y.
     Universal {
         /// The rotation about x.
@@ -374,6 +382,7 @@ impl JointKind {
             Self::Hinge(c) => vec![("", 3, c)],
             Self::Slider(c) => vec![("", 0, c)],
             Self::Cylindrical { slide, turn } => vec![("slide", 0, slide), ("turn", 3, turn)],
+            Self::Screw { turn, .. } => vec![("turn", 3, turn)],
             Self::Universal { first, second } => vec![("first", 3, first), ("second", 4, second)],
             Self::SixDof(s) => {
                 let all = [&s.x, &s.y, &s.z, &s.rx, &s.ry, &s.rz];
@@ -393,6 +402,7 @@ impl JointKind {
             Self::Gear { terms } if terms.is_empty() => {
                 return Err(FieldError::new("", "a gear needs terms"));
             }
+            Self::Screw { lead, .. } => finite("lead", lead)?,
             Self::Distance(d) => {
                 d.check_fields()?;
                 let (least, most) = (d.min.unwrap_or(0.0), d.max.unwrap_or(f64::INFINITY));
@@ -450,6 +460,7 @@ impl Joint {
             JointKind::Hinge(_) => Kind::Hinge,
             JointKind::Slider(_) => Kind::Slider,
             JointKind::Cylindrical { .. } => Kind::Cylindrical,
+            JointKind::Screw { lead, .. } => Kind::Screw(*lead),
             JointKind::Universal { .. } => Kind::Universal,
             JointKind::SixDof(_) => Kind::SixDof,
             JointKind::Distance(_) => Kind::Distance,

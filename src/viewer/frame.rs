@@ -170,7 +170,9 @@ impl JointMark {
         let x = Some(vec3(a.rotation * Vec3::x()));
         let axes = match joint.kind {
             JointKind::Gear(_) => return None,
-            JointKind::Hinge | JointKind::Slider | JointKind::Cylindrical => [x, None],
+            JointKind::Hinge | JointKind::Slider | JointKind::Cylindrical | JointKind::Screw(_) => {
+                [x, None]
+            }
             JointKind::Universal => [x, Some(vec3(b.rotation * Vec3::y()))],
             JointKind::Fixed | JointKind::Spherical | JointKind::SixDof | JointKind::Distance => {
                 [None, None]

@@ -101,6 +101,9 @@ pub enum JointKind {
     Slider,
     /// Translation along x and rotation about it.
     Cylindrical,
+    /// The rotation about x, with so long a translation along it per turn (m): a positive lead is a
+    /// right-handed thread. Coordinate 0 is what the translation lacks of it.
+    Screw(f64),
     /// Rotations about the first frame's x axis and the second frame's y axis.
     Universal,
     /// What its axes say. The angles are those of rotations about x, then y, then z: y must stay
@@ -120,7 +123,7 @@ impl JointKind {
         let motions = match self {
             Self::Fixed | Self::SixDof => [Locked; 6],
             Self::Spherical => [Locked, Locked, Locked, Free, Free, Free],
-            Self::Hinge => [Locked, Locked, Locked, Free, Locked, Locked],
+            Self::Hinge | Self::Screw(_) => [Locked, Locked, Locked, Free, Locked, Locked],
             Self::Slider => [Free, Locked, Locked, Locked, Locked, Locked],
             Self::Cylindrical => [Free, Locked, Locked, Free, Locked, Locked],
             Self::Universal => [Locked, Locked, Locked, Free, Free, Locked],
@@ -141,6 +144,7 @@ impl JointKind {
             Self::Hinge => "Hinge",
             Self::Slider => "Slider",
             Self::Cylindrical => "Cylindrical",
+            Self::Screw(_) => "Screw",
             Self::Universal => "Universal",
             Self::SixDof => "SixDof",
             Self::Distance => "Distance",
@@ -379,6 +383,9 @@ impl Joint {
         )?;
         let is_length = s.length.is_finite() && s.length > 0.0;
         demand(is_length, "length", "positive and finite", s.length)?;
+        if let JointKind::Screw(lead) = &self.kind {
+            finite("lead", [lead])?;
+        }
         self.axes.iter().try_for_each(Axis::check)
     }
 }

@@ -60,7 +60,8 @@ pub(crate) fn joint_geometry_at(joint: &Joint, pose: impl Fn(usize) -> Pose) -> 
         lengthwise(0, e, distance, a.position - center[0]);
         return out;
     }
-    let all_held = joint.axes[..3].iter().all(|x| x.motion == Motion::Locked);
+    let screws = matches!(joint.kind, JointKind::Screw(_));
+    let all_held = !screws && joint.axes[..3].iter().all(|x| x.motion == Motion::Locked);
     let axes_a = axes(&a);
     for k in 0..3 {
         if all_held {
@@ -86,6 +87,14 @@ pub(crate) fn joint_geometry_at(joint: &Joint, pose: impl Fn(usize) -> Pose) -> 
             linear: Vec3::zeros(),
             angular,
         });
+    }
+    if let JointKind::Screw(lead) = joint.kind {
+        let per_radian = lead / std::f64::consts::TAU;
+        out.value[0] -= per_radian * out.value[3];
+        for side in 0..2 {
+            let turn = out.jacobian[3][side].angular;
+            out.jacobian[0][side].angular -= turn * per_radian;
+        }
     }
     out
 }
@@ -189,7 +198,7 @@ mod tests {
     fn jacobians_are_the_derivatives_of_the_coordinates() {
         use JointKind::*;
         // The held angles are exact at zero error alone, and free ones everywhere.
-        let cases: [(JointKind, &[Motion], &[usize], Vec3); 8] = [
+        let cases: [(JointKind, &[Motion], &[usize], Vec3); 9] = [
             (Spherical, &[], &[0, 1, 2, 3, 4], Vec3::new(0.0, 0.3, -0.8)),
             (Hinge, &[], &[0, 1, 2, 3, 4, 5], Vec3::new(2.5, 0.0, 0.0)),
             (
@@ -197,6 +206,12 @@ mod tests {
                 &[],
                 &[0, 1, 2, 3, 4, 5],
                 Vec3::new(-1.2, 0.0, 0.0),
+            ),
+            (
+                Screw(0.7),
+                &[],
+                &[0, 1, 2, 3, 4, 5],
+                Vec3::new(2.1, 0.0, 0.0),
             ),
             (Slider, &[], &[0, 1, 2, 3, 4, 5], Vec3::zeros()),
             (Fixed, &[], &[0, 1, 2, 3, 4, 5], Vec3::zeros()),
@@ -233,7 +248,7 @@ mod tests {
             if kind == Universal {
                 second.rotation *= Quat::from_scaled_axis(Vec3::new(0.0, -0.6, 0.0));
             }
-            let slides = matches!(kind, Slider | Cylindrical | SixDof | Distance);
+            let slides = matches!(kind, Slider | Cylindrical | Screw(_) | SixDof | Distance);
             if slides {
                 second.position += frame.rotation * Vec3::new(0.3, 0.0, 0.0);
             }
