@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let ball = world.add_body(BodySpec {
         shape: Some(Shape::new(Geometry::Ball { radius: 0.3 })?),
-        density: 8000.0,
+        density: Some(8000.0),
         ..thrown()
     })?;
     app.world_mut()

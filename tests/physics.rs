@@ -705,7 +705,7 @@ fn impossible_bodies_are_refused() {
                 shape: ball(1.0),
                 ..BodySpec::default()
             },
-            "material 7",
+            "not 7",
         ),
     ] {
         let message = w.add_body(spec).unwrap_err().to_string();
@@ -744,7 +744,7 @@ fn a_body_can_be_pinned_and_released() {
     assert!((s.world().bodies.position[low.index()].y - (3.0 - fallen)).abs() < 1e-2);
     assert!(s.world().potential_energy().is_finite());
     s.world_mut().bodies.material[0] = 9;
-    assert!(s.step().unwrap_err().to_string().contains("material 9"));
+    assert!(s.step().unwrap_err().to_string().contains("not 9"));
 }
 
 /// A conveyor: a kinematic belt at 1 m/s accelerates a block by μ g until it goes along, which takes

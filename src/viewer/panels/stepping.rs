@@ -21,9 +21,7 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
     if setup.settings != before {
         let settings = setup.settings;
         context.physics.change(move |simulation| {
-            if let Some(problem) = settings.problem() {
-                return Err(problem);
-            }
+            settings.check().map_err(|e| e.to_string())?;
             simulation.world_mut().settings = settings;
             Ok(())
         });
