@@ -24,7 +24,7 @@ impl Branched {
     fn factor(&mut self, a: &IslandMatrix, tight: &[bool]) -> Result<(), sparse::Breakdown> {
         let pattern = &a.pattern;
         self.ldl
-            .factor_restricted(a.n, &pattern.start, &pattern.row, &self.value, tight)
+            .factor(a.n, &pattern.start, &pattern.row, &self.value, tight)
     }
 
     /// Raises a pivot that broke down, or all of them.

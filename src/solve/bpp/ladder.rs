@@ -196,10 +196,10 @@ impl IslandSolver {
             tally,
             ..
         } = &self.lcp;
-        let n = self.lcp.n() as u64;
+        let n = self.lcp.n();
         let mut counters = factor.counters();
         counters.add(&tally.earlier);
-        let tight = self.lcp.tight.iter().filter(|t| **t).count() as u64;
+        let tight = self.lcp.tight.iter().filter(|t| **t).count();
         let [low, high] = factor.extremes(&self.lcp.tight);
         let condition = if low > 0.0 && low.is_finite() {
             (high / low) * (high / low)
@@ -210,37 +210,41 @@ impl IslandSolver {
         let added = added
             .filter(|(_, s)| **s > 0.0)
             .fold(0.0, |m: f64, (e, s)| m.max(e / (s * s)));
+        let [n, tight, pivots, outer] = [
+            n as f64,
+            tight as f64,
+            tally.pivots.into(),
+            tally.outer_iterations.into(),
+        ];
         self.report = PivotReport {
-            islands: 1,
             rows: n,
             largest_island: n,
             free: n - tight,
             tight,
             most_tight: tally.most_tight.into(),
-            pivots: tally.pivots.into(),
-            most_pivots: tally.pivots.into(),
+            pivots,
+            most_pivots: pivots,
             single_pivots: tally.single.into(),
             descents: tally.descents.into(),
-            outer_iterations: tally.outer_iterations.into(),
-            most_outer_iterations: tally.outer_iterations.into(),
+            outer_iterations: outer,
+            most_outer_iterations: outer,
             krylov_iterations: tally.krylov.into(),
             refinements: tally.refinements.into(),
             coupled_steps: tally.coupled_steps.into(),
-            downdates: counters.downdates,
-            refactorizations: counters.refactorizations,
-            stored: island.matrix.envelope.len() as u64,
-            cache_hits: counters.cache_hits,
-            cache_entries: counters.cache_entries,
-            cache_bytes: counters.cache_bytes,
+            downdates: counters.downdates as f64,
+            refactorizations: counters.refactorizations as f64,
+            stored: island.matrix.envelope.len() as f64,
+            cache_hits: counters.cache_hits as f64,
+            cache_entries: counters.cache_entries as f64,
+            cache_bytes: counters.cache_bytes as f64,
             factor_time: tally.factor_time,
             solve_time: tally.solve_time,
             condition,
-            ill_conditioned: condition > settings.condition_bound,
+            ill_conditioned: f64::from(u8::from(condition > settings.condition_bound)),
             added_compliance: added,
             raised: counters.raised,
             residual_with_compliance: tally.with_compliance,
-            factor_error: None,
-            downdate_error: None,
+            factor_errors: None,
             ..self.report
         };
     }
@@ -251,8 +255,7 @@ impl IslandSolver {
         if lcp.n() == 0 || lcp.tally.pivots == 0 {
             return;
         }
-        let [error, apart] = mlcp::compare(&lcp.island.matrix, lcp.factor.as_ref(), &lcp.tight);
-        self.report.factor_error = Some(error);
-        self.report.downdate_error = Some(apart);
+        let errors = mlcp::compare(&lcp.island.matrix, lcp.factor.as_ref(), &lcp.tight);
+        self.report.factor_errors = Some(errors);
     }
 }

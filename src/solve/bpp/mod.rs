@@ -48,7 +48,7 @@ pub use self::mlcp::{MlcpOptions, MlcpStats, solve_mlcp};
 use self::panels::TILE;
 pub use self::parameters::INFO;
 use self::parameters::Settings;
-pub use self::report::PivotReport;
+use self::report::PivotReport;
 pub use self::tuning::Tuning;
 use crate::math::Twist;
 use crate::problem::Problem;

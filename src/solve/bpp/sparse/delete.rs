@@ -36,7 +36,6 @@ impl WithSimd for Delete<'_> {
         let (symbolic, numeric, i) = (self.symbolic, self.numeric, self.row);
         numeric.tight[i] = true;
         for (d, at) in holders(symbolic, i) {
-            numeric.touch(symbolic, d);
             let stride = symbolic.stride[d] as usize * LANES;
             let panel = numbers_mut(&mut numeric.l[symbolic.octets(d)]);
             for column in panel.chunks_exact_mut(stride) {
@@ -44,7 +43,6 @@ impl WithSimd for Delete<'_> {
             }
         }
         let s = symbolic.node[i] as usize;
-        numeric.touch(symbolic, s);
         let k = i - symbolic.columns(s).start;
         let stride = symbolic.stride[s] as usize;
         let panel = &mut numeric.l[symbolic.octets(s)];
@@ -83,12 +81,10 @@ impl WithSimd for Add<'_> {
         let mut pivot = 0.0;
         // Row i of L11 D11 l12 = a12 over the row's subtree; `dense` gathers −L31 D11 l12.
         for (d, at) in holders(symbolic, i) {
-            numeric.touch(symbolic, d);
             numeric.updated[d] = true;
             pivot -= solve_row(simd, symbolic, numeric, d, at, symbolic.columns(d).len());
         }
         let s = symbolic.node[i] as usize;
-        numeric.touch(symbolic, s);
         numeric.updated[s] = true;
         let columns = symbolic.columns(s);
         let k = i - columns.start;
@@ -178,7 +174,6 @@ fn update_path<S: Simd>(
         let width = columns.len();
         let rows = symbolic.rows(s);
         let stride = symbolic.stride[s] as usize;
-        numeric.touch(symbolic, s);
         numeric.updated[s] = true;
         let panel = &mut numeric.l[symbolic.octets(s)];
         let local = &mut numeric.local[..stride];

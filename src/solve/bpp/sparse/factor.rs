@@ -32,16 +32,6 @@ pub struct Numeric {
     pub d: Vec<f64>,
     /// 1 / D.
     pub inverse: Vec<f64>,
-    /// L of the unrestricted A, where a supernode is `kept`.
-    pub kept_l: Vec<Octet>,
-    /// D of the unrestricted A, where a supernode is `kept`.
-    pub kept_d: Vec<f64>,
-    /// Whether there is a factor of the unrestricted A to return to.
-    pub unrestricted: bool,
-    /// Whether a supernode of the unrestricted factor was copied.
-    pub kept: Vec<bool>,
-    /// Whether a supernode may differ from the unrestricted factor.
-    pub dirty: Vec<bool>,
     /// Whether a supernode carries the rounding of updates.
     pub updated: Vec<bool>,
     /// The tight set, by position.
@@ -200,14 +190,10 @@ impl Numeric {
         self.a.clear();
         self.a.resize(octets, Octet::default());
         self.l.resize(octets, Octet::default());
-        self.kept_l.resize(octets, Octet::default());
         self.d.resize(n, 1.0);
         self.inverse.resize(n, 1.0);
-        self.kept_d.resize(n, 1.0);
-        for flags in [&mut self.kept, &mut self.dirty, &mut self.updated] {
-            flags.clear();
-            flags.resize(nodes, false);
-        }
+        self.updated.clear();
+        self.updated.resize(nodes, false);
         self.tight.clear();
         self.tight.resize(n, false);
         self.dense.clear();
@@ -215,37 +201,6 @@ impl Numeric {
         self.map.resize(n, 0);
         let tallest = symbolic.stride.iter().max().map_or(0, |s| *s as usize);
         self.local.resize(tallest, Octet::default());
-        self.unrestricted = false;
-    }
-
-    /// Keeps the unrestricted numbers of a supernode that is about to change.
-    #[inline(always)]
-    pub fn touch(&mut self, symbolic: &Symbolic, s: usize) {
-        if self.unrestricted && !self.dirty[s] {
-            self.dirty[s] = true;
-            if !self.kept[s] {
-                self.kept[s] = true;
-                let (octets, columns) = (symbolic.octets(s), symbolic.columns(s));
-                self.kept_l[octets.clone()].copy_from_slice(&self.l[octets]);
-                self.kept_d[columns.clone()].copy_from_slice(&self.d[columns]);
-            }
-        }
-    }
-
-    /// Returns every supernode to the unrestricted factor.
-    pub fn restore(&mut self, symbolic: &Symbolic) {
-        for s in 0..symbolic.nodes() {
-            if std::mem::take(&mut self.dirty[s]) {
-                let (octets, columns) = (symbolic.octets(s), symbolic.columns(s));
-                self.l[octets.clone()].copy_from_slice(&self.kept_l[octets]);
-                self.d[columns.clone()].copy_from_slice(&self.kept_d[columns.clone()]);
-                for c in columns {
-                    self.inverse[c] = 1.0 / self.d[c];
-                }
-            }
-            self.updated[s] = false;
-        }
-        self.tight.fill(false);
     }
 
     /// Factors supernode `s` of A under the tight set from finished supernodes.
@@ -275,39 +230,21 @@ impl Numeric {
         mask(panel, stride, rows, &self.tight, columns.len());
         for source in symbolic.sources(s) {
             let d = source.node as usize;
-            let inner = symbolic.columns(d);
             let from = &before[symbolic.octets(d)];
             let stride_d = symbolic.stride[d] as usize;
-            let (begin, end) = (source.begin as usize, source.end as usize);
+            let begin = source.begin as usize;
             let skip = begin / LANES;
             let out_stride = stride_d - skip;
-            let width = end - begin;
+            let width = source.end as usize - begin;
+            let pivots = &self.d[symbolic.columns(d)];
             self.product.resize(width * out_stride, Octet::default());
-            let mut c = 0;
-            while c < width {
-                // Even shares, so that no narrow tile is left over.
-                let left = width - c;
-                let take = left.div_ceil(left.div_ceil(TILE));
-                self.coefficient.clear();
-                for (column, d) in numbers(from)
-                    .chunks_exact(stride_d * LANES)
-                    .zip(&self.d[inner.clone()])
-                {
-                    let lines = &column[begin + c..begin + c + take];
-                    self.coefficient.extend(lines.iter().map(|l| l * d));
-                }
-                let out = &mut self.product[c * out_stride..(c + take) * out_stride];
-                let f = &self.coefficient;
-                match take {
-                    1 => product::<S, 1, false>(simd, from, stride_d, skip, f, out, out_stride, 0),
-                    2 => product::<S, 2, false>(simd, from, stride_d, skip, f, out, out_stride, 0),
-                    3 => product::<S, 3, false>(simd, from, stride_d, skip, f, out, out_stride, 0),
-                    4 => product::<S, 4, false>(simd, from, stride_d, skip, f, out, out_stride, 0),
-                    5 => product::<S, 5, false>(simd, from, stride_d, skip, f, out, out_stride, 0),
-                    _ => product::<S, 6, false>(simd, from, stride_d, skip, f, out, out_stride, 0),
-                }
-                c += take;
-            }
+            multiply(
+                simd,
+                (from, stride_d, pivots),
+                (begin, width),
+                &mut self.coefficient,
+                &mut self.product,
+            );
             self.relative.clear();
             let map = &self.map;
             self.relative
@@ -450,6 +387,41 @@ impl Numeric {
     }
 }
 
+/// The product L D Lᵀ of a finished panel, of its rows from `begin` on with the first `width` of them.
+#[inline(always)]
+fn multiply<S: Simd>(
+    simd: S,
+    (from, stride, pivots): (&[Octet], usize, &[f64]),
+    (begin, width): (usize, usize),
+    coefficient: &mut Vec<f64>,
+    out: &mut [Octet],
+) {
+    let skip = begin / LANES;
+    let out_stride = stride - skip;
+    let mut c = 0;
+    while c < width {
+        // Even shares, so that no narrow tile is left over.
+        let left = width - c;
+        let take = left.div_ceil(left.div_ceil(TILE));
+        coefficient.clear();
+        for (column, d) in numbers(from).chunks_exact(stride * LANES).zip(pivots) {
+            let lines = &column[begin + c..begin + c + take];
+            coefficient.extend(lines.iter().map(|l| l * d));
+        }
+        let out = &mut out[c * out_stride..(c + take) * out_stride];
+        let f = &*coefficient;
+        match take {
+            1 => product::<S, 1, false>(simd, from, stride, skip, f, out, out_stride, 0),
+            2 => product::<S, 2, false>(simd, from, stride, skip, f, out, out_stride, 0),
+            3 => product::<S, 3, false>(simd, from, stride, skip, f, out, out_stride, 0),
+            4 => product::<S, 4, false>(simd, from, stride, skip, f, out, out_stride, 0),
+            5 => product::<S, 5, false>(simd, from, stride, skip, f, out, out_stride, 0),
+            _ => product::<S, 6, false>(simd, from, stride, skip, f, out, out_stride, 0),
+        }
+        c += take;
+    }
+}
+
 /// Sets the rows and columns of the tight set to those of the identity.
 fn mask(panel: &mut [Octet], stride: usize, rows: &[u32], tight: &[bool], width: usize) {
     for (k, row) in rows.iter().enumerate() {
@@ -510,7 +482,6 @@ impl WithSimd for Factor<'_> {
     fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
         for s in 0..self.symbolic.nodes() {
             if self.wanted[s] {
-                self.numeric.touch(self.symbolic, s);
                 self.numeric.updated[s] = false;
                 self.numeric.factor_node(simd, self.symbolic, s)?;
             }

@@ -45,8 +45,6 @@ pub struct Counters {
     pub refactorisations: u64,
     /// Factorisations of the supernodes that a change affects.
     pub partial_refactorisations: u64,
-    /// Returns to the unrestricted factor.
-    pub restorations: u64,
     /// Rows taken out by an update.
     pub deletions: u64,
     /// Rows put back by an update.
@@ -129,38 +127,18 @@ impl SparseLdl {
         self
     }
 
-    /// Factors the matrix of `n` rows whose lower triangle, diagonal included, is given in compressed
-    /// columns with ascending rows: `row` and `value` from `col_start[j]` to `col_start[j + 1]`. The
-    /// pattern is analysed only when it differs from the last one.
+    /// Factors what is left of the matrix of `n` rows without those where `tight` is set. The lower triangle,
+    /// diagonal included, is given in compressed columns with ascending rows: `row` and `value` from
+    /// `col_start[j]` to `col_start[j + 1]`. The pattern is analysed only when it differs from the last
+    /// one. The result is the same to the last bit whatever was done before.
     ///
     /// # Errors
     /// At the first pivot that is not positive enough, or is no number. [`SparseLdl::restrict`] may
-    /// still succeed, since it factors what is left of the matrix.
+    /// still succeed with other tight rows.
     ///
     /// # Panics
-    /// When the arrays do not describe such a triangle.
+    /// When the arrays do not describe such a triangle, or `tight` has another length than `n`.
     pub fn factor(
-        &mut self,
-        n: usize,
-        col_start: &[u32],
-        row: &[u32],
-        value: &[f64],
-    ) -> Result<(), Breakdown> {
-        self.load(n, col_start, row, value);
-        self.factor_all()?;
-        self.numeric.unrestricted = true;
-        Ok(())
-    }
-
-    /// [`SparseLdl::factor`] and [`SparseLdl::restrict`] in one, for when the unrestricted factor is
-    /// of no use. The result is the same to the last bit whatever was done before.
-    ///
-    /// # Errors
-    /// As for [`SparseLdl::restrict`].
-    ///
-    /// # Panics
-    /// As for [`SparseLdl::factor`], and when `tight` has another length than `n`.
-    pub fn factor_restricted(
         &mut self,
         n: usize,
         col_start: &[u32],
@@ -197,9 +175,6 @@ impl SparseLdl {
         for (target, v) in self.symbolic.target.iter().zip(value) {
             a[*target as usize] = *v;
         }
-        self.numeric.unrestricted = false;
-        self.numeric.kept.fill(false);
-        self.numeric.dirty.fill(false);
         self.numeric.tight.fill(false);
     }
 
@@ -229,7 +204,7 @@ impl SparseLdl {
 
     /// Makes this the factor of A without the rows and columns where `tight` is set. Takes the
     /// cheapest way by an estimate of the operations: rows out and in by updates of the present
-    /// factor, rows out of the unrestricted one, or anew the supernodes that the change affects.
+    /// factor, or anew the supernodes that the change affects.
     ///
     /// # Errors
     /// When what is left is not positive definite. Another tight set may still succeed.
@@ -252,20 +227,9 @@ impl SparseLdl {
         } else {
             self.update_cost()
         };
-        let restore = if self.numeric.unrestricted {
-            self.restore_cost(tight)
-        } else {
-            f64::INFINITY
-        };
-        if anew <= update.min(restore) {
+        if anew <= update {
             self.take_tight(tight);
             return self.factor_changed();
-        }
-        if restore < update {
-            self.counters.restorations += 1;
-            self.numeric.restore(&self.symbolic);
-            self.drift = 0;
-            self.find_changes(tight);
         }
         if self.update() {
             return Ok(());
@@ -273,26 +237,6 @@ impl SparseLdl {
         self.find_affected();
         self.take_tight(tight);
         self.factor_changed()
-    }
-
-    /// [`SparseLdl::restrict`] without updates: what the change or an earlier update affects is
-    /// factored anew. The result is the same to the last bit whatever was done before.
-    ///
-    /// # Errors
-    /// As for [`SparseLdl::restrict`].
-    ///
-    /// # Panics
-    /// As for [`SparseLdl::restrict`].
-    pub fn restrict_fresh(&mut self, tight: &[bool]) -> Result<(), Breakdown> {
-        self.find_changes(tight);
-        let valid = self.valid;
-        self.find_affected();
-        self.take_tight(tight);
-        if valid {
-            self.factor_changed()
-        } else {
-            self.factor_all()
-        }
     }
 
     fn factor_changed(&mut self) -> Result<(), Breakdown> {
@@ -346,20 +290,6 @@ impl SparseLdl {
         let row = |i: &u32| self.symbolic.row_cost[self.symbolic.node[*i as usize] as usize];
         self.removed.iter().map(path).sum::<f64>()
             + self.returned.iter().map(|i| path(i) + row(i)).sum::<f64>()
-    }
-
-    fn restore_cost(&self, tight: &[bool]) -> f64 {
-        let nodes = 0..self.symbolic.nodes();
-        let copies: f64 = nodes
-            .filter(|s| self.numeric.dirty[*s])
-            .map(|s| 10.0 + 2.0 * self.symbolic.octets(s).len() as f64)
-            .sum();
-        let order = self.symbolic.order.iter().enumerate();
-        let paths: f64 = order
-            .filter(|(_, i)| tight[**i as usize])
-            .map(|(k, _)| self.path_cost(k))
-            .sum();
-        copies + paths
     }
 
     /// Takes rows out and puts rows back. False where a row could not come back.
@@ -417,12 +347,6 @@ impl SparseLdl {
                 x[*i as usize] = solved;
             }
         }
-    }
-
-    /// Entries of L below the diagonal, with the zeros that supernodes store.
-    pub fn fill(&self) -> usize {
-        let pattern = self.pattern();
-        (0..self.rows).map(|k| pattern.column(k).len()).sum()
     }
 
     /// The pattern of L.

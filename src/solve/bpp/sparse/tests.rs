@@ -2,10 +2,8 @@
 //! Cuthill–McKee, on matrices J M⁻¹ Jᵀ of machines with random Jacobians.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::Instant;
 
 use proptest::prelude::*;
-use pulp::Arch;
 
 use super::*;
 use crate::scene::random::Random;
@@ -64,7 +62,13 @@ impl Lower {
     }
 
     fn factor(&self, ldl: &mut SparseLdl) -> Result<(), Breakdown> {
-        ldl.factor(self.n, &self.col_start, &self.row, &self.value)
+        ldl.factor(
+            self.n,
+            &self.col_start,
+            &self.row,
+            &self.value,
+            &vec![false; self.n],
+        )
     }
 }
 
@@ -406,7 +410,7 @@ fn small_and_extreme_patterns_are_factored() {
     let mut empty = SparseLdl::new();
     empty.solve(&mut []);
     empty.restrict(&[]).expect("nothing to do");
-    assert_eq!(empty.fill(), 0);
+    assert_eq!(fill(&empty), 0);
 }
 
 proptest! {
@@ -435,6 +439,20 @@ proptest! {
     }
 }
 
+/// [`SparseLdl::restrict`] without updates: what the change or an earlier update affects is factored anew.
+fn restrict_fresh(ldl: &mut SparseLdl, tight: &[bool]) -> Result<(), Breakdown> {
+    ldl.find_changes(tight);
+    ldl.find_affected();
+    ldl.take_tight(tight);
+    ldl.factor_changed()
+}
+
+/// Entries of L below the diagonal, with the zeros that supernodes store.
+fn fill(ldl: &SparseLdl) -> usize {
+    let pattern = ldl.pattern();
+    (0..ldl.rows).map(|k| pattern.column(k).len()).sum()
+}
+
 /// Random tight sets one after the other, near each other and far, each against a fresh factor.
 fn check_restrictions(lower: &Lower, seed: u64, rounds: usize, tolerance: f64) -> Counters {
     let n = lower.n;
@@ -455,7 +473,7 @@ fn check_restrictions(lower: &Lower, seed: u64, rounds: usize, tolerance: f64) -
         assert!(ldl.numeric.dense.iter().all(|x| *x == 0.0));
         let mut fresh = SparseLdl::new();
         fresh
-            .factor_restricted(n, &lower.col_start, &lower.row, &lower.value, &tight)
+            .factor(n, &lower.col_start, &lower.row, &lower.value, &tight)
             .expect("positive definite");
         let a = lower.restricted(&tight);
         let error = backward_error(&ldl, &a);
@@ -465,7 +483,7 @@ fn check_restrictions(lower: &Lower, seed: u64, rounds: usize, tolerance: f64) -
         let error = solve_error(&mut ldl, &a, &tight);
         assert!(error <= 1e-12, "round {round}: solve {error:e}");
         if round % 3 == 2 {
-            ldl.restrict_fresh(&tight).expect("positive definite");
+            restrict_fresh(&mut ldl, &tight).expect("positive definite");
             assert!(same_bits(&ldl, &fresh), "round {round}: history shows");
         }
     }
@@ -482,11 +500,10 @@ fn machines_are_restricted_by_every_way() {
             println!("{name}: {c:?}");
             ways.deletions += c.deletions;
             ways.additions += c.additions;
-            ways.restorations += c.restorations;
             ways.partial_refactorisations += c.partial_refactorisations;
         }
     }
-    assert!(ways.deletions > 0 && ways.additions > 0 && ways.restorations > 0);
+    assert!(ways.deletions > 0 && ways.additions > 0);
     assert!(ways.partial_refactorisations > 0);
 }
 
@@ -677,7 +694,7 @@ fn a_pattern_is_analysed_once() {
 #[test]
 #[should_panic(expected = "its diagonal and then ascending rows")]
 fn a_column_without_its_diagonal_is_refused() {
-    let _ = SparseLdl::new().factor(2, &[0, 1, 2], &[1, 1], &[1.0, 1.0]);
+    let _ = SparseLdl::new().factor(2, &[0, 1, 2], &[1, 1], &[1.0, 1.0], &[false; 2]);
 }
 
 /// Entries below the diagonal of L with the same order and no stored zeros, by elimination on sets.
@@ -713,10 +730,10 @@ fn the_order_fills_no_more_than_reverse_cuthill_mckee() {
         let banded = exact_fill(&lower, &reverse_cuthill_mckee(&lower));
         println!(
             "{name}: {ours} entries, {banded} after RCM, {} stored",
-            ldl.fill()
+            fill(&ldl)
         );
         assert!(ours <= banded, "{name}: {ours} against {banded}");
-        assert!(ldl.fill() >= ours);
+        assert!(fill(&ldl) >= ours);
     }
 }
 
@@ -846,231 +863,4 @@ fn reverse_cuthill_mckee(lower: &Lower) -> Vec<u32> {
     }
     all.reverse();
     all
-}
-
-/// LDLᵀ inside the envelope after reverse Cuthill–McKee, row by row in dot products: what the sparse
-/// factor has to beat.
-struct Envelope {
-    order: Vec<u32>,
-    /// First column of each row, and where it stands.
-    first: Vec<usize>,
-    start: Vec<usize>,
-    target: Vec<usize>,
-    l: Vec<f64>,
-    d: Vec<f64>,
-    scaled: Vec<f64>,
-}
-
-impl Envelope {
-    fn new(lower: &Lower) -> Self {
-        let n = lower.n;
-        let order = reverse_cuthill_mckee(lower);
-        let mut place = vec![0; n];
-        for (k, i) in order.iter().enumerate() {
-            place[*i as usize] = k;
-        }
-        let mut first: Vec<usize> = (0..n).collect();
-        let mut pairs = Vec::new();
-        for j in 0..n {
-            for e in lower.col_start[j] as usize..lower.col_start[j + 1] as usize {
-                let (p, q) = (place[j], place[lower.row[e] as usize]);
-                let (p, q) = (p.max(q), p.min(q));
-                first[p] = first[p].min(q);
-                pairs.push((p, q));
-            }
-        }
-        let mut start = vec![0];
-        for (i, f) in first.iter().enumerate() {
-            start.push(start[i] + i + 1 - f);
-        }
-        let target = pairs.iter().map(|(p, q)| start[*p] + q - first[*p]);
-        Self {
-            target: target.collect(),
-            l: vec![0.0; start[n]],
-            d: vec![0.0; n],
-            scaled: vec![0.0; n],
-            order,
-            first,
-            start,
-        }
-    }
-
-    fn factor(&mut self, value: &[f64]) {
-        self.l.fill(0.0);
-        for (target, v) in self.target.iter().zip(value) {
-            self.l[*target] = *v;
-        }
-        for i in 0..self.first.len() {
-            let (before, row) = self.l.split_at_mut(self.start[i]);
-            let fi = self.first[i];
-            let row = &mut row[..i - fi + 1];
-            for j in fi + 1..i {
-                let fj = self.first[j];
-                let from = fi.max(fj);
-                let other = &before[self.start[j] + from - fj..self.start[j] + j - fj];
-                row[j - fi] -= short_dot(&row[from - fi..j - fi], other);
-            }
-            // The row holds L D so far.
-            let mut pivot = row[i - fi];
-            for (l, d) in row[..i - fi].iter_mut().zip(&self.d[fi..i]) {
-                let ld = *l;
-                *l = ld / d;
-                pivot -= ld * *l;
-            }
-            assert!(pivot > 0.0);
-            self.d[i] = pivot;
-        }
-    }
-
-    fn solve(&mut self, x: &mut [f64]) {
-        let n = x.len();
-        for (y, i) in self.scaled.iter_mut().zip(&self.order) {
-            *y = x[*i as usize];
-        }
-        for i in 0..n {
-            let row = &self.l[self.start[i]..self.start[i + 1] - 1];
-            self.scaled[i] -= short_dot(row, &self.scaled[self.first[i]..i]);
-        }
-        for i in 0..n {
-            self.scaled[i] /= self.d[i];
-        }
-        for i in (0..n).rev() {
-            let row = &self.l[self.start[i]..self.start[i + 1] - 1];
-            let value = self.scaled[i];
-            for (y, l) in self.scaled[self.first[i]..i].iter_mut().zip(row) {
-                *y -= l * value;
-            }
-        }
-        for (y, i) in self.scaled.iter().zip(&self.order) {
-            x[*i as usize] = *y;
-        }
-    }
-}
-
-#[inline(always)]
-fn short_dot(x: &[f64], y: &[f64]) -> f64 {
-    let (xs, x_rest) = x.as_chunks::<4>();
-    let (ys, y_rest) = y.as_chunks::<4>();
-    let mut sum = [0.0; 4];
-    for (x, y) in xs.iter().zip(ys) {
-        for k in 0..4 {
-            sum[k] += x[k] * y[k];
-        }
-    }
-    let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
-    (sum[0] + sum[2]) + (sum[1] + sum[3]) + rest
-}
-
-#[test]
-fn the_envelope_solves_too() {
-    let lower = machine(&net(4), 1e2, 1);
-    let mut envelope = Envelope::new(&lower);
-    envelope.factor(&lower.value);
-    let mut ldl = SparseLdl::new();
-    lower.factor(&mut ldl).expect("positive definite");
-    let (mut x, mut y) = (vec![1.0; lower.n], vec![1.0; lower.n]);
-    ldl.solve(&mut x);
-    envelope.solve(&mut y);
-    for (x, y) in x.iter().zip(&y) {
-        assert!((x - y).abs() <= 1e-8 * y.abs().max(1.0));
-    }
-}
-
-/// Best time of `rounds` runs (µs).
-fn best(rounds: usize, mut f: impl FnMut() -> f64) -> f64 {
-    (0..rounds).map(|_| f()).fold(f64::INFINITY, f64::min)
-}
-
-fn microseconds(f: impl FnOnce()) -> f64 {
-    let start = Instant::now();
-    f();
-    1e6 * start.elapsed().as_secs_f64()
-}
-
-#[test]
-#[ignore = "a measurement; run in release"]
-fn timings() {
-    let arch = Arch::new();
-    println!(
-        "{:16} {:>5} {:>7} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} | {:>8} {:>7}",
-        "µs",
-        "n",
-        "fill",
-        "analyse",
-        "factor",
-        "delete",
-        "anew",
-        "add",
-        "20 out",
-        "solve",
-        "envelope",
-        "solve"
-    );
-    for (name, lower) in systems() {
-        let n = lower.n;
-        let rounds = 300;
-        let mut ldl = SparseLdl::new();
-        lower.factor(&mut ldl).expect("positive definite");
-        let analyse = best(rounds, || {
-            microseconds(|| ldl.symbolic.analyse(n, &lower.col_start, &lower.row))
-        });
-        let factor = best(rounds, || {
-            microseconds(|| lower.factor(&mut ldl).expect("positive definite"))
-        });
-        let mut sum = [0.0; 3];
-        let sample: Vec<usize> = (0..20).map(|k| k * n / 20).collect();
-        for i in &sample {
-            let mut tight = vec![false; n];
-            tight[*i] = true;
-            let place = ldl.symbolic.place[*i];
-            let mut times = [f64::INFINITY; 3];
-            for _ in 0..30 {
-                ldl.removed = vec![place];
-                ldl.returned.clear();
-                times[0] = times[0].min(microseconds(|| assert!(ldl.update())));
-                ldl.returned = vec![place];
-                ldl.removed.clear();
-                times[1] = times[1].min(microseconds(|| {
-                    ldl.update();
-                }));
-                ldl.numeric.restore(&ldl.symbolic);
-                times[2] = times[2].min(microseconds(|| {
-                    ldl.restrict_fresh(&tight).expect("positive definite");
-                }));
-                ldl.numeric.restore(&ldl.symbolic);
-            }
-            for (s, t) in sum.iter_mut().zip(times) {
-                *s += t / sample.len() as f64;
-            }
-        }
-        let mut tight = vec![false; n];
-        for i in &sample {
-            tight[*i] = true;
-        }
-        let twenty = best(rounds, || {
-            ldl.numeric.restore(&ldl.symbolic);
-            microseconds(|| ldl.restrict(&tight).expect("positive definite"))
-        });
-        lower.factor(&mut ldl).expect("positive definite");
-        let mut x = vec![1.0; n];
-        let solve = best(rounds, || {
-            x.fill(1.0);
-            microseconds(|| ldl.solve(&mut x))
-        });
-        let mut envelope = Envelope::new(&lower);
-        let band = best(rounds, || {
-            microseconds(|| arch.dispatch(|| envelope.factor(&lower.value)))
-        });
-        let band_solve = best(rounds, || {
-            x.fill(1.0);
-            microseconds(|| arch.dispatch(|| envelope.solve(&mut x)))
-        });
-        println!(
-            "{name:16} {n:5} {:7} {analyse:8.1} {factor:8.1} {:7.2} {:7.2} {:7.2} {twenty:7.1} {solve:7.2} | {band:8.1} {band_solve:7.2}",
-            ldl.fill(),
-            sum[0],
-            sum[2],
-            sum[1]
-        );
-    }
 }
