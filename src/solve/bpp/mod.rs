@@ -3,12 +3,12 @@
 //! Per island the mixed linear complementarity problem lo ≤ Λ ≤ hi ⟂ w = A Λ + b is solved exactly, by
 //! three strategies:
 //!
-//! - [`pivot`]: algorithm 2.1 for fixed bounds; guesses which rows are free, solves for them, and moves every
+//! - `pivot`: algorithm 2.1 for fixed bounds; guesses which rows are free, solves for them, and moves every
 //!   row that the result contradicts;
-//! - [`friction`]: bounds ±μ Λ_N that follow the normal impulses, in a loop around it;
-//! - [`coupled`]: both at once, by Newton's method on proximal problems.
+//! - `friction`: bounds ±μ Λ_N that follow the normal impulses, in a loop around it;
+//! - `coupled`: both at once, by Newton's method on proximal problems.
 //!
-//! [`ladder`] says which is tried after which, and [`tuning`] for how long.
+//! `ladder` says which is tried after which, and `tuning` for how long.
 //!
 //! Contacts with redundant points make A singular, so contact rows get a declared compliance, and
 //! proximal steps, one substitution each, take what it does to w back out.
