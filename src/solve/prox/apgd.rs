@@ -72,13 +72,18 @@ impl Method for Apgd {
             v.clear();
             v.resize(n, 0.0);
         }
-        // L_0 = ‖A(γ_0 − 1)‖/‖γ_0 − 1‖.
+        // L_0 = ‖A(γ_0 − 1)‖/‖γ_0 − 1‖ (algorithm 2, line 2), or any number where γ_0 is 1: it is doubled
+        // until it is large enough, and must not be zero for that.
         gradient(packed, island, view.lambda, view.bodies, &mut d.w);
-        let ones = vec![1.0; n];
-        gradient(packed, island, &ones, view.bodies, &mut d.w_before);
+        d.y.fill(1.0);
+        gradient(packed, island, &d.y, view.bodies, &mut d.w_before);
         let image = distance(&d.w, &d.w_before);
-        let length = distance(view.lambda, &ones);
-        d.lipschitz = (image / length).clamp(1e-12, 1e12);
+        let length = distance(view.lambda, &d.y);
+        d.lipschitz = if length > 0.0 {
+            (image / length).clamp(1e-12, 1e12)
+        } else {
+            1.0
+        };
         d.theta = 1.0;
         d.y.copy_from_slice(view.lambda);
         d.g.copy_from_slice(&d.w);
@@ -138,6 +143,7 @@ impl Method for Apgd {
             d.y[k] = x + beta * (x - d.before[k]);
             d.g[k] = d.w[k] + beta * (d.w[k] - d.w_before[k]);
         }
+        // Algorithm 2's own factor: L may be smaller where the descent is now.
         d.lipschitz *= 0.9;
     }
 }
