@@ -164,11 +164,7 @@ impl Settings {
             "1 to 100",
             solves,
         )?;
-        if !self.friction_law.is_valid() {
-            let expected = "a pyramid with an even number of sides from 4 to 16";
-            let found = format!("{:?}", self.friction_law);
-            return Err(Invalid::new("friction_law", expected, found));
-        }
+        self.friction_law.check()?;
         let (name, share, slop, speed) = match self.stabilisation {
             Stabilisation::None => return Ok(()),
             Stabilisation::Baumgarte {

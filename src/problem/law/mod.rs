@@ -15,6 +15,7 @@ mod square;
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::Invalid;
 use crate::material::ContactMaterial;
 use crate::math::Vec3;
 pub use pyramid::{MAX_SIDES, Pyramid};
@@ -85,9 +86,12 @@ pub trait Law: Copy {
         false
     }
 
-    /// Whether its parameters are in range.
-    fn is_valid(self) -> bool {
-        true
+    /// Checks its parameters.
+    ///
+    /// # Errors
+    /// The first one out of range.
+    fn check(self) -> Result<(), Invalid> {
+        Ok(())
     }
 
     /// Whether only a material has its parameters, so that a world cannot choose it for all contacts.
@@ -138,8 +142,8 @@ macro_rules! laws {
             fn has_direction(self) -> bool {
                 match self { $(Self::$name $(($parameters))? => $law.has_direction(),)* }
             }
-            fn is_valid(self) -> bool {
-                match self { $(Self::$name $(($parameters))? => $law.is_valid(),)* }
+            fn check(self) -> Result<(), Invalid> {
+                match self { $(Self::$name $(($parameters))? => $law.check(),)* }
             }
             fn is_of_materials(self) -> bool {
                 match self { $(Self::$name $(($parameters))? => $law.is_of_materials(),)* }

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 use super::{FrictionRow, Law, TANGENTS, projection};
+use crate::check::{Invalid, demand};
 
 /// Most sides a polyhedral friction law may have.
 pub const MAX_SIDES: u8 = 16;
@@ -87,8 +88,10 @@ impl Law for Pyramid {
         true
     }
 
-    fn is_valid(self) -> bool {
-        (4..=MAX_SIDES).contains(&self.sides) && self.sides.is_multiple_of(2)
+    fn check(self) -> Result<(), Invalid> {
+        let is_fine = (4..=MAX_SIDES).contains(&self.sides) && self.sides.is_multiple_of(2);
+        let expected = "a pyramid with an even number of sides from 4 to 16";
+        demand(is_fine, "friction_law", expected, format_args!("{self:?}"))
     }
 }
 
