@@ -230,71 +230,77 @@ mod tests {
             (Distance, &[], &[0], Vec3::new(0.4, -0.9, 1.3)),
         ];
         for (kind, motions, coordinates, turned) in cases {
-            let mut world = World::new(Settings::default());
-            let a = body(
-                &mut world,
-                Vec3::new(0.1, -0.2, 0.3),
-                Vec3::new(0.5, 0.2, -0.4),
+            check_derivatives(kind, motions, coordinates, turned);
+        }
+    }
+
+    /// The second frame of a joint with such motions is turned by a rotation vector (rad).
+    fn check_derivatives(kind: JointKind, motions: &[Motion], coordinates: &[usize], turned: Vec3) {
+        use JointKind::*;
+        let mut world = World::new(Settings::default());
+        let a = body(
+            &mut world,
+            Vec3::new(0.1, -0.2, 0.3),
+            Vec3::new(0.5, 0.2, -0.4),
+        );
+        let b = body(
+            &mut world,
+            Vec3::new(1.0, 0.5, -0.3),
+            Vec3::new(-0.3, 0.9, 0.1),
+        );
+        let at = Vec3::new(0.4, 0.3, 0.2);
+        let frame = Pose::new(at, Quat::from_scaled_axis(Vec3::new(0.2, 0.4, -0.5)));
+        let mut second = frame;
+        second.rotation *= Quat::from_scaled_axis(turned);
+        if kind == Universal {
+            second.rotation *= Quat::from_scaled_axis(Vec3::new(0.0, -0.6, 0.0));
+        }
+        let slides = matches!(kind, Slider | Cylindrical | Screw(_) | SixDof | Distance);
+        if slides {
+            second.position += frame.rotation * Vec3::new(0.3, 0.0, 0.0);
+        }
+        if matches!(kind, SixDof | Distance) {
+            second.position += Vec3::new(0.1, 0.2, -0.3);
+        }
+        let mut spec = JointSpec::new(kind.clone(), [Some(a), Some(b)], frame);
+        spec.frames[1] = second;
+        for (axis, motion) in spec.axes.iter_mut().zip(motions) {
+            axis.motion = *motion;
+        }
+        // Somebody must want to know the angles of a ball joint.
+        spec.axes[3].friction = 1.0;
+        world.add_joint(spec).unwrap();
+        let u = [
+            Twist {
+                linear: Vec3::new(0.3, -0.1, 0.7),
+                angular: Vec3::new(-0.5, 0.8, 0.2),
+            },
+            Twist {
+                linear: Vec3::new(-0.2, 0.4, 0.1),
+                angular: Vec3::new(0.9, -0.3, 0.6),
+            },
+        ];
+        let at_time = |t: f64| {
+            let mut moved = world.bodies.clone();
+            for (slot, u) in u.iter().enumerate() {
+                moved.position[slot] += u.linear * t;
+                moved.rotation[slot] = rotate_by(&moved.rotation[slot], u.angular, t);
+            }
+            joint_geometry(&world.joints[0], &moved)
+        };
+        let (dt, now) = (1e-6, at_time(0.0));
+        let (after, before) = (at_time(dt), at_time(-dt));
+        for &k in coordinates {
+            let slope = (after.value[k] - before.value[k]) / (2.0 * dt);
+            let [first, second] = now.jacobian[k];
+            let rate = first.linear.dot(&u[0].linear)
+                + first.angular.dot(&u[0].angular)
+                + second.linear.dot(&u[1].linear)
+                + second.angular.dot(&u[1].angular);
+            assert!(
+                (slope - rate).abs() < 1e-7,
+                "{kind:?}, coordinate {k}: {slope} and {rate}"
             );
-            let b = body(
-                &mut world,
-                Vec3::new(1.0, 0.5, -0.3),
-                Vec3::new(-0.3, 0.9, 0.1),
-            );
-            let at = Vec3::new(0.4, 0.3, 0.2);
-            let frame = Pose::new(at, Quat::from_scaled_axis(Vec3::new(0.2, 0.4, -0.5)));
-            let mut second = frame;
-            second.rotation *= Quat::from_scaled_axis(turned);
-            if kind == Universal {
-                second.rotation *= Quat::from_scaled_axis(Vec3::new(0.0, -0.6, 0.0));
-            }
-            let slides = matches!(kind, Slider | Cylindrical | Screw(_) | SixDof | Distance);
-            if slides {
-                second.position += frame.rotation * Vec3::new(0.3, 0.0, 0.0);
-            }
-            if matches!(kind, SixDof | Distance) {
-                second.position += Vec3::new(0.1, 0.2, -0.3);
-            }
-            let mut spec = JointSpec::new(kind.clone(), [Some(a), Some(b)], frame);
-            spec.frames[1] = second;
-            for (axis, motion) in spec.axes.iter_mut().zip(motions) {
-                axis.motion = *motion;
-            }
-            // Somebody must want to know the angles of a ball joint.
-            spec.axes[3].friction = 1.0;
-            world.add_joint(spec).unwrap();
-            let u = [
-                Twist {
-                    linear: Vec3::new(0.3, -0.1, 0.7),
-                    angular: Vec3::new(-0.5, 0.8, 0.2),
-                },
-                Twist {
-                    linear: Vec3::new(-0.2, 0.4, 0.1),
-                    angular: Vec3::new(0.9, -0.3, 0.6),
-                },
-            ];
-            let at_time = |t: f64| {
-                let mut moved = world.bodies.clone();
-                for (slot, u) in u.iter().enumerate() {
-                    moved.position[slot] += u.linear * t;
-                    moved.rotation[slot] = rotate_by(&moved.rotation[slot], u.angular, t);
-                }
-                joint_geometry(&world.joints[0], &moved)
-            };
-            let (dt, now) = (1e-6, at_time(0.0));
-            let (after, before) = (at_time(dt), at_time(-dt));
-            for &k in coordinates {
-                let slope = (after.value[k] - before.value[k]) / (2.0 * dt);
-                let [first, second] = now.jacobian[k];
-                let rate = first.linear.dot(&u[0].linear)
-                    + first.angular.dot(&u[0].angular)
-                    + second.linear.dot(&u[1].linear)
-                    + second.angular.dot(&u[1].angular);
-                assert!(
-                    (slope - rate).abs() < 1e-7,
-                    "{kind:?}, coordinate {k}: {slope} and {rate}"
-                );
-            }
         }
     }
 
