@@ -16,13 +16,13 @@ pub struct Branched {
     /// Whether the matrix has been factored.
     fresh: bool,
     tight: Vec<bool>,
-    before: sparse::Counters,
-    raised: f64,
+    counters: Counters,
 }
 
 impl Branched {
     fn factor(&mut self, a: &IslandMatrix, tight: &[bool]) -> Result<(), sparse::Breakdown> {
         let pattern = &a.pattern;
+        self.counters.refactorizations += 1;
         self.ldl
             .factor(a.n, &pattern.start, &pattern.row, &self.value, tight)
     }
@@ -35,7 +35,7 @@ impl Branched {
                 self.value[a.pattern.start[k] as usize] += RAISED;
             }
         }
-        self.raised = RAISED;
+        self.counters.raised = RAISED;
     }
 }
 
@@ -50,8 +50,7 @@ impl Factorization for Branched {
         }
         self.fresh = true;
         self.tight.clear();
-        self.before = self.ldl.counters();
-        self.raised = 0.0;
+        self.counters = Counters::default();
     }
 
     fn restrict(&mut self, a: &IslandMatrix, tight: &[bool]) -> Result<(), Breakdown> {
@@ -61,6 +60,7 @@ impl Factorization for Branched {
         let mut result = if self.fresh {
             self.factor(a, tight)
         } else {
+            self.counters.refactorizations += 1;
             self.ldl.restrict(tight)
         };
         self.fresh = false;
@@ -95,14 +95,7 @@ impl Factorization for Branched {
     }
 
     fn counters(&self) -> Counters {
-        let (now, before) = (self.ldl.counters(), &self.before);
-        let anew = |c: &sparse::Counters| c.refactorisations + c.partial_refactorisations;
-        Counters {
-            downdates: now.deletions - before.deletions,
-            refactorizations: anew(&now) - anew(before),
-            raised: self.raised,
-            ..Counters::default()
-        }
+        self.counters
     }
 
     fn extremes(&self, _tight: &[bool]) -> [f64; 2] {
@@ -110,7 +103,7 @@ impl Factorization for Branched {
     }
 
     fn order(&self) -> Option<&[u32]> {
-        Some(self.ldl.pattern().order)
+        Some(self.ldl.order())
     }
 
     fn each_entry(&self, visit: &mut dyn FnMut(usize, usize, f64)) {

@@ -33,7 +33,7 @@ mod pivot;
 mod report;
 mod skyline;
 mod slipping;
-pub mod sparse;
+mod sparse;
 mod tuning;
 
 use std::time::Instant;

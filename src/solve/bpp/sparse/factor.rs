@@ -8,7 +8,7 @@
 use bytemuck::{Pod, Zeroable};
 use pulp::{Simd, WithSimd};
 
-use super::symbolic::{LANES, NONE, Source, Symbolic};
+use super::symbolic::{LANES, Symbolic};
 use super::{Breakdown, PIVOT_FLOOR};
 
 /// Eight numbers, aligned for the widest registers.
@@ -32,14 +32,12 @@ pub struct Numeric {
     pub d: Vec<f64>,
     /// 1 / D.
     pub inverse: Vec<f64>,
-    /// Whether a supernode carries the rounding of updates.
-    pub updated: Vec<bool>,
     /// The tight set, by position.
     pub tight: Vec<bool>,
     /// A vector by position; zero between uses.
     pub dense: Vec<f64>,
     /// A vector of a panel's rows.
-    pub local: Vec<Octet>,
+    local: Vec<Octet>,
     product: Vec<Octet>,
     coefficient: Vec<f64>,
     map: Vec<u32>,
@@ -48,13 +46,13 @@ pub struct Numeric {
 
 /// A slice of octets as registers.
 #[inline(always)]
-pub fn registers<S: Simd>(x: &[Octet]) -> &[S::f64s] {
+fn registers<S: Simd>(x: &[Octet]) -> &[S::f64s] {
     S::as_simd_f64s(numbers(x)).0
 }
 
 /// A slice of octets as registers.
 #[inline(always)]
-pub fn registers_mut<S: Simd>(x: &mut [Octet]) -> &mut [S::f64s] {
+fn registers_mut<S: Simd>(x: &mut [Octet]) -> &mut [S::f64s] {
     S::as_mut_simd_f64s(numbers_mut(x)).0
 }
 
@@ -72,7 +70,7 @@ pub fn numbers_mut(x: &mut [Octet]) -> &mut [f64] {
 
 /// y −= a x.
 #[inline(always)]
-pub fn subtract_scaled<S: Simd>(simd: S, a: f64, x: &[Octet], y: &mut [Octet]) {
+fn subtract_scaled<S: Simd>(simd: S, a: f64, x: &[Octet], y: &mut [Octet]) {
     let a = simd.splat_f64s(a);
     for (y, x) in registers_mut::<S>(y).iter_mut().zip(registers::<S>(x)) {
         *y = simd.sub_f64s(*y, simd.mul_f64s(a, *x));
@@ -99,7 +97,7 @@ fn dot<S: Simd>(simd: S, x: &[Octet], y: &[Octet]) -> f64 {
 
 /// The sum of eight partial sums, in one order for every processor.
 #[inline(always)]
-pub fn total(s: [f64; LANES]) -> f64 {
+fn total(s: [f64; LANES]) -> f64 {
     ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
@@ -192,8 +190,6 @@ impl Numeric {
         self.l.resize(octets, Octet::default());
         self.d.resize(n, 1.0);
         self.inverse.resize(n, 1.0);
-        self.updated.clear();
-        self.updated.resize(nodes, false);
         self.tight.clear();
         self.tight.resize(n, false);
         self.dense.clear();
@@ -482,7 +478,6 @@ impl WithSimd for Factor<'_> {
     fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
         for s in 0..self.symbolic.nodes() {
             if self.wanted[s] {
-                self.numeric.updated[s] = false;
                 self.numeric.factor_node(simd, self.symbolic, s)?;
             }
         }
@@ -505,26 +500,4 @@ impl WithSimd for Solve<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         self.numeric.solve(simd, self.symbolic);
     }
-}
-
-/// The parent of a supernode, if it has one.
-#[inline(always)]
-pub fn parent(symbolic: &Symbolic, s: usize) -> Option<usize> {
-    match symbolic.parent[s] {
-        NONE => None,
-        p => Some(p as usize),
-    }
-}
-
-/// The sources of the supernode of row `i`, by position, that hold this row, each with its place in
-/// the panel.
-#[inline(always)]
-pub fn holders(symbolic: &Symbolic, i: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
-    let sources = symbolic.sources(symbolic.node[i] as usize);
-    sources.iter().filter_map(move |source: &Source| {
-        let run = source.begin as usize..source.end as usize;
-        let rows = &symbolic.rows(source.node as usize)[run.clone()];
-        let at = rows.iter().position(|r| *r as usize == i)?;
-        Some((source.node as usize, run.start + at))
-    })
 }

@@ -51,12 +51,6 @@ pub struct Symbolic {
     pub source: Vec<Source>,
     /// Where in the panels, counted in numbers, each entry of the given triangle goes.
     pub target: Vec<u32>,
-    /// Estimated cost of factoring each supernode, in operations on octets.
-    pub factor_cost: Vec<f64>,
-    /// Estimated cost of a row of each supernode over its subtree, likewise.
-    pub row_cost: Vec<f64>,
-    /// Estimated cost of a rank-one update from each supernode to its root, likewise.
-    pub path_cost: Vec<f64>,
     graph: Graph,
     degree: MinimumDegree,
     tree: Tree,
@@ -121,6 +115,21 @@ impl Symbolic {
         &self.source[self.source_start[s] as usize..self.source_start[s + 1] as usize]
     }
 
+    /// Marks the supernodes that change where the row at position `i` goes out or comes back: those that hold
+    /// it, and all from its own to the root.
+    pub fn mark_affected(&self, i: usize, affected: &mut [bool]) {
+        let mut node = self.node[i];
+        for source in self.sources(node as usize) {
+            let run = source.begin as usize..source.end as usize;
+            if self.rows(source.node as usize)[run].contains(&(i as u32)) {
+                affected[source.node as usize] = true;
+            }
+        }
+        while node != NONE && !std::mem::replace(&mut affected[node as usize], true) {
+            node = self.parent[node as usize];
+        }
+    }
+
     /// Analyses the lower triangle, diagonal included, in compressed columns with ascending rows.
     ///
     /// # Panics
@@ -136,7 +145,6 @@ impl Symbolic {
         self.cut(n);
         self.find_sources();
         self.find_targets(row.len());
-        self.estimate();
     }
 
     fn place_rows(&mut self, n: usize) {
@@ -268,42 +276,6 @@ impl Symbolic {
                 }
                 at += self.stride[s] * LANES as u32;
             }
-        }
-    }
-
-    /// Costs in multiply-adds of octets, fitted to chains, stars and nets, where a microsecond has
-    /// about 1200; only their ratios matter.
-    fn estimate(&mut self) {
-        let nodes = self.nodes();
-        self.factor_cost.clear();
-        self.row_cost.clear();
-        for s in 0..nodes {
-            let width = self.columns(s).len() as f64;
-            let mut row_cost = 0.0;
-            let mut cost = 40.0 + width * (10.0 + 0.5 * width * f64::from(self.stride[s]));
-            for source in self.sources(s) {
-                let d = source.node as usize;
-                let rows = self.rows(d).len() as f64 - f64::from(source.begin);
-                let columns = f64::from(source.end - source.begin);
-                let octets = f64::from(self.stride[d]) - f64::from(source.begin / LANES as u32);
-                let inner = self.columns(d).len() as f64;
-                cost += 20.0 + columns * (octets * inner + 0.5 * rows);
-                row_cost += 15.0 + 0.7 * rows + inner * (9.0 + f64::from(self.stride[d]));
-            }
-            self.row_cost.push(row_cost);
-            self.factor_cost.push(cost);
-        }
-        self.path_cost.clear();
-        self.path_cost.resize(nodes, 0.0);
-        for s in (0..nodes).rev() {
-            let width = self.columns(s).len() as f64;
-            let rows = self.rows(s).len() as f64;
-            let above = match self.parent[s] {
-                NONE => 0.0,
-                p => self.path_cost[p as usize],
-            };
-            let own = 15.0 + 0.7 * rows + width * (9.0 + 1.5 * f64::from(self.stride[s]));
-            self.path_cost[s] = above + own;
         }
     }
 }

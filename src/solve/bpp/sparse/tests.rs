@@ -330,19 +330,6 @@ fn backward_error(ldl: &SparseLdl, a: &[Vec<f64>]) -> f64 {
     worst / norm(a)
 }
 
-/// Largest relative difference of D and difference of L.
-fn difference(a: &SparseLdl, b: &SparseLdl) -> f64 {
-    let ((la, da), (lb, db)) = (dense_factor(a), dense_factor(b));
-    let (size, mut worst) = (norm(&la), 0.0f64);
-    for (x, y) in la.iter().flatten().zip(lb.iter().flatten()) {
-        worst = worst.max((x - y).abs() / size);
-    }
-    for (x, y) in da.iter().zip(&db) {
-        worst = worst.max((x - y).abs() / y.abs());
-    }
-    worst
-}
-
 fn same_bits(a: &SparseLdl, b: &SparseLdl) -> bool {
     let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     bits(numbers(&a.numeric.l)) == bits(numbers(&b.numeric.l))
@@ -374,10 +361,10 @@ fn solve_error(ldl: &mut SparseLdl, a: &[Vec<f64>], tight: &[bool]) -> f64 {
 }
 
 fn check_factor(lower: &Lower) {
-    let mut ldl = SparseLdl::new();
+    let mut ldl = SparseLdl::default();
     lower.factor(&mut ldl).expect("positive definite");
     let mut seen = vec![false; lower.n];
-    for i in ldl.pattern().order {
+    for i in ldl.order() {
         assert!(!std::mem::replace(&mut seen[*i as usize], true));
     }
     assert!(seen.iter().all(|s| *s), "the order is a permutation");
@@ -407,7 +394,8 @@ fn small_and_extreme_patterns_are_factored() {
         check_factor(&random_scalar(n, 1.0, 2));
         check_factor(&random_scalar(n, 0.1, 3));
     }
-    let mut empty = SparseLdl::new();
+    let mut empty = SparseLdl::default();
+    empty.factor(0, &[0], &[], &[], &[]).expect("no pivots");
     empty.solve(&mut []);
     empty.restrict(&[]).expect("nothing to do");
     assert_eq!(fill(&empty), 0);
@@ -435,29 +423,24 @@ proptest! {
         } else {
             random_machine(blocks, bodies, seed)
         };
-        check_restrictions(&lower, seed, 12, 1e-12);
+        check_restrictions(&lower, seed, 12);
     }
-}
-
-/// [`SparseLdl::restrict`] without updates: what the change or an earlier update affects is factored anew.
-fn restrict_fresh(ldl: &mut SparseLdl, tight: &[bool]) -> Result<(), Breakdown> {
-    ldl.find_changes(tight);
-    ldl.find_affected();
-    ldl.take_tight(tight);
-    ldl.factor_changed()
 }
 
 /// Entries of L below the diagonal, with the zeros that supernodes store.
 fn fill(ldl: &SparseLdl) -> usize {
-    let pattern = ldl.pattern();
-    (0..ldl.rows).map(|k| pattern.column(k).len()).sum()
+    let symbolic = &ldl.symbolic;
+    let column = |s: usize, k: usize| symbolic.rows(s).len() - (k - symbolic.columns(s).start) - 1;
+    (0..ldl.rows)
+        .map(|k| column(symbolic.node[k] as usize, k))
+        .sum()
 }
 
 /// Random tight sets one after the other, near each other and far, each against a fresh factor.
-fn check_restrictions(lower: &Lower, seed: u64, rounds: usize, tolerance: f64) -> Counters {
+fn check_restrictions(lower: &Lower, seed: u64, rounds: usize) {
     let n = lower.n;
     let mut random = Random::new(seed);
-    let mut ldl = SparseLdl::new();
+    let mut ldl = SparseLdl::default();
     lower.factor(&mut ldl).expect("positive definite");
     let mut tight = vec![false; n];
     for round in 0..rounds {
@@ -471,89 +454,34 @@ fn check_restrictions(lower: &Lower, seed: u64, rounds: usize, tolerance: f64) -
         }
         ldl.restrict(&tight).expect("positive definite");
         assert!(ldl.numeric.dense.iter().all(|x| *x == 0.0));
-        let mut fresh = SparseLdl::new();
+        let mut fresh = SparseLdl::default();
         fresh
             .factor(n, &lower.col_start, &lower.row, &lower.value, &tight)
             .expect("positive definite");
         let a = lower.restricted(&tight);
         let error = backward_error(&ldl, &a);
         assert!(error <= 1e-13, "round {round}: backward {error:e}");
-        let error = difference(&ldl, &fresh);
-        assert!(error <= tolerance, "round {round}: difference {error:e}");
+        assert!(same_bits(&ldl, &fresh), "round {round}: history shows");
         let error = solve_error(&mut ldl, &a, &tight);
         assert!(error <= 1e-12, "round {round}: solve {error:e}");
-        if round % 3 == 2 {
-            restrict_fresh(&mut ldl, &tight).expect("positive definite");
-            assert!(same_bits(&ldl, &fresh), "round {round}: history shows");
-        }
     }
-    ldl.counters()
 }
 
 #[test]
-fn machines_are_restricted_by_every_way() {
-    let mut ways = Counters::default();
+fn machines_are_restricted() {
     for (name, lower) in systems() {
         if lower.n < 600 {
-            // Closed loops leave conditions of 1e9, so that two good factors may differ that much.
-            let c = check_restrictions(&lower, 11, 40, 1e-6);
-            println!("{name}: {c:?}");
-            ways.deletions += c.deletions;
-            ways.additions += c.additions;
-            ways.partial_refactorisations += c.partial_refactorisations;
+            println!("{name}");
+            check_restrictions(&lower, 11, 40);
         }
     }
-    assert!(ways.deletions > 0 && ways.additions > 0);
-    assert!(ways.partial_refactorisations > 0);
-}
-
-#[test]
-fn every_single_row_is_deleted_and_added() {
-    for lower in [
-        machine(&net(4), 1e2, 1),
-        random_scalar(40, 0.1, 2),
-        random_scalar(30, 1.0, 3),
-    ] {
-        let mut start = SparseLdl::new();
-        lower.factor(&mut start).expect("positive definite");
-        for i in 0..lower.n {
-            let mut ldl = start.clone();
-            let mut tight = vec![false; lower.n];
-            ldl.removed.push(ldl.symbolic.place[i]);
-            assert!(ldl.update());
-            tight[i] = true;
-            assert!(backward_error(&ldl, &lower.restricted(&tight)) <= 1e-14);
-            ldl.returned.push(ldl.symbolic.place[i]);
-            ldl.removed.clear();
-            if ldl.update() {
-                assert!(backward_error(&ldl, &lower.dense()) <= 1e-14);
-            }
-        }
-    }
-}
-
-#[test]
-fn drift_is_cleared() {
-    let lower = machine(&net(6), 1e2, 1);
-    let mut ldl = SparseLdl::new();
-    lower.factor(&mut ldl).expect("positive definite");
-    let mut random = Random::new(5);
-    let mut tight = vec![false; lower.n];
-    for _ in 0..1000 {
-        let i = random.below(20);
-        tight[i] = !tight[i];
-        ldl.restrict(&tight).expect("positive definite");
-        assert!(ldl.drift <= DRIFT);
-    }
-    let error = backward_error(&ldl, &lower.restricted(&tight));
-    assert!(error <= 1e-13, "{error:e}");
 }
 
 #[test]
 fn the_same_calls_give_the_same_bits() {
     for (_, lower) in systems() {
         let run = || {
-            let mut ldl = SparseLdl::new();
+            let mut ldl = SparseLdl::default();
             lower.factor(&mut ldl).expect("positive definite");
             let mut random = Random::new(7);
             let mut tight = vec![false; lower.n];
@@ -569,7 +497,7 @@ fn the_same_calls_give_the_same_bits() {
         assert!(same_bits(&a, &b));
         // And a factor in used memory is that in new memory.
         lower.factor(&mut a).expect("positive definite");
-        let mut fresh = SparseLdl::new();
+        let mut fresh = SparseLdl::default();
         lower.factor(&mut fresh).expect("positive definite");
         assert!(same_bits(&a, &fresh));
     }
@@ -578,30 +506,19 @@ fn the_same_calls_give_the_same_bits() {
 #[test]
 fn every_processor_computes_the_same() {
     let lower = machine(&net(6), 1e2, 1);
-    let mut ldl = SparseLdl::new();
+    let mut ldl = SparseLdl::default();
     lower.factor(&mut ldl).expect("positive definite");
     let mut scalar = ldl.clone();
-    Factor {
-        symbolic: &scalar.symbolic,
-        numeric: &mut scalar.numeric,
-        wanted: &scalar.affected,
-    }
-    .run_scalar()
-    .expect("positive definite");
-    assert!(same_bits(&ldl, &scalar));
+    let mut tight = vec![false; lower.n];
     for i in [3, 50, 100] {
-        let row = ldl.symbolic.place[i] as usize;
-        ldl.removed = vec![row as u32];
-        assert!(ldl.update());
-        pulp::WithSimd::with_simd(
-            Delete {
-                symbolic: &scalar.symbolic,
-                numeric: &mut scalar.numeric,
-                row,
-            },
-            pulp::Scalar,
-        );
+        factor_scalar(&mut scalar);
+        assert!(same_bits(&ldl, &scalar));
+        tight[i] = true;
+        ldl.restrict(&tight).expect("positive definite");
+        scalar.numeric.tight.clone_from(&ldl.numeric.tight);
+        scalar.affected.clone_from(&ldl.affected);
     }
+    factor_scalar(&mut scalar);
     assert!(same_bits(&ldl, &scalar));
     let n = lower.n;
     let mut x: Vec<f64> = (0..n).map(|i| 1.0 + i as f64).collect();
@@ -627,10 +544,14 @@ fn every_processor_computes_the_same() {
     }
 }
 
-impl Factor<'_> {
-    fn run_scalar(self) -> Result<(), Breakdown> {
-        pulp::WithSimd::with_simd(self, pulp::Scalar)
-    }
+/// Factors what is affected without registers.
+fn factor_scalar(ldl: &mut SparseLdl) {
+    let factor = Factor {
+        symbolic: &ldl.symbolic,
+        numeric: &mut ldl.numeric,
+        wanted: &ldl.affected,
+    };
+    pulp::WithSimd::with_simd(factor, pulp::Scalar).expect("positive definite");
 }
 
 #[test]
@@ -638,7 +559,7 @@ fn what_is_not_positive_definite_breaks_down() {
     let matrix = |entries: &[(u32, u32, f64)], n| {
         Lower::from_map(n, &entries.iter().map(|(i, j, v)| ((*j, *i), *v)).collect())
     };
-    let mut ldl = SparseLdl::new();
+    let mut ldl = SparseLdl::default();
     let indefinite = matrix(&[(0, 0, 1.0), (1, 0, 2.0), (1, 1, 1.0)], 2);
     let error = indefinite.factor(&mut ldl).expect_err("indefinite");
     assert!(error.pivot == -3.0 && error.row < 2, "{error}");
@@ -683,10 +604,10 @@ fn a_pattern_is_analysed_once() {
         machine(&chain(20, 5), 1e4, 2),
     );
     let c = machine(&net(4), 1e2, 3);
-    let mut ldl = SparseLdl::new();
+    let mut ldl = SparseLdl::default();
     for (lower, analyses) in [(&a, 1), (&b, 1), (&c, 2), (&a, 3)] {
         lower.factor(&mut ldl).expect("positive definite");
-        assert_eq!(ldl.counters().analyses, analyses);
+        assert_eq!(ldl.analyses, analyses);
         assert!(backward_error(&ldl, &lower.dense()) <= 1e-13);
     }
 }
@@ -694,7 +615,7 @@ fn a_pattern_is_analysed_once() {
 #[test]
 #[should_panic(expected = "its diagonal and then ascending rows")]
 fn a_column_without_its_diagonal_is_refused() {
-    let _ = SparseLdl::new().factor(2, &[0, 1, 2], &[1, 1], &[1.0, 1.0], &[false; 2]);
+    let _ = SparseLdl::default().factor(2, &[0, 1, 2], &[1, 1], &[1.0, 1.0], &[false; 2]);
 }
 
 /// Entries below the diagonal of L with the same order and no stored zeros, by elimination on sets.
@@ -724,9 +645,9 @@ fn exact_fill(lower: &Lower, order: &[u32]) -> usize {
 #[test]
 fn the_order_fills_no_more_than_reverse_cuthill_mckee() {
     for (name, lower) in systems() {
-        let mut ldl = SparseLdl::new();
+        let mut ldl = SparseLdl::default();
         lower.factor(&mut ldl).expect("positive definite");
-        let ours = exact_fill(&lower, ldl.pattern().order);
+        let ours = exact_fill(&lower, ldl.order());
         let banded = exact_fill(&lower, &reverse_cuthill_mckee(&lower));
         println!(
             "{name}: {ours} entries, {banded} after RCM, {} stored",
@@ -773,9 +694,9 @@ fn the_order_is_as_good_as_exact_minimum_degree() {
         }
     }
     let tree = Lower::from_map(n, &entries);
-    let mut ldl = SparseLdl::new();
+    let mut ldl = SparseLdl::default();
     tree.factor(&mut ldl).expect("positive definite");
-    assert_eq!(exact_fill(&tree, ldl.pattern().order), n - 1);
+    assert_eq!(exact_fill(&tree, ldl.order()), n - 1);
     let side = 20;
     let mut entries = BTreeMap::new();
     for i in 0..side * side {
@@ -795,7 +716,7 @@ fn the_order_is_as_good_as_exact_minimum_degree() {
             continue;
         }
         lower.factor(&mut ldl).expect("positive definite");
-        let ours = exact_fill(&lower, ldl.pattern().order);
+        let ours = exact_fill(&lower, ldl.order());
         let exact = exact_fill(&lower, &exact_minimum_degree(&lower));
         println!("{name}: {ours} entries, {exact} by exact minimum degree");
         assert!(ours as f64 <= 1.1 * exact as f64, "{name}");
