@@ -186,8 +186,8 @@ impl Packed {
         self.frictionless = contacts.are_frictionless();
         self.omega.iter_mut().for_each(Vec::clear);
         self.contact_blocks.clear();
-        self.contact_index.clone_from(&groups.contacts.index);
-        self.row_index.clone_from(&groups.rows.index);
+        self.contact_index.clone_from(&groups.contacts.items);
+        self.row_index.clone_from(&groups.rows.items);
 
         // Bodies, with a dummy behind each group.
         self.free.clear();

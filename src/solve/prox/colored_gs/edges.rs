@@ -72,11 +72,10 @@ impl Edges {
             first = last;
         }
         let rows = &problem.rows;
-        let of = |r: usize| &rows.body[rows.start[r] as usize..rows.start[r + 1] as usize];
         let mut first = 0;
         while first < rows.len() {
             let mut last = first + 1;
-            while last < rows.len() && of(last) == of(first) {
+            while last < rows.len() && rows.bodies(last) == rows.bodies(first) {
                 last += 1;
             }
             let name = 1 << 63 | first as u64;
@@ -84,7 +83,7 @@ impl Edges {
                 range: [first as u32, last as u32],
                 are_rows: true,
             };
-            self.push(problem, of(first), name, members, false);
+            self.push(problem, rows.bodies(first), name, members, false);
             first = last;
         }
     }

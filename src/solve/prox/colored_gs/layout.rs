@@ -11,6 +11,7 @@ use std::ops::Range;
 use super::LANES;
 use super::edges::{Edges, MOST_POINTS, Members};
 use crate::problem::Problem;
+use crate::problem::islands::{Grouped, span};
 use crate::solve::prox::color::{Coloring, Strategy};
 
 /// Stands for no contact in a lane.
@@ -89,47 +90,8 @@ pub struct Layout {
     /// Number of bodies of the last call; none before the first.
     of_bodies: Option<usize>,
     batch_of_island: Vec<u32>,
-    sorted: Sorted,
-}
-
-/// The edges by batch and colour.
-#[derive(Default)]
-struct Sorted {
-    /// Batch × number of colours + colour of each edge; [`u32::MAX`] where it is in no island.
-    key: Vec<u32>,
-    /// The edges.
-    order: Vec<u32>,
-    /// Where each key begins in `order`.
-    start: Vec<u32>,
-}
-
-impl Sorted {
-    /// Sorts the edges by their key, stably.
-    fn sort(&mut self, keys: usize) {
-        let Self { key, order, start } = self;
-        start.clear();
-        start.resize(keys + 1, 0);
-        for k in key.iter().filter(|k| **k != u32::MAX) {
-            start[*k as usize + 1] += 1;
-        }
-        for k in 0..keys {
-            start[k + 1] += start[k];
-        }
-        order.clear();
-        order.resize(start[keys] as usize, 0);
-        for (edge, k) in key.iter().enumerate().filter(|(_, k)| **k != u32::MAX) {
-            let at = &mut start[*k as usize];
-            order[*at as usize] = edge as u32;
-            *at += 1;
-        }
-        // Every start has moved on to the next one's place.
-        start.rotate_right(1);
-        start[0] = 0;
-    }
-
-    fn range(&self, key: usize) -> Range<usize> {
-        self.start[key] as usize..self.start[key + 1] as usize
-    }
+    /// The edges by batch × number of colours + colour, without those that are in no island.
+    sorted: Grouped,
 }
 
 fn range(of: [u32; 2]) -> Range<usize> {
@@ -275,15 +237,12 @@ impl Layout {
             self.total[*color as usize] += members.len();
         }
         let batch_of_island = &self.batch_of_island;
-        let keys = edges.island.iter().zip(coloring.colors());
-        self.sorted.key.clear();
-        self.sorted.key.extend(keys.map(|(island, color)| {
-            match batch_of_island.get(*island as usize) {
-                Some(batch) => batch * colors as u32 + color,
-                None => u32::MAX,
-            }
-        }));
-        self.sorted.sort(self.batches.len() * colors);
+        let keyed = edges.island.iter().zip(coloring.colors()).zip(0..);
+        let keyed = keyed.filter_map(|((island, color), edge)| {
+            let batch = batch_of_island.get(*island as usize)?;
+            Some((batch * colors as u32 + color, edge))
+        });
+        self.sorted.fill(self.batches.len() * colors, keyed);
     }
 
     /// The sorted edges into lanes, colour by colour.
@@ -300,7 +259,7 @@ impl Layout {
         self.place.clear();
         self.place.resize(problem.contacts.len(), EMPTY);
         self.dummies = self.batches.len();
-        let mut order = std::mem::take(&mut self.sorted.order);
+        let mut order = std::mem::take(&mut self.sorted.items);
         for batch in 0..self.batches.len() {
             let first = batch * colors;
             let edges = self.sorted.start[first + colors] - self.sorted.start[first];
@@ -309,14 +268,14 @@ impl Layout {
             let first_color = self.colors.len() as u32;
             for color in 0..colors {
                 if is_safe(self, color) {
-                    let members = &mut order[self.sorted.range(first + color)];
+                    let members = &mut order[span(&self.sorted.start, first + color)];
                     self.push_color(problem, color, members, (!is_large).then_some(batch));
                 }
             }
             let first_unsafe = self.scalar.len() as u32;
             for color in 0..colors {
                 if !is_safe(self, color) {
-                    for e in &order[self.sorted.range(first + color)] {
+                    for e in &order[span(&self.sorted.start, first + color)] {
                         self.counts[colors] += self.edges.members[*e as usize].len();
                         self.push_scalar(*e);
                     }
@@ -331,7 +290,7 @@ impl Layout {
         while self.counts.last() == Some(&0) {
             self.counts.pop();
         }
-        self.sorted.order = order;
+        self.sorted.items = order;
     }
 
     /// One colour of a batch, in work blocks. Those of a small batch share its dummy; those of a large one,
