@@ -405,11 +405,11 @@ fn touches(packed: &Packed) -> impl Iterator<Item = (u32, Touch)> + Clone {
         });
         let rows = packed.row_start[island]..packed.row_start[island + 1];
         let rows = rows.flat_map(move |r| {
-            let [first, last] = packed.rows[r as usize].entries;
+            let entries = packed.rows[r as usize].entries.range();
             let block = r | ROW;
-            (first..last).map(move |side| {
-                let body = packed.entries[side as usize].body;
-                (body, Touch { block, side })
+            entries.map(move |entry| {
+                let side = entry as u32;
+                (packed.entries[entry].body, Touch { block, side })
             })
         });
         let touches = contacts.chain(rows);

@@ -9,7 +9,9 @@
 
 use rayon::prelude::*;
 
-use super::block::{Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Push, Sweep};
+use super::block::{
+    Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Push, Span, Sweep,
+};
 use crate::math::{SymMat3, Twist, Vec3};
 use crate::problem::islands::Grouped;
 use crate::problem::law::Law;
@@ -161,8 +163,7 @@ impl Packed {
             let k = c - self.contact_start[island] as usize;
             3 * k..3 * k + 3
         } else {
-            let first = self.extra[c].offset as usize;
-            first..first + self.extra[c].friction.law.row_count()
+            self.extra[c].rows()
         }
     }
 
@@ -301,7 +302,7 @@ impl Packed {
         for island in 0..self.islands() {
             for k in self.row_start[island] as usize..self.row_start[island + 1] as usize {
                 let r = self.row_index[k] as usize;
-                let first = self.entries.len() as u32;
+                let first = self.entries.len();
                 let mut bias = problem.rows.bias[r];
                 for (body, jacobian) in problem.rows.entries(r) {
                     if problem.bodies.is_dynamic(body) {
@@ -315,7 +316,7 @@ impl Packed {
                         bias += jacobian.linear.dot(&u.linear) + jacobian.angular.dot(&u.angular);
                     }
                 }
-                let entries = [first, self.entries.len() as u32];
+                let entries = Span::new(first, self.entries.len());
                 self.rows.push(packed_row(problem, r, alpha, bias, entries));
             }
         }
@@ -479,7 +480,7 @@ impl Packed {
     /// The bodies of a row.
     #[inline(always)]
     pub fn entries(&self, row: &PackedRow) -> &[PackedEntry] {
-        &self.entries[row.entries[0] as usize..row.entries[1] as usize]
+        &self.entries[row.entries.range()]
     }
 
     /// One prox step of packed contact `c`, whatever its law, from the velocities of its bodies: the
@@ -627,13 +628,7 @@ pub fn packed_contact(problem: &Problem, c: usize, alpha: f64) -> PackedContact 
 }
 
 /// General row `r` with a bias and the span of its entries.
-pub fn packed_row(
-    problem: &Problem,
-    r: usize,
-    alpha: f64,
-    bias: f64,
-    entries: [u32; 2],
-) -> PackedRow {
+pub fn packed_row(problem: &Problem, r: usize, alpha: f64, bias: f64, entries: Span) -> PackedRow {
     let diagonal = problem.row_diagonal(r);
     PackedRow {
         entries,

@@ -1,6 +1,7 @@
 //! The edges of the body graph: the manifolds, and the general rows on the same bodies.
 
 use crate::problem::Problem;
+use crate::solve::prox::block::Span;
 use crate::solve::prox::color::{Edge, NO_BODY};
 
 /// Most points of one edge; more between the same two bodies make more edges.
@@ -9,22 +10,10 @@ pub const MOST_POINTS: u32 = 4;
 /// The contacts, or the general rows, of an edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Members {
-    /// First contact of the problem, or first general row, and one past the last.
-    pub range: [u32; 2],
+    /// Contacts of the problem, or general rows.
+    pub span: Span,
     /// Whether they are general rows.
     pub are_rows: bool,
-}
-
-impl Members {
-    /// The indices.
-    pub fn range(&self) -> std::ops::Range<usize> {
-        self.range[0] as usize..self.range[1] as usize
-    }
-
-    /// How many.
-    pub fn len(&self) -> u32 {
-        self.range[1] - self.range[0]
-    }
 }
 
 /// All edges, in the order of the problem. Keeps its memory.
@@ -65,7 +54,7 @@ impl Edges {
             }
             let name = u64::from(pair[0]) << 32 | u64::from(pair[1]);
             let members = Members {
-                range: [first as u32, last as u32],
+                span: Span::new(first, last),
                 are_rows: false,
             };
             self.push(problem, &pair, name, members, plain);
@@ -80,7 +69,7 @@ impl Edges {
             }
             let name = 1 << 63 | first as u64;
             let members = Members {
-                range: [first as u32, last as u32],
+                span: Span::new(first, last),
                 are_rows: true,
             };
             self.push(problem, rows.bodies(first), name, members, false);

@@ -9,9 +9,10 @@
 use std::ops::Range;
 
 use super::LANES;
-use super::edges::{Edges, MOST_POINTS, Members};
+use super::edges::{Edges, MOST_POINTS};
 use crate::problem::Problem;
 use crate::problem::islands::{Grouped, span};
+use crate::solve::prox::block::Span;
 use crate::solve::prox::color::{Coloring, Strategy};
 
 /// Stands for no contact in a lane.
@@ -39,27 +40,23 @@ pub struct WideManifold {
     /// First and second body of each lane; bodies that impulses do not move, and lanes without a
     /// manifold, name the dummy of the work block.
     pub bodies: [[u32; LANES]; 2],
-    points: [u32; 2],
+    /// Its wide points.
+    pub points: Span,
 }
 
 /// What one task sweeps: wide manifolds, then scalar edges, of one colour.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WorkBlock {
-    manifolds: [u32; 2],
-    scalar: [u32; 2],
-}
-
-/// One colour of one batch.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BatchColor {
-    work: [u32; 2],
+    pub manifolds: Span,
+    pub scalar: Span,
 }
 
 /// Islands that are iterated together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IslandBatch {
-    colors: [u32; 2],
-    unsafe_edges: [u32; 2],
+    pub colors: Span,
+    /// The scalar edges of its unsafe colour, solved last.
+    pub unsafe_edges: Span,
     /// Whether its colours are swept in parallel.
     pub is_large: bool,
 }
@@ -68,15 +65,14 @@ pub struct IslandBatch {
 #[derive(Default)]
 pub struct Layout {
     pub batches: Vec<IslandBatch>,
-    pub colors: Vec<BatchColor>,
+    /// The work blocks of each colour of each batch.
+    pub colors: Vec<Span>,
     pub work: Vec<WorkBlock>,
     pub manifolds: Vec<WideManifold>,
     /// The problem's contact in each lane of each wide point, or [`EMPTY`].
     pub points: Vec<[u32; LANES]>,
     /// The scalar edges.
-    pub scalar: Vec<Members>,
-    /// Contacts of scalar edges.
-    pub scalar_contacts: Vec<u32>,
+    pub scalar: Vec<u32>,
     /// Place of each contact: wide point × 16 + lane, or [`EMPTY`].
     pub place: Vec<u32>,
     /// Dummies behind the bodies: one for each work block that may run beside others.
@@ -85,7 +81,7 @@ pub struct Layout {
     pub counts: Vec<u32>,
     /// The same with every colour as it is, of all batches together.
     total: Vec<u32>,
-    edges: Edges,
+    pub edges: Edges,
     old_edges: Edges,
     /// Number of bodies of the last call; none before the first.
     of_bodies: Option<usize>,
@@ -94,83 +90,38 @@ pub struct Layout {
     sorted: Grouped,
 }
 
-fn range(of: [u32; 2]) -> Range<usize> {
-    of[0] as usize..of[1] as usize
-}
-
-impl IslandBatch {
-    /// Its colours.
-    pub fn colors(&self) -> Range<usize> {
-        range(self.colors)
-    }
-
-    /// The scalar edges of its unsafe colour, solved last.
-    pub fn unsafe_edges(&self) -> Range<usize> {
-        range(self.unsafe_edges)
-    }
-}
-
-impl BatchColor {
-    /// Its work blocks.
-    pub fn work(&self) -> Range<usize> {
-        range(self.work)
-    }
-}
-
-impl WorkBlock {
-    /// Its wide manifolds.
-    pub fn manifolds(&self) -> Range<usize> {
-        range(self.manifolds)
-    }
-
-    /// Its scalar edges.
-    pub fn scalar(&self) -> Range<usize> {
-        range(self.scalar)
-    }
-}
-
-impl WideManifold {
-    /// Its wide points.
-    pub fn points(&self) -> Range<usize> {
-        range(self.points)
-    }
+/// What a run of outer parts holds: from where the first of them begins to where the one behind begins.
+fn inside<T>(run: Range<usize>, outer: &[T], inner: usize, of: fn(&T) -> Span) -> Range<usize> {
+    let first = |k: usize| outer.get(k).map_or(inner, |part| of(part).range().start);
+    first(run.start)..first(run.end)
 }
 
 impl Layout {
     /// The work blocks of a batch.
     pub fn work_of(&self, batch: &IslandBatch) -> Range<usize> {
-        let first = |k: usize| {
-            let color = self.colors.get(k);
-            color.map_or(self.work.len(), |color| color.work().start)
-        };
-        first(batch.colors().start)..first(batch.colors().end)
+        let colors = batch.colors.range();
+        inside(colors, &self.colors, self.work.len(), |color| *color)
     }
 
     /// The wide manifolds of a batch.
     pub fn manifolds_of(&self, batch: &IslandBatch) -> Range<usize> {
-        let work = self.work_of(batch);
-        let first = |k: usize| {
-            let block = self.work.get(k);
-            block.map_or(self.manifolds.len(), |block| block.manifolds().start)
-        };
-        first(work.start)..first(work.end)
+        let (work, count) = (self.work_of(batch), self.manifolds.len());
+        inside(work, &self.work, count, |block| block.manifolds)
     }
 
     /// The wide points of a batch.
     pub fn points_of(&self, batch: &IslandBatch) -> Range<usize> {
-        let manifolds = self.manifolds_of(batch);
-        let first = |k: usize| {
-            let manifold = self.manifolds.get(k);
-            manifold.map_or(self.points.len(), |manifold| manifold.points().start)
-        };
-        first(manifolds.start)..first(manifolds.end)
+        let (manifolds, count) = (self.manifolds_of(batch), self.points.len());
+        inside(manifolds, &self.manifolds, count, |manifold| {
+            manifold.points
+        })
     }
 
     /// The scalar edges of a batch, those of its unsafe colour behind the others.
     pub fn scalar_of(&self, batch: &IslandBatch) -> Range<usize> {
         let first = self.work[self.work_of(batch)].first();
-        let unsafe_edges = batch.unsafe_edges();
-        first.map_or(unsafe_edges.start, |block| block.scalar().start)..unsafe_edges.end
+        let unsafe_edges = batch.unsafe_edges.range();
+        first.map_or(unsafe_edges.start, |block| block.scalar.range().start)..unsafe_edges.end
     }
 
     /// Colours the problem's edges, with colours `kept` from the last time or from nothing, and lays
@@ -234,7 +185,7 @@ impl Layout {
         self.total.clear();
         self.total.resize(colors, 0);
         for (members, color) in edges.members.iter().zip(coloring.colors()) {
-            self.total[*color as usize] += members.len();
+            self.total[*color as usize] += members.span.len();
         }
         let batch_of_island = &self.batch_of_island;
         let keyed = edges.island.iter().zip(coloring.colors()).zip(0..);
@@ -255,7 +206,6 @@ impl Layout {
         self.manifolds.clear();
         self.points.clear();
         self.scalar.clear();
-        self.scalar_contacts.clear();
         self.place.clear();
         self.place.resize(problem.contacts.len(), EMPTY);
         self.dummies = self.batches.len();
@@ -265,25 +215,25 @@ impl Layout {
             let edges = self.sorted.start[first + colors] - self.sorted.start[first];
             let is_large = edges as usize >= LARGE;
             let is_safe = |layout: &Self, color: usize| layout.total[color] >= treatment.threshold;
-            let first_color = self.colors.len() as u32;
+            let first_color = self.colors.len();
             for color in 0..colors {
                 if is_safe(self, color) {
                     let members = &mut order[span(&self.sorted.start, first + color)];
                     self.push_color(problem, color, members, (!is_large).then_some(batch));
                 }
             }
-            let first_unsafe = self.scalar.len() as u32;
+            let first_unsafe = self.scalar.len();
             for color in 0..colors {
                 if !is_safe(self, color) {
                     for e in &order[span(&self.sorted.start, first + color)] {
-                        self.counts[colors] += self.edges.members[*e as usize].len();
-                        self.push_scalar(*e);
+                        self.counts[colors] += self.edges.members[*e as usize].span.len();
+                        self.scalar.push(*e);
                     }
                 }
             }
             self.batches[batch] = IslandBatch {
-                colors: [first_color, self.colors.len() as u32],
-                unsafe_edges: [first_unsafe, self.scalar.len() as u32],
+                colors: Span::new(first_color, self.colors.len()),
+                unsafe_edges: Span::new(first_unsafe, self.scalar.len()),
                 is_large,
             };
         }
@@ -305,7 +255,7 @@ impl Layout {
         let edges = &self.edges;
         let size: u32 = members
             .iter()
-            .map(|e| edges.members[*e as usize].len())
+            .map(|e| edges.members[*e as usize].span.len())
             .sum();
         if size == 0 {
             return;
@@ -314,19 +264,18 @@ impl Layout {
         // Edges that fill lanes first, those with many points before those with few.
         members.sort_by_key(|e| {
             let e = *e as usize;
-            let points = edges.members[e].len().min(MOST_POINTS);
+            let points = edges.members[e].span.len().min(MOST_POINTS);
             (!edges.is_plain[e], MOST_POINTS - points)
         });
         let plain = members.partition_point(|e| edges.is_plain[*e as usize]);
         let (lanes, scalar) = members.split_at(plain);
         let is_large = small_batch.is_none();
         let first_block = self.work.len();
-        let mut block = self.open_block();
+        let mut open = self.packed();
         let mut points = 0;
         for chunk in lanes.chunks(LANES) {
             if is_large && points >= BLOCK_POINTS {
-                self.close_block(block);
-                block = self.open_block();
+                open = self.close_block(open);
                 points = 0;
             }
             let dummy = small_batch.unwrap_or(self.work.len() - first_block);
@@ -334,43 +283,40 @@ impl Layout {
         }
         for chunk in scalar.chunks(BLOCK_EDGES) {
             if is_large && points >= BLOCK_POINTS / 2 {
-                self.close_block(block);
-                block = self.open_block();
+                open = self.close_block(open);
             }
             points = BLOCK_POINTS;
-            for e in chunk {
-                self.push_scalar(*e);
-            }
+            self.scalar.extend_from_slice(chunk);
         }
-        self.close_block(block);
+        self.close_block(open);
         self.dummies = self.dummies.max(self.work.len() - first_block);
-        self.colors.push(BatchColor {
-            work: [first_block as u32, self.work.len() as u32],
+        self.colors.push(Span::new(first_block, self.work.len()));
+    }
+
+    /// How many manifolds and scalar edges there are so far.
+    fn packed(&self) -> [usize; 2] {
+        [self.manifolds.len(), self.scalar.len()]
+    }
+
+    /// Makes a work block of what came since `open`; the next one begins at what it returns.
+    fn close_block(&mut self, open: [usize; 2]) -> [usize; 2] {
+        let end = self.packed();
+        self.work.push(WorkBlock {
+            manifolds: Span::new(open[0], end[0]),
+            scalar: Span::new(open[1], end[1]),
         });
-    }
-
-    fn open_block(&self) -> WorkBlock {
-        WorkBlock {
-            manifolds: [self.manifolds.len() as u32; 2],
-            scalar: [self.scalar.len() as u32; 2],
-        }
-    }
-
-    fn close_block(&mut self, mut block: WorkBlock) {
-        block.manifolds[1] = self.manifolds.len() as u32;
-        block.scalar[1] = self.scalar.len() as u32;
-        self.work.push(block);
+        end
     }
 
     /// One wide manifold from up to sixteen edges, the one with most points first. Returns its points.
     fn push_manifold(&mut self, problem: &Problem, members: &[u32], dummy: u32) -> u32 {
         let first_point = self.points.len();
-        let points = self.edges.members[members[0] as usize].len();
+        let points = self.edges.members[members[0] as usize].span.len();
         self.points
             .resize(first_point + points as usize, [EMPTY; LANES]);
         let mut bodies = [[dummy; LANES]; 2];
         for (lane, e) in members.iter().enumerate() {
-            let contacts = self.edges.members[*e as usize].range();
+            let contacts = self.edges.members[*e as usize].span.range();
             let pair = problem.contacts.bodies[contacts.start];
             for (side, b) in pair.into_iter().enumerate() {
                 if problem.bodies.is_dynamic(b as usize) {
@@ -384,17 +330,8 @@ impl Layout {
         }
         self.manifolds.push(WideManifold {
             bodies,
-            points: [first_point as u32, self.points.len() as u32],
+            points: Span::new(first_point, self.points.len()),
         });
         points
-    }
-
-    fn push_scalar(&mut self, edge: u32) {
-        let members = self.edges.members[edge as usize];
-        if !members.are_rows {
-            let [first, last] = members.range;
-            self.scalar_contacts.extend(first..last);
-        }
-        self.scalar.push(members);
     }
 }

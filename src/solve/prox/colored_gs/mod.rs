@@ -264,7 +264,6 @@ impl ColoredGs {
     fn sweep(&mut self, budget: &Budget) {
         let run = Run {
             layout: &self.layout,
-            merged: self.merged,
             relative: relative(budget),
             budget,
         };
@@ -348,12 +347,11 @@ impl Solver for ColoredGs {
         }
         let run = Run {
             layout: &self.layout,
-            merged: self.merged,
             relative: -1.0,
             budget,
         };
         in_precision!(self, wide => {
-            run.correct(wide, &self.scalar, bias);
+            run.correct(wide, &mut self.scalar, bias);
             wide.velocities(problem.bodies.len(), u);
         });
         true
@@ -385,12 +383,7 @@ impl ProxIteration for ColoredGs {
             Precision::Double => true,
             // The many small steps of an unsafe colour would be lost in a hub's velocity.
             Precision::Mixed => {
-                !in_range
-                    || self
-                        .layout
-                        .batches
-                        .iter()
-                        .any(|b| !b.unsafe_edges().is_empty())
+                !in_range || self.layout.batches.iter().any(|b| b.unsafe_edges.len() > 0)
             }
             Precision::Single => false,
         };

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::LANES;
 use super::lanes::{Real, Wide};
 use super::layout::{IslandBatch, Layout, WorkBlock};
-use super::scalar::{ScalarEdges, SharedLambda, UnsafeColor};
+use super::scalar::ScalarEdges;
 use super::shared::Shared;
 use super::sweep::{RowOrder, WideSweep};
 use super::wide::{Body, WideContacts, sizes};
@@ -18,7 +18,6 @@ use crate::solve::prox::monitor::{Monitor, State, Verdict};
 /// What a sweep over all batches needs.
 pub struct Run<'a> {
     pub layout: &'a Layout,
-    pub merged: UnsafeColor,
     /// T_rel of Nützi's tests; negative where they are off.
     pub relative: f64,
     pub budget: &'a Budget,
@@ -34,7 +33,23 @@ struct Target<'a, R: Real> {
     sizes: (usize, usize),
     frictionless: bool,
     scalar: &'a ScalarEdges,
-    lambda: SharedLambda,
+    lambda: Shared<f64>,
+}
+
+impl<'a, R: Real> Target<'a, R> {
+    fn new(wide: &'a mut WideContacts<R>, scalar: &'a mut ScalarEdges) -> Self {
+        Self {
+            arch: wide.arch,
+            order: &wide.order,
+            bodies: Shared::new(&mut wide.bodies),
+            fields: &wide.fields,
+            impulses: Shared::new(&mut wide.impulses),
+            sizes: sizes(wide.frictionless),
+            frictionless: wide.frictionless,
+            lambda: scalar.share(),
+            scalar,
+        }
+    }
 }
 
 impl Run<'_> {
@@ -48,18 +63,7 @@ impl Run<'_> {
         sums: &mut [Change],
     ) {
         let layout = self.layout;
-        let lambda = scalar_edges.share();
-        let target = Target {
-            arch: wide.arch,
-            order: &wide.order,
-            bodies: Shared::new(&mut wide.bodies),
-            fields: &wide.fields,
-            impulses: Shared::new(&mut wide.impulses),
-            sizes: sizes(wide.frictionless),
-            frictionless: wide.frictionless,
-            scalar: scalar_edges,
-            lambda,
-        };
+        let target = Target::new(wide, scalar_edges);
         let sweep_of = |batch: usize| {
             let monitor: &Monitor = &monitors[batch];
             (monitor.state == State::Running).then_some(Sweep {
@@ -71,7 +75,7 @@ impl Run<'_> {
         };
         self.sweep(&target, &sweep_of, changes);
         let bodies = target.bodies;
-        // UnsafeColor colours last; then what came of it all.
+        // Unsafe colours last; then what came of it all.
         for (b, batch) in layout.batches.iter().enumerate() {
             let Some(sweep) = sweep_of(b) else {
                 continue;
@@ -80,16 +84,7 @@ impl Run<'_> {
             for part in &changes[layout.work_of(batch)] {
                 change.merge(part);
             }
-            if !batch.unsafe_edges().is_empty() {
-                scalar_edges.sweep_unsafe(
-                    b,
-                    batch.unsafe_edges(),
-                    bodies,
-                    self.merged,
-                    &sweep,
-                    &mut change,
-                );
-            }
+            scalar_edges.sweep_unsafe(b, bodies, &sweep, &mut change);
             sums[b] = change;
         }
         for (b, batch) in layout.batches.iter().enumerate() {
@@ -132,8 +127,8 @@ impl Run<'_> {
             let Some(sweep) = sweep_of(b) else {
                 continue;
             };
-            for color in &layout.colors[batch.colors()] {
-                let work = color.work();
+            for color in &layout.colors[batch.colors.range()] {
+                let work = color.range();
                 if work.len() == 1 {
                     step(work.start, &sweep);
                 } else {
@@ -163,22 +158,13 @@ impl Run<'_> {
     pub fn correct<R: Real>(
         &self,
         wide: &mut WideContacts<R>,
-        scalar_edges: &ScalarEdges,
+        scalar_edges: &mut ScalarEdges,
         bias: &[f64],
     ) {
         let layout = self.layout;
         wide.pack_normals(layout, bias);
-        let target = Target {
-            arch: wide.arch,
-            order: &wide.order,
-            bodies: Shared::new(&mut wide.bodies),
-            fields: &wide.fields,
-            impulses: Shared::new(&mut wide.impulses),
-            sizes: sizes(wide.frictionless),
-            frictionless: true,
-            scalar: scalar_edges,
-            lambda: SharedLambda::none(),
-        };
+        let mut target = Target::new(wide, scalar_edges);
+        target.frictionless = true;
         let mut changes = vec![Change::default(); layout.work.len()];
         let mut running = vec![true; layout.batches.len()];
         let sweep = Sweep {
@@ -213,9 +199,9 @@ impl Run<'_> {
         target: &Target<R>,
     ) -> Change {
         let mut change = Change::default();
-        let manifolds = &self.layout.manifolds[block.manifolds()];
+        let manifolds = &self.layout.manifolds[block.manifolds.range()];
         if let (Some(first), Some(last)) = (manifolds.first(), manifolds.last()) {
-            let points = first.points().start..last.points().end;
+            let points = first.points.range().start..last.points.range().end;
             let (fixed, changing) = target.sizes;
             // SAFETY: a work block's points are its own; bodies by the caller's promise.
             change = unsafe {
@@ -234,13 +220,13 @@ impl Run<'_> {
                 .run(target.arch)
             };
         }
-        if block.scalar().is_empty() {
+        if block.scalar.range().is_empty() {
             return change;
         }
         // SAFETY: the caller's promise.
         unsafe {
             target.scalar.sweep(
-                block.scalar(),
+                block.scalar.range(),
                 target.bodies,
                 target.lambda,
                 sweep,
@@ -259,15 +245,15 @@ fn restart<R: Real>(
     scalar_edges: &ScalarEdges,
 ) {
     let manifolds = &layout.manifolds[layout.manifolds_of(batch)];
-    for body in manifolds.iter().flat_map(|g| g.bodies.iter().flatten()) {
-        wide.bodies[*body as usize].set_velocity(&Twist::ZERO);
-    }
     let edges = layout.scalar_of(batch);
-    scalar_edges.each_body(edges.clone(), |b| {
-        wide.bodies[b as usize].set_velocity(&Twist::ZERO);
-    });
+    let of_lanes = manifolds
+        .iter()
+        .flat_map(|m| m.bodies.into_iter().flatten());
+    for body in of_lanes.chain(scalar_edges.bodies(edges.clone())) {
+        wide.bodies[body as usize].set_velocity(&Twist::ZERO);
+    }
     for manifold in manifolds {
-        for point in manifold.points() {
+        for point in manifold.points.range() {
             for lane in 0..LANES {
                 let bodies = manifold.bodies.map(|side| side[lane]);
                 wide.push(point, lane, bodies);

@@ -247,7 +247,7 @@ impl<R: Real, const FRICTION: bool, const RELATIVE: bool> WithSimd
         let mut noted = Noted::<R, S>::new(s, run.sweep.relative);
         let (mut fields, mut impulses) = (run.fields, run.impulses);
         for manifold in run.manifolds {
-            let points = manifold.points().len();
+            let points = manifold.points.range().len();
             let (own_fields, other_fields) = fields.split_at(points * fixed);
             let (own_impulses, other_impulses) = impulses.split_at_mut(points * changing);
             (fields, impulses) = (other_fields, other_impulses);
@@ -496,7 +496,7 @@ impl<R: Real> WithSimd for StepLengthsKernel<'_, R> {
         let mut total = R::splat(s, R::default());
         let mut fields = run.fields;
         for manifold in run.manifolds {
-            let (own, others) = fields.split_at_mut(manifold.points().len() * fixed);
+            let (own, others) = fields.split_at_mut(manifold.points.range().len() * fixed);
             fields = others;
             for at in (0..LANES).step_by(width) {
                 let ia = &manifold.bodies[0][at..at + width];

@@ -176,8 +176,8 @@ impl<R: Real> WideContacts<R> {
             .manifolds
             .par_chunks(CHUNK)
             .map(|manifolds| {
-                let first = manifolds[0].points().start;
-                let last = manifolds[manifolds.len() - 1].points().end;
+                let first = manifolds[0].points.range().start;
+                let last = manifolds[manifolds.len() - 1].points.range().end;
                 // SAFETY: each chunk of manifolds has points of its own, and bodies are only read.
                 unsafe {
                     StepLengths {
