@@ -42,6 +42,7 @@ pub static INFO: SolverInfo = SolverInfo {
 const PARALLEL: usize = 512;
 
 /// What the solver does to an island.
+#[derive(Default)]
 pub struct BlockSor {
     packing: Packing,
     size: usize,
@@ -84,10 +85,7 @@ impl BlockSor {
         Self {
             packing: Packing::new(parameters),
             size: parameters.integer("size") as usize,
-            matrix: Matrix::default(),
-            groups: Vec::new(),
-            island_start: Vec::new(),
-            pieces: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -62,6 +62,7 @@ struct Touch {
 const ROW: u32 = 1 << 31;
 
 /// The solver.
+#[derive(Default)]
 pub struct Jacobi {
     packing: Packing,
     choice: SchemeChoice,
@@ -87,18 +88,7 @@ impl Jacobi {
         Self {
             packing: Packing::new(parameters),
             choice: SchemeChoice::new(parameters),
-            scheme: Scheme::Factorized,
-            matrix: Matrix::default(),
-            packed: Packed::default(),
-            bodies: Vec::new(),
-            lambda: Vec::new(),
-            before: Vec::new(),
-            checkpoint: Vec::new(),
-            monitors: Vec::new(),
-            units: Vec::new(),
-            changes: Vec::new(),
-            touches: Grouped::default(),
-            island_of_body: Vec::new(),
+            ..Self::default()
         }
     }
 

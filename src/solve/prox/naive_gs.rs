@@ -57,6 +57,7 @@ const SMALLEST: usize = 16;
 const BODIES: usize = 512;
 
 /// The solver.
+#[derive(Default)]
 pub struct NaiveGs {
     packing: Packing,
     parts: usize,
@@ -163,15 +164,7 @@ impl NaiveGs {
         Self {
             packing: Packing::new(parameters),
             parts: parameters.integer("parts") as usize,
-            split: Split::default(),
-            packed: Packed::default(),
-            bodies: Vec::new(),
-            lambda: Vec::new(),
-            checkpoint: Vec::new(),
-            monitors: Vec::new(),
-            watched: Vec::new(),
-            changes: Vec::new(),
-            velocity: Vec::new(),
+            ..Self::default()
         }
     }
 

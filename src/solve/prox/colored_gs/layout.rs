@@ -27,13 +27,6 @@ const BLOCK_POINTS: u32 = 96;
 /// Scalar edges per work block.
 const BLOCK_EDGES: usize = 128;
 
-/// How small colours are treated (Poulsen 2010, 4.3 and 7.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Treatment {
-    /// Colours with fewer contacts are merged into one unsafe colour; 0 keeps every colour.
-    pub threshold: u32,
-}
-
 /// Sixteen manifolds of one colour.
 #[derive(Clone, Copy, Debug)]
 pub struct WideManifold {
@@ -125,14 +118,15 @@ impl Layout {
     }
 
     /// Colours the problem's edges, with colours `kept` from the last time or from nothing, and lays
-    /// them out. Where the edges are those of the last time, everything stays.
+    /// them out; those with fewer contacts than `threshold` merged into one unsafe colour (Poulsen 2010,
+    /// 4.3 and 7.2). Where the edges are those of the last time, everything stays.
     pub fn update(
         &mut self,
         problem: &Problem,
         coloring: &mut Coloring,
         kept: bool,
         strategy: Strategy,
-        treatment: Treatment,
+        threshold: u32,
     ) {
         std::mem::swap(&mut self.edges, &mut self.old_edges);
         self.edges.find(problem);
@@ -147,7 +141,7 @@ impl Layout {
         coloring.update(bodies, &self.edges.name, &self.edges.bodies, strategy);
         self.find_batches(problem);
         self.sort_edges(coloring);
-        self.fill(problem, treatment);
+        self.fill(problem, threshold);
     }
 
     /// Lays everything out anew the next time.
@@ -197,7 +191,7 @@ impl Layout {
     }
 
     /// The sorted edges into lanes, colour by colour.
-    fn fill(&mut self, problem: &Problem, treatment: Treatment) {
+    fn fill(&mut self, problem: &Problem, threshold: u32) {
         let colors = self.total.len();
         self.counts.clear();
         self.counts.resize(colors + 1, 0);
@@ -214,7 +208,7 @@ impl Layout {
             let first = batch * colors;
             let edges = self.sorted.start[first + colors] - self.sorted.start[first];
             let is_large = edges as usize >= LARGE;
-            let is_safe = |layout: &Self, color: usize| layout.total[color] >= treatment.threshold;
+            let is_safe = |layout: &Self, color: usize| layout.total[color] >= threshold;
             let first_color = self.colors.len();
             for color in 0..colors {
                 if is_safe(self, color) {

@@ -17,9 +17,10 @@ use crate::solve::prox::color::{Edge, NO_BODY};
 use crate::solve::prox::pack::{packed_contact, packed_extra, packed_row};
 
 /// How members of an unsafe colour, which may share bodies, are solved together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnsafeColor {
     /// Each edge sees the velocities from before and its own work.
+    #[default]
     Jacobi,
     /// In so many parts, Gauss–Seidel within each.
     Naive {
