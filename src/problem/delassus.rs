@@ -64,7 +64,12 @@ impl Delassus {
         self.value.resize(self.value_start[blocks], 0.0);
         let mut column = std::mem::take(&mut self.column);
         let mut value = std::mem::take(&mut self.value);
-        self.fill(problem, 0..blocks, &mut column, &mut value);
+        slices(&self.start, &mut column)
+            .into_par_iter()
+            .zip(slices(&self.value_start, &mut value))
+            .with_min_len(CHUNK)
+            .enumerate()
+            .for_each(|(b, (columns, values))| self.fill(problem, b, columns, values));
         self.column = column;
         self.value = value;
     }
@@ -161,34 +166,20 @@ impl Delassus {
         self.threes = threes;
     }
 
-    /// Columns and values of a range of block rows; the slices hold just theirs.
-    fn fill(&self, problem: &Problem, blocks: Range<usize>, column: &mut [u32], value: &mut [f64]) {
-        if blocks.len() > CHUNK {
-            let middle = blocks.start + blocks.len() / 2;
-            let (c0, c1) = column.split_at_mut(self.start[middle] - self.start[blocks.start]);
-            let (v0, v1) =
-                value.split_at_mut(self.value_start[middle] - self.value_start[blocks.start]);
-            rayon::join(
-                || self.fill(problem, blocks.start..middle, c0, v0),
-                || self.fill(problem, middle..blocks.end, c1, v1),
-            );
-            return;
-        }
-        let (mut column, mut value) = (column.iter_mut(), value);
-        for b in blocks {
-            let own = OwnSides::of(problem, self.source[b] as usize);
-            for (c, sides) in self.neighbours(problem, b) {
-                let width = self.rows(c as usize).len();
-                let (block, rest) = value.split_at_mut(own.rows * width);
-                value = rest;
-                own.couple(problem, self.source[c as usize] as usize, sides, block);
-                if c as usize == b {
-                    for k in 0..width {
-                        block[k * width + k] += block_compliance(problem, own.source, k);
-                    }
+    /// Columns and values of one block row.
+    fn fill(&self, problem: &Problem, b: usize, columns: &mut [u32], mut values: &mut [f64]) {
+        let own = OwnSides::of(problem, self.source[b] as usize);
+        for (column, (c, sides)) in columns.iter_mut().zip(self.neighbours(problem, b)) {
+            let width = self.rows(c as usize).len();
+            let (block, rest) = values.split_at_mut(own.rows * width);
+            values = rest;
+            own.couple(problem, self.source[c as usize] as usize, sides, block);
+            if c as usize == b {
+                for k in 0..width {
+                    block[k * width + k] += block_compliance(problem, own.source, k);
                 }
-                *column.next().expect("entries were counted") = c;
             }
+            *column = c;
         }
     }
 
@@ -196,10 +187,27 @@ impl Delassus {
     /// block's island.
     #[inline(always)]
     pub fn multiply_row(&self, b: usize, x: &[f64], first: usize, y: &mut [f64]) {
+        y.fill(0.0);
         let entries = self.start[b]..self.start[b + 1];
-        let values = &self.value[self.value_start[b]..self.value_start[b + 1]];
-        if self.threes[b] {
-            let mut sum = [0.0; 3];
+        self.add_product(b, entries, self.value_start[b], x, first, y);
+    }
+
+    /// y_b ← y_b + (A x)_b over some entries of one block row, whose values begin at `value`.
+    #[inline(always)]
+    pub fn add_product(
+        &self,
+        b: usize,
+        entries: Range<usize>,
+        value: usize,
+        x: &[f64],
+        first: usize,
+        y: &mut [f64],
+    ) {
+        let mut values = &self.value[value..];
+        if self.threes[b]
+            && let ([y], []) = y.as_chunks_mut::<3>()
+        {
+            let mut sum = *y;
             let (blocks, _) = values.as_chunks::<9>();
             for (c, v) in self.column[entries].iter().zip(blocks) {
                 let at = self.block_row[*c as usize] as usize - first;
@@ -208,21 +216,29 @@ impl Delassus {
                     sum[k] += v[3 * k] * x[0] + v[3 * k + 1] * x[1] + v[3 * k + 2] * x[2];
                 }
             }
-            y.copy_from_slice(&sum);
+            *y = sum;
             return;
         }
-        y.fill(0.0);
-        let mut at = 0;
         for c in &self.column[entries] {
             let columns = self.rows(*c as usize);
-            let n = columns.len();
             let x = &x[columns.start - first..columns.end - first];
-            for (y, line) in y.iter_mut().zip(values[at..].chunks_exact(n)) {
+            let (block, rest) = values.split_at(y.len() * x.len());
+            values = rest;
+            for (y, line) in y.iter_mut().zip(block.chunks_exact(x.len())) {
                 *y += line.iter().zip(x).map(|(a, b)| a * b).sum::<f64>();
             }
-            at += n * y.len();
         }
     }
+}
+
+/// The part of each block row, given where each begins and the last ends.
+pub(crate) fn slices<'a, T>(start: &[usize], mut all: &'a mut [T]) -> Vec<&'a mut [T]> {
+    let mut next = |length: usize| {
+        let (first, rest) = std::mem::take(&mut all).split_at_mut(length);
+        all = rest;
+        first
+    };
+    start.windows(2).map(|s| next(s[1] - s[0])).collect()
 }
 
 /// The union of sorted lists of blocks, ascending, with the lists that each is in (bit k: list k).

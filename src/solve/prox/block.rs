@@ -222,6 +222,15 @@ fn relax(
 }
 
 impl PackedContact {
+    /// Whether every number that a sweep reads is finite.
+    pub fn is_finite(&self) -> bool {
+        // A sum is finite only if every term is.
+        let numbers = self.bias.iter().chain(&self.r).chain(&self.coupling);
+        let vectors = [self.normal, self.tangent, self.arms[0], self.arms[1]];
+        let sum = numbers.sum::<f64>() + vectors.iter().map(Vec3::sum).sum::<f64>();
+        (sum + self.mu).is_finite()
+    }
+
     /// n, t₁, t₂.
     #[inline(always)]
     pub fn axes(&self) -> [Vec3; 3] {
@@ -475,6 +484,12 @@ pub struct PackedEntry {
 }
 
 impl PackedRow {
+    /// Whether every number that a sweep reads is finite, or a bound that is infinite.
+    pub fn is_finite(&self) -> bool {
+        let is_bounded = !self.bounds.iter().any(|bound| bound.is_nan());
+        is_bounded && (self.bias + self.compliance + self.r).is_finite()
+    }
+
     /// The row's velocity from its bodies' ones, plus C Λ and bias.
     #[inline]
     pub fn velocity(&self, entries: &[PackedEntry], bodies: &[PackedBody], lambda: f64) -> f64 {

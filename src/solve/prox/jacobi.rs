@@ -270,17 +270,12 @@ impl ProxIteration for Jacobi {
             return [0; 2];
         }
         let packed = &self.packed;
-        let lambda = size_of_val(self.lambda.as_slice());
-        let gathered = 2 * packed.contacts.len() + packed.entries.len();
-        let project = packed.block_bytes()
-            + size_of_val(packed.entries.as_slice())
-            + lambda
-            + gathered * size_of::<PackedBody>();
+        let [project, _] = packed.sweep_traffic();
         let touch = size_of::<Touch>() + size_of::<PackedContact>() + 3 * size_of::<f64>();
         let gather = self.touches.items.len() * touch
             + self.bodies.len() * (size_of::<PackedBody>() + size_of::<Twist>());
-        let written = lambda + self.bodies.len() * size_of::<Twist>();
-        [(project + gather) as u64, written as u64]
+        let written = size_of_val(self.lambda.as_slice()) + self.bodies.len() * size_of::<Twist>();
+        [project + gather as u64, written as u64]
     }
 }
 
@@ -330,7 +325,7 @@ impl Projection<'_> {
             coupled: false,
         };
         let span = unit.span[0] as usize..unit.span[1] as usize;
-        let of_island = packed.body_start[island] as usize..packed.body_start[island + 1] as usize;
+        let of_island = packed.bodies_of(island);
         let source = match self.source {
             Source::Bodies(bodies) => Source::Bodies(&bodies[of_island]),
             Source::Matrix(matrix, before) => {

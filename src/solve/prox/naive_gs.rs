@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::block::{Change, PackedBody, Sweep};
 use super::by_island::{Slices, split};
 use super::monitor::{Monitor, State, relative};
-use super::pack::{Block, Groups, NO_BODY, Packed};
+use super::pack::{Block, NO_BODY, Packed};
 use super::parameters::{ALPHA, BLOCK, Packing, RFactors, r_factors};
 use super::sweep;
 use super::{ProxIteration, iterate};
@@ -143,14 +143,6 @@ impl Split {
             grouped.start.push(grouped.items.len() as u32);
         }
     }
-
-    fn groups(&self) -> Groups<'_> {
-        Groups {
-            bodies: &self.bodies,
-            contacts: &self.contacts,
-            rows: &self.rows,
-        }
-    }
 }
 
 /// Part `part` of `parts` equal ones.
@@ -178,18 +170,12 @@ impl NaiveGs {
                 NO_BODY => 1,
                 body => split.copies.of(body as usize).len(),
             };
-            let omega = |most: Option<usize>| 1.0 / most.unwrap_or(1).max(1) as f64;
-            let blocks = packed.sequence(part);
-            for k in 0..blocks.len() {
-                match blocks.get(k) {
-                    Block::Contact(c) => {
-                        let pair = packed.contacts[c].bodies;
-                        contacts.push(omega(pair.into_iter().map(parts_on).max()));
-                    }
-                    Block::Row(r) => {
-                        let entries = packed.entries(&packed.rows[r]).iter();
-                        rows.push(omega(entries.map(|e| parts_on(e.body)).max()));
-                    }
+            for block in packed.sequence(part) {
+                let most = packed.bodies(block).map(parts_on).max();
+                let omega = 1.0 / most.unwrap_or(1).max(1) as f64;
+                match block {
+                    Block::Contact(_) => contacts.push(omega),
+                    Block::Row(_) => rows.push(omega),
                 }
             }
         }
@@ -308,8 +294,14 @@ impl Solver for NaiveGs {
 impl ProxIteration for NaiveGs {
     fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
         self.split.find(problem, self.parts);
-        let groups = self.split.groups();
-        self.packed.pack_groups(problem, groups, self.packing.alpha);
+        let Split {
+            bodies,
+            contacts,
+            rows,
+            ..
+        } = &self.split;
+        self.packed
+            .pack_groups(problem, [bodies, contacts, rows], self.packing.alpha);
         self.packing.apply(problem, &mut self.packed);
         let (copies, index) = (&mut self.split.copies, &self.packed.body_index);
         copies.fill_by_key(problem.bodies.len(), index);

@@ -44,14 +44,10 @@ impl Edges {
         while first < contacts.len() {
             let pair = contacts.bodies[first];
             let plain = contacts.is_plain(first);
-            let mut last = first + 1;
-            while last < contacts.len()
-                && last - first < MOST_POINTS as usize
-                && contacts.bodies[last] == pair
-                && contacts.is_plain(last) == plain
-            {
-                last += 1;
-            }
+            let end = contacts.len().min(first + MOST_POINTS as usize);
+            let is_other =
+                |c: &usize| contacts.bodies[*c] != pair || contacts.is_plain(*c) != plain;
+            let last = (first + 1..end).find(is_other).unwrap_or(end);
             let name = u64::from(pair[0]) << 32 | u64::from(pair[1]);
             let members = Members {
                 span: Span::new(first, last),
@@ -63,10 +59,9 @@ impl Edges {
         let rows = &problem.rows;
         let mut first = 0;
         while first < rows.len() {
-            let mut last = first + 1;
-            while last < rows.len() && rows.bodies(last) == rows.bodies(first) {
-                last += 1;
-            }
+            let is_other = |r: &usize| rows.bodies(*r) != rows.bodies(first);
+            let last = (first + 1..rows.len()).find(is_other);
+            let last = last.unwrap_or(rows.len());
             let name = 1 << 63 | first as u64;
             let members = Members {
                 span: Span::new(first, last),

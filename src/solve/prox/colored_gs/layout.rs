@@ -8,6 +8,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::LANES;
 use super::edges::{Edges, MOST_POINTS};
 use crate::problem::Problem;
@@ -142,6 +144,36 @@ impl Layout {
         self.find_batches(problem);
         self.sort_edges(coloring);
         self.fill(problem, threshold);
+    }
+
+    /// Calls `step` with every work block of the batches that run, and its batch: those of large batches
+    /// colour by colour, each colour on all threads; small batches beside each other, each on one thread.
+    pub fn each_block(
+        &self,
+        runs: impl Fn(usize) -> bool + Sync,
+        step: impl Fn(usize, usize) + Sync,
+    ) {
+        let batches = self.batches.iter().enumerate();
+        for (b, batch) in batches.filter(|(b, batch)| batch.is_large && runs(*b)) {
+            for color in &self.colors[batch.colors.range()] {
+                let work = color.range();
+                if work.len() == 1 {
+                    step(b, work.start);
+                } else {
+                    work.into_par_iter().for_each(|block| step(b, block));
+                }
+            }
+        }
+        let small = |b: usize| {
+            let batch = &self.batches[b];
+            if !batch.is_large && runs(b) {
+                self.work_of(batch).for_each(|block| step(b, block));
+            }
+        };
+        match self.batches.len() {
+            1 => small(0),
+            n => (0..n).into_par_iter().for_each(small),
+        }
     }
 
     /// Lays everything out anew the next time.

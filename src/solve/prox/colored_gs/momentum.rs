@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::CHUNK;
-use super::layout::{EMPTY, IslandBatch, Layout, WorkBlock};
+use super::layout::{EMPTY, Layout, WorkBlock};
 use super::shared::Shared;
 use crate::math::Twist;
 use crate::problem::Problem;
@@ -22,30 +22,14 @@ pub fn velocities(problem: &Problem, layout: &Layout, lambda: &[f64], u: &mut Ve
         lambda,
         target: Shared::new(u),
     };
-    for batch in layout.batches.iter().filter(|b| b.is_large) {
-        for color in &layout.colors[batch.colors.range()] {
-            layout.work[color.range()]
-                .par_iter()
-                // SAFETY: work blocks of one colour share no body that moves.
-                .for_each(|block| unsafe { momentum.add_block(block) });
-        }
-        // SAFETY: the unsafe colour runs alone.
-        unsafe { momentum.add_scalar(batch.unsafe_edges.range()) };
-    }
-    let small = |batch: &IslandBatch| {
-        for block in &layout.work[layout.work_of(batch)] {
-            // SAFETY: batches share no body that moves, and each runs on one thread.
-            unsafe { momentum.add_block(block) };
-        }
-        // SAFETY: as above.
-        unsafe { momentum.add_scalar(batch.unsafe_edges.range()) };
+    let work = |_, block| {
+        // SAFETY: work blocks that run at the same time share no body that moves.
+        unsafe { momentum.add_block(&layout.work[block]) };
     };
-    match layout.batches.as_slice() {
-        [batch] if !batch.is_large => small(batch),
-        batches => batches
-            .par_iter()
-            .filter(|batch| !batch.is_large)
-            .for_each(small),
+    layout.each_block(|_| true, work);
+    for batch in &layout.batches {
+        // SAFETY: nothing else runs.
+        unsafe { momentum.add_scalar(batch.unsafe_edges.range()) };
     }
     u.par_iter_mut()
         .with_min_len(CHUNK)

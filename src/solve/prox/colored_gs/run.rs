@@ -1,7 +1,6 @@
 //! One iteration of all batches, and the position pass.
 
 use pulp::Arch;
-use rayon::prelude::*;
 
 use super::LANES;
 use super::lanes::{Real, Wide};
@@ -64,27 +63,23 @@ impl Run<'_> {
     ) {
         let layout = self.layout;
         let target = Target::new(wide, scalar_edges);
-        let sweep_of = |batch: usize| {
-            let monitor: &Monitor = &monitors[batch];
-            (monitor.state == State::Running).then_some(Sweep {
-                scale: monitor.scale,
-                relative: self.relative,
-                omega: 1.0,
-                coupled: true,
-            })
+        let runs = |batch: usize| monitors[batch].state == State::Running;
+        let sweep_of = |batch: usize| Sweep {
+            scale: monitors[batch].scale,
+            relative: self.relative,
+            omega: 1.0,
+            coupled: true,
         };
-        self.sweep(&target, &sweep_of, changes);
+        self.sweep(&target, runs, sweep_of, changes);
         let bodies = target.bodies;
         // Unsafe colours last; then what came of it all.
-        for (b, batch) in layout.batches.iter().enumerate() {
-            let Some(sweep) = sweep_of(b) else {
-                continue;
-            };
+        let running = layout.batches.iter().enumerate();
+        for (b, batch) in running.filter(|(b, _)| runs(*b)) {
             let mut change = Change::default();
             for part in &changes[layout.work_of(batch)] {
                 change.merge(part);
             }
-            scalar_edges.sweep_unsafe(b, bodies, &sweep, &mut change);
+            scalar_edges.sweep_unsafe(b, bodies, &sweep_of(b), &mut change);
             sums[b] = change;
         }
         for (b, batch) in layout.batches.iter().enumerate() {
@@ -106,51 +101,23 @@ impl Run<'_> {
         }
     }
 
-    /// Sweeps the work blocks of every batch that `sweep_of` wants swept, and notes their changes.
+    /// Sweeps the work blocks of every batch that `runs`, as `sweep_of` wants it, and notes their changes.
     fn sweep<R: Real>(
         &self,
         target: &Target<R>,
-        sweep_of: &(impl Fn(usize) -> Option<Sweep> + Sync),
+        runs: impl Fn(usize) -> bool + Sync,
+        sweep_of: impl Fn(usize) -> Sweep + Sync,
         changes: &mut [Change],
     ) {
         let layout = self.layout;
-        let shared_changes = Shared::new(changes);
-        let step = |block: usize, sweep: &Sweep| {
+        let changes = Shared::new(changes);
+        layout.each_block(runs, |batch, block| {
             // SAFETY: each work block has a place of its own for its change, and is swept by one thread;
             // work blocks that run at the same time are of one colour, or of different small batches.
             unsafe {
-                *shared_changes.get(block) = self.block(&layout.work[block], sweep, target);
+                *changes.get(block) = self.block(&layout.work[block], &sweep_of(batch), target);
             }
-        };
-        // Large batches colour by colour, each colour on all threads.
-        for (b, batch) in layout.batches.iter().enumerate().filter(|b| b.1.is_large) {
-            let Some(sweep) = sweep_of(b) else {
-                continue;
-            };
-            for color in &layout.colors[batch.colors.range()] {
-                let work = color.range();
-                if work.len() == 1 {
-                    step(work.start, &sweep);
-                } else {
-                    work.into_par_iter().for_each(|block| step(block, &sweep));
-                }
-            }
-        }
-        // Small batches beside each other, each on one thread.
-        let small = |b: usize| {
-            let batch = &layout.batches[b];
-            if !batch.is_large
-                && let Some(sweep) = sweep_of(b)
-            {
-                for block in layout.work_of(batch) {
-                    step(block, &sweep);
-                }
-            }
-        };
-        match layout.batches.len() {
-            1 => small(0),
-            n => (0..n).into_par_iter().for_each(small),
-        }
+        });
     }
 
     /// Sweeps over the normal rows alone, from nothing and with another bias, until the tolerance is
@@ -174,7 +141,7 @@ impl Run<'_> {
             coupled: true,
         };
         for _ in 0..self.budget.iterations {
-            self.sweep(&target, &|b| running[b].then_some(sweep), &mut changes);
+            self.sweep(&target, |b| running[b], |_| sweep, &mut changes);
             for (b, batch) in layout.batches.iter().enumerate() {
                 let changed = changes[layout.work_of(batch)]
                     .iter()

@@ -256,14 +256,9 @@ impl ScalarEdges {
     }
 
     fn is_finite(&self) -> bool {
-        let contact = |c: &PackedContact| c.bias.iter().sum::<f64>() + c.r[0] + c.r[1] + c.mu;
-        let row = |r: &PackedRow| r.bias + r.compliance + r.r;
-        self.contacts.iter().all(|c| contact(c).is_finite())
+        self.contacts.iter().all(PackedContact::is_finite)
             && self.extra.iter().all(Extra::is_finite)
-            && self
-                .rows
-                .iter()
-                .all(|r| row(r).is_finite() && !r.bounds[0].is_nan() && !r.bounds[1].is_nan())
+            && self.rows.iter().all(PackedRow::is_finite)
             && self.lambda.iter().all(|x| x.is_finite())
     }
 
