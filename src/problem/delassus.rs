@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::islands::{Grouped, span};
 use super::law::{FrictionRow, Law};
 use super::{FrictionLaw, Problem};
 use crate::math::{Twist, Vec3};
@@ -39,9 +40,8 @@ pub struct Delassus {
     pub value: Vec<f64>,
     /// Whether every block of a block row is 3×3, which is by far the most common.
     pub threes: Vec<bool>,
-    /// The blocks of every body of the problem, ascending, in compressed form.
-    touch_start: Vec<u32>,
-    touch: Vec<u32>,
+    /// The blocks of every body of the problem, ascending.
+    touch: Grouped,
 }
 
 impl Delassus {
@@ -64,7 +64,12 @@ impl Delassus {
         self.value.resize(self.value_start[blocks], 0.0);
         let mut column = std::mem::take(&mut self.column);
         let mut value = std::mem::take(&mut self.value);
-        self.fill(problem, 0..blocks, &mut column, &mut value);
+        slices(&self.start, &mut column)
+            .into_par_iter()
+            .zip(slices(&self.value_start, &mut value))
+            .with_min_len(CHUNK)
+            .enumerate()
+            .for_each(|(b, (columns, values))| self.fill(problem, b, columns, values));
         self.column = column;
         self.value = value;
     }
@@ -82,7 +87,7 @@ impl Delassus {
     /// The rows of block `b` in Λ ordered by blocks.
     #[inline(always)]
     pub fn rows(&self, b: usize) -> Range<usize> {
-        self.block_row[b] as usize..self.block_row[b + 1] as usize
+        span(&self.block_row, b)
     }
 
     fn number_blocks(&mut self, problem: &Problem) {
@@ -107,39 +112,19 @@ impl Delassus {
     }
 
     fn find_touches(&mut self, problem: &Problem) {
-        let bodies = problem.bodies.len();
-        // Counting sort: after the second pass each slot has moved to the start of the next body.
-        self.touch_start.clear();
-        self.touch_start.resize(bodies + 2, 0);
-        for source in &self.source {
-            for body in block_bodies(problem, *source as usize) {
-                self.touch_start[body as usize + 2] += 1;
-            }
-        }
-        for b in 2..bodies + 2 {
-            self.touch_start[b] += self.touch_start[b - 1];
-        }
-        self.touch.clear();
-        self.touch.resize(self.touch_start[bodies + 1] as usize, 0);
-        for (b, source) in self.source.iter().enumerate() {
-            for body in block_bodies(problem, *source as usize) {
-                let slot = &mut self.touch_start[body as usize + 1];
-                self.touch[*slot as usize] = b as u32;
-                *slot += 1;
-            }
-        }
-        self.touch_start.pop();
+        let blocks = self.source.iter().zip(0..);
+        let touches = blocks.flat_map(|(source, b)| {
+            block_bodies(problem, *source as usize).map(move |body| (body, b))
+        });
+        self.touch.fill(problem.bodies.len(), touches);
     }
 
     /// The blocks on each dynamic body of block `b`.
     fn neighbours(&self, problem: &Problem, b: usize) -> Neighbours<'_> {
         let mut lists: [&[u32]; SIDES] = [&[]; SIDES];
-        for (list, body) in lists
-            .iter_mut()
-            .zip(block_bodies(problem, self.source[b] as usize))
-        {
-            let span = self.touch_start[body as usize]..self.touch_start[body as usize + 1];
-            *list = &self.touch[span.start as usize..span.end as usize];
+        let bodies = block_bodies(problem, self.source[b] as usize);
+        for (list, body) in lists.iter_mut().zip(bodies) {
+            *list = self.touch.of(body as usize);
         }
         Neighbours { lists }
     }
@@ -181,34 +166,20 @@ impl Delassus {
         self.threes = threes;
     }
 
-    /// Columns and values of a range of block rows; the slices hold just theirs.
-    fn fill(&self, problem: &Problem, blocks: Range<usize>, column: &mut [u32], value: &mut [f64]) {
-        if blocks.len() > CHUNK {
-            let middle = blocks.start + blocks.len() / 2;
-            let (c0, c1) = column.split_at_mut(self.start[middle] - self.start[blocks.start]);
-            let (v0, v1) =
-                value.split_at_mut(self.value_start[middle] - self.value_start[blocks.start]);
-            rayon::join(
-                || self.fill(problem, blocks.start..middle, c0, v0),
-                || self.fill(problem, middle..blocks.end, c1, v1),
-            );
-            return;
-        }
-        let (mut column, mut value) = (column.iter_mut(), value);
-        for b in blocks {
-            let own = OwnSides::of(problem, self.source[b] as usize);
-            for (c, sides) in self.neighbours(problem, b) {
-                let width = self.rows(c as usize).len();
-                let (block, rest) = value.split_at_mut(own.rows * width);
-                value = rest;
-                own.couple(problem, self.source[c as usize] as usize, sides, block);
-                if c as usize == b {
-                    for k in 0..width {
-                        block[k * width + k] += block_compliance(problem, own.source, k);
-                    }
+    /// Columns and values of one block row.
+    fn fill(&self, problem: &Problem, b: usize, columns: &mut [u32], mut values: &mut [f64]) {
+        let own = OwnSides::of(problem, self.source[b] as usize);
+        for (column, (c, sides)) in columns.iter_mut().zip(self.neighbours(problem, b)) {
+            let width = self.rows(c as usize).len();
+            let (block, rest) = values.split_at_mut(own.rows * width);
+            values = rest;
+            own.couple(problem, self.source[c as usize] as usize, sides, block);
+            if c as usize == b {
+                for k in 0..width {
+                    block[k * width + k] += block_compliance(problem, own.source, k);
                 }
-                *column.next().expect("entries were counted") = c;
             }
+            *column = c;
         }
     }
 
@@ -216,10 +187,27 @@ impl Delassus {
     /// block's island.
     #[inline(always)]
     pub fn multiply_row(&self, b: usize, x: &[f64], first: usize, y: &mut [f64]) {
+        y.fill(0.0);
         let entries = self.start[b]..self.start[b + 1];
-        let values = &self.value[self.value_start[b]..self.value_start[b + 1]];
-        if self.threes[b] {
-            let mut sum = [0.0; 3];
+        self.add_product(b, entries, self.value_start[b], x, first, y);
+    }
+
+    /// y_b ← y_b + (A x)_b over some entries of one block row, whose values begin at `value`.
+    #[inline(always)]
+    pub fn add_product(
+        &self,
+        b: usize,
+        entries: Range<usize>,
+        value: usize,
+        x: &[f64],
+        first: usize,
+        y: &mut [f64],
+    ) {
+        let mut values = &self.value[value..];
+        if self.threes[b]
+            && let ([y], []) = y.as_chunks_mut::<3>()
+        {
+            let mut sum = *y;
             let (blocks, _) = values.as_chunks::<9>();
             for (c, v) in self.column[entries].iter().zip(blocks) {
                 let at = self.block_row[*c as usize] as usize - first;
@@ -228,28 +216,29 @@ impl Delassus {
                     sum[k] += v[3 * k] * x[0] + v[3 * k + 1] * x[1] + v[3 * k + 2] * x[2];
                 }
             }
-            y.copy_from_slice(&sum);
+            *y = sum;
             return;
         }
-        y.fill(0.0);
-        let mut at = 0;
         for c in &self.column[entries] {
             let columns = self.rows(*c as usize);
-            let n = columns.len();
             let x = &x[columns.start - first..columns.end - first];
-            for (y, line) in y.iter_mut().zip(values[at..].chunks_exact(n)) {
+            let (block, rest) = values.split_at(y.len() * x.len());
+            values = rest;
+            for (y, line) in y.iter_mut().zip(block.chunks_exact(x.len())) {
                 *y += line.iter().zip(x).map(|(a, b)| a * b).sum::<f64>();
             }
-            at += n * y.len();
         }
     }
+}
 
-    /// y = A x, both ordered by blocks.
-    pub fn multiply(&self, x: &[f64], y: &mut [f64]) {
-        for b in 0..self.blocks() {
-            self.multiply_row(b, x, 0, &mut y[self.rows(b)]);
-        }
-    }
+/// The part of each block row, given where each begins and the last ends.
+pub(crate) fn slices<'a, T>(start: &[usize], mut all: &'a mut [T]) -> Vec<&'a mut [T]> {
+    let mut next = |length: usize| {
+        let (first, rest) = std::mem::take(&mut all).split_at_mut(length);
+        all = rest;
+        first
+    };
+    start.windows(2).map(|s| next(s[1] - s[0])).collect()
 }
 
 /// The union of sorted lists of blocks, ascending, with the lists that each is in (bit k: list k).
@@ -292,7 +281,7 @@ impl OwnSides {
             body: [0; SIDES],
             jacobian: [[Twist::ZERO; FrictionLaw::MAX_ROWS]; SIDES],
         };
-        for (side, body) in block_bodies(problem, source).into_iter().enumerate() {
+        for (side, body) in block_bodies(problem, source).enumerate() {
             own.body[side] = body;
             let jacobian = &mut own.jacobian[side];
             block_jacobian(problem, source, body, jacobian);
@@ -346,50 +335,21 @@ pub(crate) fn block_rows(problem: &Problem, source: usize) -> usize {
 }
 
 /// The bodies of a block, in its order, each once, without those that impulses do not move.
-pub(crate) fn block_bodies(problem: &Problem, source: usize) -> Bodies {
-    Bodies::of(problem, source, |body| {
-        problem.bodies.is_dynamic(body as usize)
-    })
+#[inline]
+pub(crate) fn block_bodies(problem: &Problem, source: usize) -> impl Iterator<Item = u32> + Clone {
+    all_bodies(problem, source).filter(|body| problem.bodies.is_dynamic(*body as usize))
 }
 
-/// A few different bodies.
-#[derive(Clone, Copy)]
-pub(crate) struct Bodies {
-    body: [u32; SIDES],
-    len: usize,
-}
-
-impl Bodies {
-    #[inline]
-    fn of(problem: &Problem, source: usize, wanted: impl Fn(u32) -> bool) -> Self {
-        let contacts = problem.contacts.len();
-        let mut out = Self {
-            body: [0; SIDES],
-            len: 0,
-        };
-        let bodies = if source < contacts {
-            &problem.contacts.bodies[source][..]
-        } else {
-            let r = source - contacts;
-            &problem.rows.body[problem.rows.start[r] as usize..problem.rows.start[r + 1] as usize]
-        };
-        for body in bodies {
-            if wanted(*body) && !out.body[..out.len].contains(body) {
-                out.body[out.len] = *body;
-                out.len += 1;
-            }
-        }
-        out
-    }
-}
-
-impl IntoIterator for Bodies {
-    type Item = u32;
-    type IntoIter = std::iter::Take<std::array::IntoIter<u32, SIDES>>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.body.into_iter().take(self.len)
-    }
+/// The bodies of a block, in its order, each once.
+#[inline]
+fn all_bodies(problem: &Problem, source: usize) -> impl Iterator<Item = u32> + Clone {
+    let bodies = match problem.contacts.bodies.get(source) {
+        Some(pair) => &pair[..],
+        None => problem.rows.bodies(source - problem.contacts.len()),
+    };
+    let firsts = bodies.iter().enumerate();
+    let firsts = firsts.filter(|(k, body)| !bodies[..*k].contains(body));
+    firsts.map(|(_, body)| *body)
 }
 
 /// C of one row of a block (1/kg).
@@ -459,10 +419,8 @@ pub enum Coupling {
 pub struct BlockCounter {
     /// Number of blocks on each body.
     degree: Vec<u32>,
-    /// First set of bodies of each smallest body in `sets`, and one past the last.
-    start: Vec<u32>,
     /// The other bodies of every set of two to four bodies of a block, by the smallest.
-    sets: Vec<[u32; SIDES - 1]>,
+    sets: Grouped<[u32; SIDES - 1]>,
 }
 
 /// Fills up a set of bodies; no body has this number.
@@ -478,40 +436,21 @@ impl BlockCounter {
     pub fn count(&mut self, problem: &Problem, coupling: Coupling) -> u64 {
         let blocks = problem.contacts.len() + problem.rows.len();
         let bodies = |source| {
-            Bodies::of(problem, source, |body| {
-                coupling == Coupling::EveryBody || problem.bodies.is_dynamic(body as usize)
+            all_bodies(problem, source).filter(|body| {
+                coupling == Coupling::EveryBody || problem.bodies.is_dynamic(*body as usize)
             })
         };
         self.degree.clear();
         self.degree.resize(problem.bodies.len(), 0);
-        self.start.clear();
-        self.start.resize(problem.bodies.len() + 2, 0);
-        for source in 0..blocks {
-            let of = bodies(source);
-            for body in of {
-                self.degree[body as usize] += 1;
-            }
-            each_set(of, |smallest, _| self.start[smallest as usize + 2] += 1);
+        for body in (0..blocks).flat_map(bodies) {
+            self.degree[body as usize] += 1;
         }
-        for b in 2..self.start.len() {
-            self.start[b] += self.start[b - 1];
-        }
-        self.sets.clear();
-        self.sets.resize(
-            self.start.last().map_or(0, |n| *n as usize),
-            [NO_BODY; SIDES - 1],
-        );
-        for source in 0..blocks {
-            each_set(bodies(source), |smallest, others| {
-                let slot = &mut self.start[smallest as usize + 1];
-                self.sets[*slot as usize] = others;
-                *slot += 1;
-            });
-        }
+        let sets = (0..blocks).flat_map(|source| sets(bodies(source)));
+        self.sets.fill(problem.bodies.len(), sets);
         let square = |n: usize| (n * n) as i64;
         let mut count: i64 = self.degree.iter().map(|d| square(*d as usize)).sum();
-        for span in self.start.windows(2).take(problem.bodies.len()) {
-            let sets = &mut self.sets[span[0] as usize..span[1] as usize];
+        for b in 0..problem.bodies.len() {
+            let sets = &mut self.sets.items[span(&self.sets.start, b)];
             sets.sort_unstable();
             for same in sets.chunk_by(|a, b| a == b) {
                 let size = 1 + same[0].iter().filter(|b| **b != NO_BODY).count();
@@ -522,25 +461,23 @@ impl BlockCounter {
     }
 }
 
-/// Calls `f` with every set of two or more of the bodies: the smallest, and the others ascending.
-fn each_set(bodies: Bodies, mut f: impl FnMut(u32, [u32; SIDES - 1])) {
-    let mut sorted = bodies.body;
-    let sorted = &mut sorted[..bodies.len];
+/// Every set of two or more of the bodies: the smallest, and the others ascending.
+fn sets(
+    bodies: impl Iterator<Item = u32>,
+) -> impl Iterator<Item = (u32, [u32; SIDES - 1])> + Clone {
+    let mut sorted = [NO_BODY; SIDES];
+    sorted.iter_mut().zip(bodies).for_each(|(to, b)| *to = b);
     sorted.sort_unstable();
-    for set in 1u32..1 << sorted.len() {
-        if set.count_ones() < 2 {
-            continue;
-        }
-        let mut members = (0..sorted.len())
-            .filter(|k| set & (1 << k) != 0)
-            .map(|k| sorted[k]);
+    let count = sorted.partition_point(|b| *b != NO_BODY);
+    let sets = (0u32..1 << count).filter(|set| set.count_ones() >= 2);
+    sets.map(move |set| {
+        let members = (0..count).filter(|k| set & (1 << k) != 0);
+        let mut members = members.map(|k| sorted[k]);
         let smallest = members.next().unwrap_or(NO_BODY);
         let mut others = [NO_BODY; SIDES - 1];
-        for (other, member) in others.iter_mut().zip(members) {
-            *other = member;
-        }
-        f(smallest, others);
-    }
+        others.iter_mut().zip(members).for_each(|(to, b)| *to = b);
+        (smallest, others)
+    })
 }
 
 #[cfg(test)]
@@ -548,6 +485,15 @@ pub(crate) mod tests {
     use super::*;
     use crate::math::{SymMat3, Vec3, tangent};
     use crate::problem::{ContactFrame, Friction, NewContact};
+
+    impl Delassus {
+        /// y = A x, both ordered by blocks.
+        pub(crate) fn multiply(&self, x: &[f64], y: &mut [f64]) {
+            for b in 0..self.blocks() {
+                self.multiply_row(b, x, 0, &mut y[self.rows(b)]);
+            }
+        }
+    }
 
     /// A small tangle: three bodies, contacts of every law, a row over three bodies.
     pub(crate) fn tangle() -> Problem {

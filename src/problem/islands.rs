@@ -2,8 +2,16 @@
 
 use super::{Contacts, ProblemBodies, Rows};
 
+use std::ops::Range;
+
 /// Marks a body that belongs to no island: it is fixed, or nothing touches it.
 pub const NO_ISLAND: u32 = u32::MAX;
+
+/// Range `k` of compressed form, where `start` holds the first of each and one past the last.
+#[inline(always)]
+pub(crate) fn span(start: &[u32], k: usize) -> Range<usize> {
+    start[k] as usize..start[k + 1] as usize
+}
 
 /// The components, in the order of their first body; within each, bodies, contacts and rows keep
 /// the order that they have in the problem.
@@ -21,40 +29,47 @@ pub struct Islands {
     key: Vec<u32>,
 }
 
-/// Indices grouped by island, in compressed form.
+/// Items grouped by island, or by anything else, in compressed form. Keeps its memory.
 #[derive(Clone, Debug, Default)]
-pub struct Grouped {
-    /// First entry of each island in `index`, and one past the last.
+pub struct Grouped<T = u32> {
+    /// First item of each group in `items`, and one past the last.
     pub start: Vec<u32>,
-    /// The indices.
-    pub index: Vec<u32>,
+    /// The items.
+    pub items: Vec<T>,
+}
+
+impl<T: Copy + Default> Grouped<T> {
+    /// The items of one group.
+    pub fn of(&self, group: usize) -> &[T] {
+        &self.items[span(&self.start, group)]
+    }
+
+    /// Counting sort of (group, item), stable.
+    pub(crate) fn fill(&mut self, groups: usize, keyed: impl Iterator<Item = (u32, T)> + Clone) {
+        let Self { start, items } = self;
+        start.clear();
+        start.resize(groups + 2, 0);
+        keyed.clone().for_each(|(g, _)| start[g as usize + 2] += 1);
+        for g in 2..start.len() {
+            start[g] += start[g - 1];
+        }
+        items.clear();
+        items.resize(start[groups + 1] as usize, T::default());
+        // Each slot moves on to the start of the next group.
+        keyed.for_each(|(g, item)| {
+            let slot = &mut start[g as usize + 1];
+            items[*slot as usize] = item;
+            *slot += 1;
+        });
+        start.pop();
+    }
 }
 
 impl Grouped {
-    /// The indices of one island.
-    pub fn of(&self, island: usize) -> &[u32] {
-        &self.index[self.start[island] as usize..self.start[island + 1] as usize]
-    }
-
-    /// Counting sort of 0..keys.len() by key, stable; keys of [`NO_ISLAND`] are left out.
-    fn fill(&mut self, groups: usize, keys: &[u32]) {
-        self.start.clear();
-        self.start.resize(groups + 2, 0);
-        for k in keys.iter().filter(|k| **k != NO_ISLAND) {
-            self.start[*k as usize + 2] += 1;
-        }
-        for g in 2..self.start.len() {
-            self.start[g] += self.start[g - 1];
-        }
-        self.index.clear();
-        self.index
-            .resize(self.start.last().map_or(0, |n| *n as usize), 0);
-        for (i, k) in keys.iter().enumerate().filter(|(_, k)| **k != NO_ISLAND) {
-            let slot = &mut self.start[*k as usize + 1];
-            self.index[*slot as usize] = i as u32;
-            *slot += 1;
-        }
-        self.start.pop();
+    /// 0..keys.len() by key; keys of [`NO_ISLAND`] are left out.
+    pub(crate) fn fill_by_key(&mut self, groups: usize, keys: &[u32]) {
+        let keyed = keys.iter().copied().zip(0..);
+        self.fill(groups, keyed.filter(|(key, _)| *key != NO_ISLAND));
     }
 }
 
@@ -78,7 +93,7 @@ impl Islands {
             (&mut self.rows, &other.rows),
         ] {
             to.start.clone_from(&from.start);
-            to.index.clone_from(&from.index);
+            to.items.clone_from(&from.items);
         }
     }
 
@@ -95,8 +110,7 @@ impl Islands {
             self.join(bodies, pair.iter().copied(), TOUCHED);
         }
         for r in 0..rows.len() {
-            let span = rows.start[r] as usize..rows.start[r + 1] as usize;
-            self.join(bodies, rows.body[span].iter().copied(), TOUCHED);
+            self.join(bodies, rows.bodies(r).iter().copied(), TOUCHED);
         }
 
         // Roots are the smallest body of their component, so islands are numbered by first body.
@@ -114,29 +128,21 @@ impl Islands {
             }
         }
         let count = count as usize;
-        self.bodies.fill(count, &self.of_body);
+        self.bodies.fill_by_key(count, &self.of_body);
 
-        let island_of = |of_body: &[u32], bodies_of: &mut dyn Iterator<Item = u32>| {
-            bodies_of
-                .map(|b| of_body[b as usize])
-                .find(|i| *i != NO_ISLAND)
-                .unwrap_or(NO_ISLAND)
+        let of_body = &self.of_body;
+        let island_of = |bodies: &[u32]| {
+            let mut islands = bodies.iter().map(|b| of_body[*b as usize]);
+            islands.find(|i| *i != NO_ISLAND).unwrap_or(NO_ISLAND)
         };
         self.key.clear();
-        for pair in &contacts.bodies {
-            self.key
-                .push(island_of(&self.of_body, &mut pair.iter().copied()));
-        }
-        self.contacts.fill(count, &self.key);
+        self.key
+            .extend(contacts.bodies.iter().map(|pair| island_of(pair)));
+        self.contacts.fill_by_key(count, &self.key);
         self.key.clear();
-        for r in 0..rows.len() {
-            let span = rows.start[r] as usize..rows.start[r + 1] as usize;
-            self.key.push(island_of(
-                &self.of_body,
-                &mut rows.body[span].iter().copied(),
-            ));
-        }
-        self.rows.fill(count, &self.key);
+        self.key
+            .extend((0..rows.len()).map(|r| island_of(rows.bodies(r))));
+        self.rows.fill_by_key(count, &self.key);
     }
 
     fn join(&mut self, bodies: &ProblemBodies, of: impl Iterator<Item = u32>, touched: u32) {

@@ -123,7 +123,7 @@ impl Contacts {
     /// The rows of contact `c` in Λ.
     #[inline]
     pub fn rows(&self, c: usize) -> std::ops::Range<usize> {
-        self.row_start[c] as usize..self.row_start[c + 1] as usize
+        islands::span(&self.row_start, c)
     }
 }
 
@@ -170,10 +170,16 @@ impl Rows {
         self.position_error.clear();
     }
 
+    /// The bodies of row `r`.
+    #[inline]
+    pub fn bodies(&self, r: usize) -> &[u32] {
+        &self.body[islands::span(&self.start, r)]
+    }
+
     /// The entries (body, Jacobian) of row `r`.
     #[inline]
     pub fn entries(&self, r: usize) -> impl Iterator<Item = (usize, &Twist)> {
-        let span = self.start[r] as usize..self.start[r + 1] as usize;
+        let span = islands::span(&self.start, r);
         self.body[span.clone()]
             .iter()
             .map(|b| *b as usize)

@@ -50,6 +50,10 @@ impl SolverConfig {
     }
 }
 
+fn list(names: impl Iterator<Item = &'static str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
 /// What is wrong with a [`SolverConfig`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
@@ -108,11 +112,7 @@ impl SolverConfig {
     pub fn check(&self) -> Result<(&'static SolverInfo, Parameters), ConfigError> {
         let info = find(&self.name).ok_or_else(|| ConfigError::UnknownSolver {
             name: self.name.clone(),
-            known: SOLVERS
-                .iter()
-                .map(|s| s.name)
-                .collect::<Vec<_>>()
-                .join(", "),
+            known: list(SOLVERS.iter().map(|s| s.name)),
         })?;
         self.budget.check().map_err(|e| e.inside("budget"))?;
         let mut checked: BTreeMap<&'static str, Value> = info
@@ -121,20 +121,15 @@ impl SolverConfig {
             .map(|p| (p.name, p.default_value()))
             .collect();
         for (name, value) in &self.parameters {
-            let parameter = info
-                .parameters
-                .iter()
-                .find(|p| p.name == name)
-                .ok_or_else(|| ConfigError::UnknownParameter {
-                    solver: info.name,
-                    name: name.clone(),
-                    known: info
-                        .parameters
-                        .iter()
-                        .map(|p| p.name)
-                        .collect::<Vec<_>>()
-                        .join(", "),
-                })?;
+            let mut declared = info.parameters.iter();
+            let parameter =
+                declared
+                    .find(|p| p.name == name)
+                    .ok_or_else(|| ConfigError::UnknownParameter {
+                        solver: info.name,
+                        name: name.clone(),
+                        known: list(info.parameters.iter().map(|p| p.name)),
+                    })?;
             let value = parameter
                 .accept(value)
                 .ok_or_else(|| ConfigError::BadValue {

@@ -140,13 +140,9 @@ impl Parameter {
     /// What values it takes, in words.
     pub fn expected(&self) -> String {
         match self.kind {
-            ParameterKind::Number {
-                range: [lo, hi], ..
-            } => format!("a number from {lo} to {hi}"),
-            ParameterKind::Integer {
-                range: [lo, hi], ..
-            } => {
-                format!("a whole number from {lo} to {hi}")
+            ParameterKind::Number { range: r, .. } => format!("a number from {} to {}", r[0], r[1]),
+            ParameterKind::Integer { range: r, .. } => {
+                format!("a whole number from {} to {}", r[0], r[1])
             }
             ParameterKind::Flag { .. } => "true or false".into(),
             ParameterKind::Choice { options, .. } => format!("one of {}", options.join(", ")),
@@ -155,33 +151,21 @@ impl Parameter {
 
     /// The value as the parameter holds it; none if it is of the wrong kind or out of range.
     pub(super) fn accept(&self, value: &Value) -> Option<Value> {
-        match (self.kind, value) {
-            (
-                ParameterKind::Number {
-                    range: [lo, hi], ..
-                },
-                Value::Number(v),
-            ) => (*v >= lo && *v <= hi).then_some(Value::Number(*v)),
-            (
-                ParameterKind::Number {
-                    range: [lo, hi], ..
-                },
-                Value::Integer(v),
-            ) => {
-                let v = *v as f64;
-                (v >= lo && v <= hi).then_some(Value::Number(v))
+        let value = match (self.kind, value) {
+            (ParameterKind::Number { .. }, Value::Integer(v)) => Value::Number(*v as f64),
+            _ => value.clone(),
+        };
+        let fits = match (self.kind, &value) {
+            (ParameterKind::Number { range: r, .. }, Value::Number(v)) => *v >= r[0] && *v <= r[1],
+            (ParameterKind::Integer { range: r, .. }, Value::Integer(v)) => {
+                *v >= r[0] && *v <= r[1]
             }
-            (
-                ParameterKind::Integer {
-                    range: [lo, hi], ..
-                },
-                Value::Integer(v),
-            ) => (*v >= lo && *v <= hi).then_some(Value::Integer(*v)),
-            (ParameterKind::Flag { .. }, Value::Flag(v)) => Some(Value::Flag(*v)),
-            (ParameterKind::Choice { options, .. }, Value::Choice(v)) => options
-                .contains(&v.as_str())
-                .then(|| Value::Choice(v.clone())),
-            _ => None,
-        }
+            (ParameterKind::Flag { .. }, Value::Flag(_)) => true,
+            (ParameterKind::Choice { options, .. }, Value::Choice(v)) => {
+                options.contains(&v.as_str())
+            }
+            _ => false,
+        };
+        fits.then_some(value)
     }
 }

@@ -240,8 +240,7 @@ impl Island {
         self.block_rows.clear();
         for source in sources {
             let bodies = block_bodies(problem, source as usize);
-            self.block_body
-                .extend(bodies.into_iter().map(|b| local[b as usize]));
+            self.block_body.extend(bodies.map(|b| local[b as usize]));
             self.block_start.push(self.block_body.len() as u32);
             self.block_rows
                 .push(block_rows(problem, source as usize) as u32);
@@ -288,7 +287,7 @@ impl Island {
             };
             let rows = self.block_rows[block] as usize;
             let bodies = block_bodies(problem, source);
-            for (jacobian, body) in jacobian.iter_mut().zip(bodies) {
+            for (jacobian, body) in jacobian.iter_mut().zip(bodies.clone()) {
                 block_jacobian(problem, source, body, jacobian);
             }
             let mut b = zero;
@@ -299,7 +298,7 @@ impl Island {
             }
             let first = self.scale.len() as u32;
             for (row, b) in b[..rows].iter().enumerate() {
-                let of_bodies = jacobian.iter().map(|j| &j[row]).zip(bodies);
+                let of_bodies = jacobian.iter().map(|j| &j[row]).zip(bodies.clone());
                 let compliance = block_compliance(problem, source, row);
                 let operator = &mut self.operator;
                 let scale = operator.add_row(&problem.bodies, of_bodies, local, compliance);

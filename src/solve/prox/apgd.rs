@@ -156,7 +156,7 @@ fn gradient(packed: &Packed, island: usize, x: &[f64], bodies: &mut [PackedBody]
 
 /// Π_K: every contact onto its cone, every general row into its bounds.
 fn project(packed: &Packed, island: usize, x: &mut [f64]) {
-    for c in packed.contact_start[island] as usize..packed.contact_start[island + 1] as usize {
+    for c in packed.contacts_of(island) {
         let block = &mut x[packed.block(island, c)];
         match packed.extra.get(c) {
             Some(extra) => extra.friction.law.project_cone(block, extra.friction.mu),
@@ -164,7 +164,7 @@ fn project(packed: &Packed, island: usize, x: &mut [f64]) {
         }
     }
     let first = packed.first_row(island);
-    let rows = packed.row_start[island] as usize..packed.row_start[island + 1] as usize;
+    let rows = packed.rows_of(island);
     for (row, x) in packed.rows[rows].iter().zip(&mut x[first..]) {
         *x = x.max(row.bounds[0]).min(row.bounds[1]);
     }
@@ -188,7 +188,7 @@ fn note(
         let moved: f64 = pairs.map(|(x, y)| (x - y) * (x - y)).sum();
         change.note_speed(square * moved);
     };
-    for c in packed.contact_start[island] as usize..packed.contact_start[island + 1] as usize {
+    for c in packed.contacts_of(island) {
         of_rows(packed.block(island, c));
     }
     (packed.first_row(island)..lambda.len()).for_each(|r| of_rows(r..r + 1));

@@ -1,9 +1,33 @@
 //! One block at a time: its velocity, its prox step, and its impulse on the bodies.
 
+use std::ops::Range;
+
 use super::contact_block::solve_contact;
 use crate::math::{SymMat3, Twist, Vec3};
 use crate::problem::law::{COUPLES, FrictionRow, Law, projection};
 use crate::problem::{Friction, FrictionLaw};
+
+/// A run of things in an array.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span([u32; 2]);
+
+impl Span {
+    /// From `start` up to `end`, which is left out.
+    pub fn new(start: usize, end: usize) -> Self {
+        Self([start as u32, end as u32])
+    }
+
+    /// The indices.
+    #[inline(always)]
+    pub fn range(self) -> Range<usize> {
+        self.0[0] as usize..self.0[1] as usize
+    }
+
+    /// How many.
+    pub fn len(self) -> u32 {
+        self.0[1] - self.0[0]
+    }
+}
 
 /// A body as a sweep sees it: velocity and M⁻¹ side by side.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,6 +92,13 @@ pub struct Extra {
 }
 
 impl Extra {
+    /// The contact's impulses in the island's Λ.
+    #[inline]
+    pub fn rows(&self) -> Range<usize> {
+        let first = self.offset as usize;
+        first..first + self.friction.law.row_count()
+    }
+
     /// Whether every number that a sweep reads is finite.
     pub fn is_finite(&self) -> bool {
         let Friction { mu, length, .. } = self.friction;
@@ -191,6 +222,15 @@ fn relax(
 }
 
 impl PackedContact {
+    /// Whether every number that a sweep reads is finite.
+    pub fn is_finite(&self) -> bool {
+        // A sum is finite only if every term is.
+        let numbers = self.bias.iter().chain(&self.r).chain(&self.coupling);
+        let vectors = [self.normal, self.tangent, self.arms[0], self.arms[1]];
+        let sum = numbers.sum::<f64>() + vectors.iter().map(Vec3::sum).sum::<f64>();
+        (sum + self.mu).is_finite()
+    }
+
     /// n, t₁, t₂.
     #[inline(always)]
     pub fn axes(&self) -> [Vec3; 3] {
@@ -427,8 +467,7 @@ impl PackedContact {
 /// A general row; its bodies are entries of [`PackedEntry`].
 #[derive(Clone, Copy, Debug)]
 pub struct PackedRow {
-    /// First entry and one past the last.
-    pub entries: [u32; 2],
+    pub entries: Span,
     pub bounds: [f64; 2],
     pub bias: f64,
     pub compliance: f64,
@@ -445,6 +484,12 @@ pub struct PackedEntry {
 }
 
 impl PackedRow {
+    /// Whether every number that a sweep reads is finite, or a bound that is infinite.
+    pub fn is_finite(&self) -> bool {
+        let is_bounded = !self.bounds.iter().any(|bound| bound.is_nan());
+        is_bounded && (self.bias + self.compliance + self.r).is_finite()
+    }
+
     /// The row's velocity from its bodies' ones, plus C Λ and bias.
     #[inline]
     pub fn velocity(&self, entries: &[PackedEntry], bodies: &[PackedBody], lambda: f64) -> f64 {

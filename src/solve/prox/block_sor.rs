@@ -42,6 +42,7 @@ pub static INFO: SolverInfo = SolverInfo {
 const PARALLEL: usize = 512;
 
 /// What the solver does to an island.
+#[derive(Default)]
 pub struct BlockSor {
     packing: Packing,
     size: usize,
@@ -64,7 +65,8 @@ struct Group {
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     row: usize,
-    entries: [usize; 2],
+    first_entry: usize,
+    entry_end: usize,
     /// Where their values begin.
     value: usize,
 }
@@ -84,10 +86,7 @@ impl BlockSor {
         Self {
             packing: Packing::new(parameters),
             size: parameters.integer("size") as usize,
-            matrix: Matrix::default(),
-            groups: Vec::new(),
-            island_start: Vec::new(),
-            pieces: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -141,7 +140,8 @@ fn piece(a: &Delassus, row: usize, begin: usize, end: usize) -> Piece {
         .sum();
     Piece {
         row,
-        entries: [a.start[row] + from, a.start[row] + to],
+        first_entry: a.start[row] + from,
+        entry_end: a.start[row] + to,
         value: a.value_start[row] + a.rows(row).len() * skipped,
     }
 }
@@ -222,30 +222,8 @@ impl Method for BlockSor {
 /// w ← w + A ΔΛ over the entries of one piece; `delta` begins with row `first`.
 #[inline(always)]
 fn propagate(a: &Delassus, piece: &Piece, delta: &[f64], first: usize, w: &mut [f64]) {
-    let mut values = &a.value[piece.value..];
-    if a.threes[piece.row]
-        && let ([w], []) = w.as_chunks_mut::<3>()
-    {
-        let (blocks, _) = values.as_chunks::<9>();
-        let columns = &a.column[piece.entries[0]..piece.entries[1]];
-        for (c, v) in columns.iter().zip(blocks) {
-            let at = a.block_row[*c as usize] as usize - first;
-            let d = &delta[at..at + 3];
-            for k in 0..3 {
-                w[k] += v[3 * k] * d[0] + v[3 * k + 1] * d[1] + v[3 * k + 2] * d[2];
-            }
-        }
-        return;
-    }
-    for c in &a.column[piece.entries[0]..piece.entries[1]] {
-        let columns = a.rows(*c as usize);
-        let delta = &delta[columns.start - first..columns.end - first];
-        let (block, rest) = values.split_at(w.len() * delta.len());
-        values = rest;
-        for (w, line) in w.iter_mut().zip(block.chunks_exact(delta.len())) {
-            *w += line.iter().zip(delta).map(|(a, d)| a * d).sum::<f64>();
-        }
-    }
+    let entries = piece.first_entry..piece.entry_end;
+    a.add_product(piece.row, entries, piece.value, delta, first, w);
 }
 
 /// The same for pieces of ascending rows, in parallel where they are many; `w` begins with row `base`.

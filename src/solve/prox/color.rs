@@ -9,6 +9,8 @@
 //! Colours are kept from step to step. Where edges came or went only those are coloured anew, so
 //! that they cost a walk over two sorted lists. They are part of what the next step depends on.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Stands for no body in an [`Edge`].
@@ -30,32 +32,23 @@ pub enum Strategy {
 /// Which colours each body has on its edges.
 #[derive(Clone, Debug, Default)]
 struct Used {
-    /// Colours 0 to 63.
+    /// Colours 0 to 63 of each body.
     low: Vec<u64>,
-    /// Further words, for the few bodies with more: where in `high`, plus one.
-    high_of: Vec<u32>,
-    high: Vec<Vec<u64>>,
+    /// Further words, for the few bodies with more: by body and word.
+    high: HashMap<(u32, usize), u64>,
 }
 
 impl Used {
     fn reset(&mut self, bodies: usize) {
         self.low.clear();
         self.low.resize(bodies, 0);
-        self.high_of.clear();
-        self.high_of.resize(bodies, 0);
         self.high.clear();
     }
 
     fn word(&self, body: u32, word: usize) -> u64 {
-        if word == 0 {
-            return self.low[body as usize];
-        }
-        match self.high_of[body as usize] {
-            0 => 0,
-            at => self.high[at as usize - 1]
-                .get(word - 1)
-                .copied()
-                .unwrap_or(0),
+        match word {
+            0 => self.low[body as usize],
+            _ => self.high.get(&(body, word)).copied().unwrap_or(0),
         }
     }
 
@@ -67,19 +60,11 @@ impl Used {
     fn mark(&mut self, edge: &Edge, color: u32) {
         let (word, bit) = (color as usize / 64, 1 << (color % 64));
         for b in bodies(edge) {
-            if word == 0 {
-                self.low[b as usize] |= bit;
-                continue;
-            }
-            if self.high_of[b as usize] == 0 {
-                self.high.push(Vec::new());
-                self.high_of[b as usize] = self.high.len() as u32;
-            }
-            let words = &mut self.high[self.high_of[b as usize] as usize - 1];
-            if words.len() < word {
-                words.resize(word, 0);
-            }
-            words[word - 1] |= bit;
+            let colors = match word {
+                0 => &mut self.low[b as usize],
+                _ => self.high.entry((b, word)).or_default(),
+            };
+            *colors |= bit;
         }
     }
 
@@ -106,15 +91,9 @@ fn bodies(edge: &Edge) -> impl Iterator<Item = u32> + '_ {
 /// The colours of all edges, kept from step to step.
 #[derive(Clone, Debug, Default)]
 pub struct Coloring {
-    /// The edges coloured last, and what each is recognised by.
+    /// The edges coloured last.
     edges: Vec<Edge>,
-    keys: Vec<u64>,
-    /// Their colours.
-    color: Vec<u32>,
-    /// Edges per colour.
-    count: Vec<u32>,
-    /// Colours there were after the last coloring from nothing.
-    fresh: u32,
+    kept: Kept,
     used: Used,
     old_keys: Vec<u64>,
     old_color: Vec<u32>,
@@ -122,11 +101,15 @@ pub struct Coloring {
 }
 
 /// What the next coloring depends on, as stored in snapshots.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Kept {
+    /// What each of the edges coloured last is recognised by.
     keys: Vec<u64>,
+    /// Their colours.
     color: Vec<u32>,
+    /// Edges per colour.
     count: Vec<u32>,
+    /// Colours there were after the last coloring from nothing.
     fresh: u32,
 }
 
@@ -136,41 +119,31 @@ const NONE: u32 = u32::MAX;
 impl Coloring {
     /// The colour of each edge.
     pub fn colors(&self) -> &[u32] {
-        &self.color
+        &self.kept.color
     }
 
     /// Number of edges of each colour; no colour beyond these is in use.
     pub fn counts(&self) -> &[u32] {
-        &self.count
+        &self.kept.count
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.edges.clear();
-        self.keys.clear();
-        self.color.clear();
-        self.count.clear();
-        self.fresh = 0;
+        self.kept = Kept::default();
     }
 
     /// Colours `edges`, keeping what can be kept of the last call's colours: an edge keeps its colour
     /// if its key was there. Keys in ascending order are matched; others are coloured from nothing.
-    /// Returns whether anything is different from the last call.
-    pub fn update(
-        &mut self,
-        bodies: usize,
-        keys: &[u64],
-        edges: &[Edge],
-        strategy: Strategy,
-    ) -> bool {
+    pub fn update(&mut self, bodies: usize, keys: &[u64], edges: &[Edge], strategy: Strategy) {
         debug_assert_eq!(keys.len(), edges.len());
-        if keys == self.keys && edges == self.edges {
-            return false;
+        if keys == self.kept.keys && edges == self.edges {
+            return;
         }
-        std::mem::swap(&mut self.keys, &mut self.old_keys);
-        std::mem::swap(&mut self.color, &mut self.old_color);
-        self.keys.clear();
-        self.keys.extend_from_slice(keys);
+        std::mem::swap(&mut self.kept.keys, &mut self.old_keys);
+        std::mem::swap(&mut self.kept.color, &mut self.old_color);
+        self.kept.keys.clear();
+        self.kept.keys.extend_from_slice(keys);
         self.edges.clear();
         self.edges.extend_from_slice(edges);
         if !self.old_keys.is_empty() && self.old_keys.is_sorted() && keys.is_sorted() {
@@ -178,28 +151,27 @@ impl Coloring {
             self.keep();
             self.choose(strategy);
             // New edges fill gaps, so that colours seldom grow; but never let them pile up.
-            if self.count.len() as u32 <= self.fresh + self.fresh / 2 + 2 {
-                return true;
+            if self.kept.count.len() as u32 <= self.kept.fresh + self.kept.fresh / 2 + 2 {
+                return;
             }
         }
         self.begin(bodies);
         self.choose(strategy);
-        self.fresh = self.count.len() as u32;
-        true
+        self.kept.fresh = self.kept.count.len() as u32;
     }
 
     fn begin(&mut self, bodies: usize) {
         self.used.reset(bodies);
-        self.count.clear();
-        self.color.clear();
-        self.color.resize(self.edges.len(), NONE);
+        self.kept.count.clear();
+        self.kept.color.clear();
+        self.kept.color.resize(self.edges.len(), NONE);
     }
 
     /// Edges that were there the last time keep their colours. A body may have become free to move,
     /// so that even then a colour may be taken.
     fn keep(&mut self) {
         let mut at = 0;
-        for (k, (key, edge)) in self.keys.iter().zip(&self.edges).enumerate() {
+        for (k, (key, edge)) in self.kept.keys.iter().zip(&self.edges).enumerate() {
             while at < self.old_keys.len() && self.old_keys[at] < *key {
                 at += 1;
             }
@@ -211,8 +183,8 @@ impl Coloring {
                 at += 1;
                 if self.used.is_free(edge, color) {
                     self.used.mark(edge, color);
-                    note(&mut self.count, color);
-                    self.color[k] = color;
+                    note(&mut self.kept.count, color);
+                    self.kept.color[k] = color;
                 }
             }
         }
@@ -224,25 +196,25 @@ impl Coloring {
             Strategy::Greedy => 0,
             Strategy::Balanced => self.highest_edge_degree(),
         };
-        if most > self.count.len() {
-            self.count.resize(most, 0);
+        if most > self.kept.count.len() {
+            self.kept.count.resize(most, 0);
         }
-        for (edge, color) in self.edges.iter().zip(&mut self.color) {
+        for (edge, color) in self.edges.iter().zip(&mut self.kept.color) {
             if *color != NONE {
                 continue;
             }
             *color = match strategy {
                 Strategy::Greedy => self.used.lowest_free(edge),
-                Strategy::Balanced => (0..self.count.len() as u32)
+                Strategy::Balanced => (0..self.kept.count.len() as u32)
                     .filter(|c| self.used.is_free(edge, *c))
-                    .min_by_key(|c| self.count[*c as usize])
+                    .min_by_key(|c| self.kept.count[*c as usize])
                     .unwrap_or_else(|| self.used.lowest_free(edge)),
             };
             self.used.mark(edge, *color);
-            note(&mut self.count, *color);
+            note(&mut self.kept.count, *color);
         }
-        while self.count.last() == Some(&0) {
-            self.count.pop();
+        while self.kept.count.last() == Some(&0) {
+            self.kept.count.pop();
         }
     }
 
@@ -260,13 +232,7 @@ impl Coloring {
 
     /// What the next call depends on.
     pub fn state(&self) -> Vec<u8> {
-        let kept = Kept {
-            keys: self.keys.clone(),
-            color: self.color.clone(),
-            count: self.count.clone(),
-            fresh: self.fresh,
-        };
-        postcard::to_stdvec(&kept).unwrap_or_default()
+        postcard::to_stdvec(&self.kept).unwrap_or_default()
     }
 
     /// Takes back what [`Coloring::state`] gave; anything else forgets all.
@@ -277,10 +243,7 @@ impl Coloring {
             && kept.color.iter().all(|c| (*c as usize) < kept.count.len())
             && kept.count.len() <= kept.keys.len()
         {
-            self.keys = kept.keys;
-            self.color = kept.color;
-            self.count = kept.count;
-            self.fresh = kept.fresh;
+            self.kept = kept;
         }
     }
 }
@@ -293,24 +256,24 @@ fn note(count: &mut Vec<u32>, color: u32) {
     count[color] += 1;
 }
 
-/// Whether no two edges of one colour share a body.
-pub fn is_proper(edges: &[Edge], color: &[u32]) -> bool {
-    if edges.len() != color.len() {
-        return false;
-    }
-    let mut seen: Vec<(u32, u32)> = edges
-        .iter()
-        .zip(color)
-        .flat_map(|(edge, c)| bodies(edge).map(move |b| (*c, b)))
-        .collect();
-    seen.sort_unstable();
-    seen.windows(2).all(|w| w[0] != w[1])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::scene::random::Random;
+
+    /// Whether no two edges of one colour share a body.
+    fn is_proper(edges: &[Edge], color: &[u32]) -> bool {
+        if edges.len() != color.len() {
+            return false;
+        }
+        let mut seen: Vec<(u32, u32)> = edges
+            .iter()
+            .zip(color)
+            .flat_map(|(edge, c)| bodies(edge).map(move |b| (*c, b)))
+            .collect();
+        seen.sort_unstable();
+        seen.windows(2).all(|w| w[0] != w[1])
+    }
 
     /// The contacts of a ball grid with n³ balls, in the order x, y, z, ground.
     fn grid(n: u32, ground: bool) -> Vec<Edge> {
@@ -433,7 +396,7 @@ mod tests {
                         .is_ok_and(|k| coloring.colors()[k] == *c)
                 })
                 .count();
-            if step % 100 > 0 && coloring.fresh as usize != coloring.counts().len() {
+            if step % 100 > 0 && coloring.kept.fresh as usize != coloring.counts().len() {
                 assert!(kept * 10 >= before.len() * 8, "step {step}: {kept} kept");
             }
             // What a snapshot keeps gives the same colours again.

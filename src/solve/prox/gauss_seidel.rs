@@ -20,6 +20,7 @@ pub static INFO: SolverInfo = SolverInfo {
 };
 
 /// What the solver does to an island.
+#[derive(Default)]
 pub struct GaussSeidel {
     packing: Packing,
     choice: SchemeChoice,
@@ -33,8 +34,7 @@ impl GaussSeidel {
         Self {
             packing: Packing::new(parameters),
             choice: SchemeChoice::new(parameters),
-            scheme: Scheme::Factorized,
-            matrix: Matrix::default(),
+            ..Self::default()
         }
     }
 }

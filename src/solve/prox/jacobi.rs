@@ -12,6 +12,7 @@ use super::pack::Packed;
 use super::parameters::{BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
 use super::{ProxIteration, alpha, iterate, return_to_checkpoints};
 use crate::math::Twist;
+use crate::problem::islands::Grouped;
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::{Budget, Parameters, Request, SolveReport, Solver, SolverInfo};
 
@@ -50,7 +51,7 @@ struct Unit {
 }
 
 /// A block that acts on a body.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Touch {
     /// Contact `k`, or general row `k` with the top bit set.
     block: u32,
@@ -61,6 +62,7 @@ struct Touch {
 const ROW: u32 = 1 << 31;
 
 /// The solver.
+#[derive(Default)]
 pub struct Jacobi {
     packing: Packing,
     choice: SchemeChoice,
@@ -75,10 +77,8 @@ pub struct Jacobi {
     monitors: Vec<Monitor>,
     units: Vec<Unit>,
     changes: Vec<Change>,
-    /// What touches each packed body, in compressed form.
-    touch_start: Vec<u32>,
-    touch: Vec<Touch>,
-    cursor: Vec<u32>,
+    /// What touches each packed body, in the order of blocks. Dummies gather nothing.
+    touches: Grouped<Touch>,
     island_of_body: Vec<u32>,
 }
 
@@ -88,20 +88,7 @@ impl Jacobi {
         Self {
             packing: Packing::new(parameters),
             choice: SchemeChoice::new(parameters),
-            scheme: Scheme::Factorized,
-            matrix: Matrix::default(),
-            packed: Packed::default(),
-            bodies: Vec::new(),
-            lambda: Vec::new(),
-            before: Vec::new(),
-            checkpoint: Vec::new(),
-            monitors: Vec::new(),
-            units: Vec::new(),
-            changes: Vec::new(),
-            touch_start: Vec::new(),
-            touch: Vec::new(),
-            cursor: Vec::new(),
-            island_of_body: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -134,26 +121,6 @@ impl Jacobi {
         self.changes.resize(self.units.len(), Change::default());
     }
 
-    fn find_touches(&mut self) {
-        let packed = &self.packed;
-        let bodies = packed.template.len();
-        self.touch_start.clear();
-        self.touch_start.resize(bodies + 1, 0);
-        // Twice over the blocks: count, then fill. Dummies gather nothing.
-        each_touch(packed, |body, _| self.touch_start[body + 1] += 1);
-        for b in 0..bodies {
-            self.touch_start[b + 1] += self.touch_start[b];
-        }
-        let none = Touch { block: 0, side: 0 };
-        self.touch.clear();
-        self.touch.resize(self.touch_start[bodies] as usize, none);
-        self.cursor.clone_from(&self.touch_start);
-        each_touch(packed, |body, touch| {
-            self.touch[self.cursor[body] as usize] = touch;
-            self.cursor[body] += 1;
-        });
-    }
-
     /// Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for all blocks at once, from the old impulses (Poulsen 2010,
     /// 3.6; Nützi 2011, 4.46).
     fn project(&mut self, relative: f64) {
@@ -177,7 +144,7 @@ impl Jacobi {
         let packed = &self.packed;
         let lambda = &self.lambda;
         let island_of_body = &self.island_of_body;
-        let (touch, touch_start, monitors) = (&self.touch, &self.touch_start, &self.monitors);
+        let (touches, monitors) = (&self.touches, &self.monitors);
         self.bodies
             .par_chunks_mut(BODIES)
             .enumerate()
@@ -190,7 +157,7 @@ impl Jacobi {
                     }
                     let first = packed.lambda_start[island] as usize;
                     body.velocity = packed.free[b];
-                    for t in &touch[touch_start[b] as usize..touch_start[b + 1] as usize] {
+                    for t in touches.of(b) {
                         if t.block & ROW == 0 {
                             let c = t.block as usize;
                             let rows = packed.block(island, c);
@@ -259,7 +226,8 @@ impl ProxIteration for Jacobi {
             .resize(self.packed.islands(), Monitor::default());
         self.find_units();
         if self.scheme == Scheme::Factorized {
-            self.find_touches();
+            let bodies = self.packed.template.len();
+            self.touches.fill(bodies, touches(&self.packed));
             self.gather();
         } else {
             self.matrix.refill(problem, &self.packed, self.scheme);
@@ -302,17 +270,12 @@ impl ProxIteration for Jacobi {
             return [0; 2];
         }
         let packed = &self.packed;
-        let lambda = size_of_val(self.lambda.as_slice());
-        let gathered = 2 * packed.contacts.len() + packed.entries.len();
-        let project = packed.block_bytes()
-            + size_of_val(packed.entries.as_slice())
-            + lambda
-            + gathered * size_of::<PackedBody>();
+        let [project, _] = packed.sweep_traffic();
         let touch = size_of::<Touch>() + size_of::<PackedContact>() + 3 * size_of::<f64>();
-        let gather = self.touch.len() * touch
+        let gather = self.touches.items.len() * touch
             + self.bodies.len() * (size_of::<PackedBody>() + size_of::<Twist>());
-        let written = lambda + self.bodies.len() * size_of::<Twist>();
-        [(project + gather) as u64, written as u64]
+        let written = size_of_val(self.lambda.as_slice()) + self.bodies.len() * size_of::<Twist>();
+        [project + gather as u64, written as u64]
     }
 }
 
@@ -362,7 +325,7 @@ impl Projection<'_> {
             coupled: false,
         };
         let span = unit.span[0] as usize..unit.span[1] as usize;
-        let of_island = packed.body_start[island] as usize..packed.body_start[island + 1] as usize;
+        let of_island = packed.bodies_of(island);
         let source = match self.source {
             Source::Bodies(bodies) => Source::Bodies(&bodies[of_island]),
             Source::Matrix(matrix, before) => {
@@ -415,36 +378,27 @@ impl Projection<'_> {
     }
 }
 
-/// Calls `f` with each (packed body, block) that touch, dummies left out, in the order of blocks.
-fn each_touch(packed: &Packed, mut f: impl FnMut(usize, Touch)) {
-    for island in 0..packed.islands() {
+/// Each packed body that impulses move with each block that touches it, in the order of blocks.
+fn touches(packed: &Packed) -> impl Iterator<Item = (u32, Touch)> + Clone {
+    (0..packed.islands()).flat_map(move |island| {
         let base = packed.body_start[island];
         let dummy = packed.body_start[island + 1] - 1 - base;
-        for c in packed.contact_start[island]..packed.contact_start[island + 1] {
-            for (side, body) in packed.contacts[c as usize].bodies.into_iter().enumerate() {
-                if body != dummy {
-                    f(
-                        (base + body) as usize,
-                        Touch {
-                            block: c,
-                            side: side as u32,
-                        },
-                    );
-                }
-            }
-        }
-        for r in packed.row_start[island]..packed.row_start[island + 1] {
-            let [first, last] = packed.rows[r as usize].entries;
-            for e in first..last {
-                let body = packed.entries[e as usize].body;
-                f(
-                    (base + body) as usize,
-                    Touch {
-                        block: r | ROW,
-                        side: e,
-                    },
-                );
-            }
-        }
-    }
+        let contacts = packed.contact_start[island]..packed.contact_start[island + 1];
+        let contacts = contacts.flat_map(move |block| {
+            let sides = packed.contacts[block as usize].bodies.into_iter().zip(0..);
+            sides.map(move |(body, side)| (body, Touch { block, side }))
+        });
+        let rows = packed.row_start[island]..packed.row_start[island + 1];
+        let rows = rows.flat_map(move |r| {
+            let entries = packed.rows[r as usize].entries.range();
+            let block = r | ROW;
+            entries.map(move |entry| {
+                let side = entry as u32;
+                (packed.entries[entry].body, Touch { block, side })
+            })
+        });
+        let touches = contacts.chain(rows);
+        let touches = touches.filter(move |(body, _)| *body != dummy);
+        touches.map(move |(body, touch)| (base + body, touch))
+    })
 }

@@ -89,7 +89,7 @@ struct Operator<'a> {
 
 impl<'a> Operator<'a> {
     fn new(packed: &'a Packed, island: usize) -> Self {
-        let own = packed.body_start[island] as usize..packed.body_start[island + 1] as usize;
+        let own = packed.bodies_of(island);
         let bodies = packed.template[own].to_vec();
         let zero = vec![0.0; packed.impulses(island).len()];
         let mut bias = zero.clone();

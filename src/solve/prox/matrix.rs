@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::block::PackedBody;
 use super::pack::{Block, Packed};
 use super::parameters::Scheme;
-use crate::problem::delassus::Delassus;
-use crate::problem::{FrictionLaw, Problem};
+use crate::problem::Problem;
+use crate::problem::delassus::{Delassus, slices};
+use crate::problem::islands::span;
 
 /// Blocks per unit of parallel work.
 const CHUNK: usize = 256;
@@ -26,58 +29,58 @@ impl Matrix {
     pub fn refill(&mut self, problem: &Problem, packed: &Packed, scheme: Scheme) {
         self.a.refill(problem);
         self.is_t = scheme == Scheme::T;
-        self.offset.resize(packed.lambda_len(), 0.0);
-        let mut value = std::mem::take(&mut self.a.value);
-        let mut offset = std::mem::take(&mut self.offset);
-        let blocks = 0..self.a.blocks();
-        self.finish(packed, blocks, &mut value, &mut offset);
-        self.a.value = value;
-        self.offset = offset;
+        // b = J u_free + bias.
+        let zero = vec![0.0; packed.lambda_len()];
+        self.offset.resize(zero.len(), 0.0);
+        let bodies = packed.free.iter().zip(&packed.template);
+        let free: Vec<PackedBody> = bodies
+            .map(|(u, body)| PackedBody {
+                velocity: *u,
+                ..*body
+            })
+            .collect();
+        for island in 0..packed.islands() {
+            let (own, bodies) = (packed.impulses(island), packed.bodies_of(island));
+            let b = &mut self.offset[own.clone()];
+            packed.constraint_velocities(island, &zero[own], &free[bodies], b);
+        }
+        if self.is_t {
+            self.multiply_by_r(packed);
+        }
     }
 
-    /// b for a range of blocks, and R times everything for T; the slices hold just theirs.
-    fn finish(&self, packed: &Packed, blocks: Range<usize>, value: &mut [f64], offset: &mut [f64]) {
-        let a = &self.a;
-        if blocks.len() > CHUNK {
-            let middle = blocks.start + blocks.len() / 2;
-            let (v0, v1) = value.split_at_mut(a.value_start[middle] - a.value_start[blocks.start]);
-            let rows = a.block_row[middle] - a.block_row[blocks.start];
-            let (o0, o1) = offset.split_at_mut(rows as usize);
-            rayon::join(
-                || self.finish(packed, blocks.start..middle, v0, o0),
-                || self.finish(packed, middle..blocks.end, v1, o1),
-            );
-            return;
-        }
-        let (first, first_row) = (a.value_start[blocks.start], a.block_row[blocks.start]);
-        for b in blocks {
-            let rows = a.rows(b);
-            let offset =
-                &mut offset[rows.start - first_row as usize..rows.end - first_row as usize];
-            let island = a.island_start.partition_point(|start| *start as usize <= b) - 1;
-            free_velocity(packed, island, b, offset);
-            if !self.is_t {
-                continue;
+    /// A becomes T = 1 − R A, and b becomes R b.
+    fn multiply_by_r(&mut self, packed: &Packed) {
+        let mut r = vec![0.0; self.offset.len()];
+        for island in 0..packed.islands() {
+            for block in span(&self.a.island_start, island) {
+                r_factors(packed, island, block, &mut r[self.a.rows(block)]);
             }
-            let mut r = [0.0; FrictionLaw::MAX_ROWS];
-            let r = &mut r[..rows.len()];
-            r_factors(packed, island, b, r);
-            let mut values = &mut value[a.value_start[b] - first..a.value_start[b + 1] - first];
-            for c in &a.column[a.start[b]..a.start[b + 1]] {
-                let n = a.rows(*c as usize).len();
-                let (block, rest) = values.split_at_mut(n * r.len());
-                values = rest;
-                for (k, (line, r)) in block.chunks_exact_mut(n).zip(&*r).enumerate() {
-                    for (l, v) in line.iter_mut().enumerate() {
-                        let one = if *c as usize == b && k == l { 1.0 } else { 0.0 };
-                        *v = one - r * *v;
+        }
+        for (b, r) in self.offset.iter_mut().zip(&r) {
+            *b *= r;
+        }
+        let mut value = std::mem::take(&mut self.a.value);
+        let a = &self.a;
+        slices(&a.value_start, &mut value)
+            .into_par_iter()
+            .with_min_len(CHUNK)
+            .enumerate()
+            .for_each(|(b, mut values)| {
+                let r = &r[a.rows(b)];
+                for c in &a.column[a.start[b]..a.start[b + 1]] {
+                    let n = a.rows(*c as usize).len();
+                    let (block, rest) = values.split_at_mut(n * r.len());
+                    values = rest;
+                    for (k, (line, r)) in block.chunks_exact_mut(n).zip(r).enumerate() {
+                        for (l, v) in line.iter_mut().enumerate() {
+                            let one = if *c as usize == b && k == l { 1.0 } else { 0.0 };
+                            *v = one - r * *v;
+                        }
                     }
                 }
-            }
-            for (b, r) in offset.iter_mut().zip(r) {
-                *b *= *r;
-            }
-        }
+            });
+        self.a.value = value;
     }
 
     /// w of packed contact `c` at the Λ of its island (m/s).
@@ -132,34 +135,6 @@ impl Matrix {
             *w += sign * b;
         }
         rows.start - first..rows.end - first
-    }
-}
-
-/// b = J u_free + bias of a block.
-fn free_velocity(packed: &Packed, island: usize, block: usize, b: &mut [f64]) {
-    let first = packed.body_start[island] as usize;
-    let body = |k: u32| PackedBody {
-        velocity: packed.free[first + k as usize],
-        ..PackedBody::default()
-    };
-    match packed.block_of(island, block) {
-        Block::Contact(c) => {
-            let contact = &packed.contacts[c];
-            let [i, j] = contact.bodies.map(body);
-            let zero = [0.0; FrictionLaw::MAX_ROWS];
-            contact.rows_velocity(packed.extra.get(c), [&i, &j], &zero[..b.len()], b);
-        }
-        Block::Row(r) => {
-            let row = &packed.rows[r];
-            let entries = packed.entries(row).iter();
-            b[0] = row.bias
-                + entries
-                    .map(|e| {
-                        let u = packed.free[first + e.body as usize];
-                        e.jacobian.linear.dot(&u.linear) + e.jacobian.angular.dot(&u.angular)
-                    })
-                    .sum::<f64>();
-        }
     }
 }
 

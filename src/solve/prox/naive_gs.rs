@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::block::{Change, PackedBody, Sweep};
 use super::by_island::{Slices, split};
 use super::monitor::{Monitor, State, relative};
-use super::pack::{Block, Groups, NO_BODY, Packed};
+use super::pack::{Block, NO_BODY, Packed};
 use super::parameters::{ALPHA, BLOCK, Packing, RFactors, r_factors};
 use super::sweep;
 use super::{ProxIteration, iterate};
@@ -57,6 +57,7 @@ const SMALLEST: usize = 16;
 const BODIES: usize = 512;
 
 /// The solver.
+#[derive(Default)]
 pub struct NaiveGs {
     packing: Packing,
     parts: usize,
@@ -83,9 +84,8 @@ struct Split {
     rows: Grouped,
     /// First part of each island, and one past the last.
     island_start: Vec<usize>,
-    /// The copies of every body of the problem, in the order of parts, in compressed form.
-    copy_start: Vec<u32>,
-    copy: Vec<u32>,
+    /// Where the copies of every body of the problem are packed, in the order of parts.
+    copies: Grouped,
 }
 
 impl Split {
@@ -93,7 +93,7 @@ impl Split {
         for grouped in [&mut self.bodies, &mut self.contacts, &mut self.rows] {
             grouped.start.clear();
             grouped.start.push(0);
-            grouped.index.clear();
+            grouped.items.clear();
         }
         self.island_start.clear();
         self.island_start.push(0);
@@ -115,72 +115,33 @@ impl Split {
     }
 
     fn add_part(&mut self, problem: &Problem, contacts: &[u32], rows: &[u32]) {
-        let first = self.bodies.index.len();
+        let first = self.bodies.items.len();
         for c in contacts {
             let pair = problem.contacts.bodies[*c as usize];
-            self.bodies.index.extend(pair);
+            self.bodies.items.extend(pair);
         }
         for r in rows {
-            let span = [*r, *r + 1].map(|r| problem.rows.start[r as usize] as usize);
-            let of = &problem.rows.body[span[0]..span[1]];
-            self.bodies.index.extend_from_slice(of);
+            let of = problem.rows.bodies(*r as usize);
+            self.bodies.items.extend_from_slice(of);
         }
         // Sorted and each once, without those that impulses do not move.
-        let new = &mut self.bodies.index[first..];
+        let new = &mut self.bodies.items[first..];
         new.sort_unstable();
         let mut kept = first;
-        for k in first..self.bodies.index.len() {
-            let body = self.bodies.index[k];
-            let seen = kept > first && self.bodies.index[kept - 1] == body;
+        for k in first..self.bodies.items.len() {
+            let body = self.bodies.items[k];
+            let seen = kept > first && self.bodies.items[kept - 1] == body;
             if !seen && problem.bodies.is_dynamic(body as usize) {
-                self.bodies.index[kept] = body;
+                self.bodies.items[kept] = body;
                 kept += 1;
             }
         }
-        self.bodies.index.truncate(kept);
-        self.contacts.index.extend_from_slice(contacts);
-        self.rows.index.extend_from_slice(rows);
+        self.bodies.items.truncate(kept);
+        self.contacts.items.extend_from_slice(contacts);
+        self.rows.items.extend_from_slice(rows);
         for grouped in [&mut self.bodies, &mut self.contacts, &mut self.rows] {
-            grouped.start.push(grouped.index.len() as u32);
+            grouped.start.push(grouped.items.len() as u32);
         }
-    }
-
-    fn groups(&self) -> Groups<'_> {
-        Groups {
-            bodies: &self.bodies,
-            contacts: &self.contacts,
-            rows: &self.rows,
-        }
-    }
-
-    /// Where the copies of every body are packed.
-    fn find_copies(&mut self, packed: &Packed, bodies: usize) {
-        let real = |b: &u32| *b != NO_BODY;
-        self.copy_start.clear();
-        self.copy_start.resize(bodies + 2, 0);
-        for body in packed.body_index.iter().filter(|b| real(b)) {
-            self.copy_start[*body as usize + 2] += 1;
-        }
-        for b in 2..bodies + 2 {
-            self.copy_start[b] += self.copy_start[b - 1];
-        }
-        self.copy.clear();
-        self.copy.resize(self.copy_start[bodies + 1] as usize, 0);
-        for (at, body) in packed
-            .body_index
-            .iter()
-            .enumerate()
-            .filter(|(_, b)| real(b))
-        {
-            let slot = &mut self.copy_start[*body as usize + 1];
-            self.copy[*slot as usize] = at as u32;
-            *slot += 1;
-        }
-        self.copy_start.pop();
-    }
-
-    fn copies(&self, body: usize) -> &[u32] {
-        &self.copy[self.copy_start[body] as usize..self.copy_start[body + 1] as usize]
     }
 }
 
@@ -195,15 +156,7 @@ impl NaiveGs {
         Self {
             packing: Packing::new(parameters),
             parts: parameters.integer("parts") as usize,
-            split: Split::default(),
-            packed: Packed::default(),
-            bodies: Vec::new(),
-            lambda: Vec::new(),
-            checkpoint: Vec::new(),
-            monitors: Vec::new(),
-            watched: Vec::new(),
-            changes: Vec::new(),
-            velocity: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -215,20 +168,14 @@ impl NaiveGs {
             let first = packed.body_start[part];
             let parts_on = |body: u32| match packed.body_index[(first + body) as usize] {
                 NO_BODY => 1,
-                body => split.copies(body as usize).len(),
+                body => split.copies.of(body as usize).len(),
             };
-            let omega = |most: Option<usize>| 1.0 / most.unwrap_or(1).max(1) as f64;
-            let blocks = packed.sequence(part);
-            for k in 0..blocks.len() {
-                match blocks.get(k) {
-                    Block::Contact(c) => {
-                        let pair = packed.contacts[c].bodies;
-                        contacts.push(omega(pair.into_iter().map(parts_on).max()));
-                    }
-                    Block::Row(r) => {
-                        let entries = packed.entries(&packed.rows[r]).iter();
-                        rows.push(omega(entries.map(|e| parts_on(e.body)).max()));
-                    }
+            for block in packed.sequence(part) {
+                let most = packed.bodies(block).map(parts_on).max();
+                let omega = 1.0 / most.unwrap_or(1).max(1) as f64;
+                match block {
+                    Block::Contact(_) => contacts.push(omega),
+                    Block::Row(_) => rows.push(omega),
                 }
             }
         }
@@ -284,7 +231,7 @@ impl NaiveGs {
             .with_min_len(BODIES)
             .enumerate()
             .for_each(|(body, velocity)| {
-                let copies = split.copies(body);
+                let copies = split.copies.of(body);
                 *velocity = copies
                     .first()
                     .map_or(Twist::ZERO, |copy| packed.free[*copy as usize]);
@@ -347,10 +294,17 @@ impl Solver for NaiveGs {
 impl ProxIteration for NaiveGs {
     fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
         self.split.find(problem, self.parts);
-        let groups = self.split.groups();
-        self.packed.pack_groups(problem, groups, self.packing.alpha);
+        let Split {
+            bodies,
+            contacts,
+            rows,
+            ..
+        } = &self.split;
+        self.packed
+            .pack_groups(problem, [bodies, contacts, rows], self.packing.alpha);
         self.packing.apply(problem, &mut self.packed);
-        self.split.find_copies(&self.packed, problem.bodies.len());
+        let (copies, index) = (&mut self.split.copies, &self.packed.body_index);
+        copies.fill_by_key(problem.bodies.len(), index);
         if self.packing.r_factors == RFactors::Degree {
             self.use_shares();
         }

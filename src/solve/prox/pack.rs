@@ -7,11 +7,15 @@
 //! rows ([`packed_contact`], [`packed_extra`], [`packed_row`]) where they fill no SIMD lane, and in lanes
 //! otherwise (`colored_gs::wide`); `bpp` needs A itself and packs scaled Jacobians (`bpp::island`).
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
-use super::block::{Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Push, Sweep};
+use super::block::{
+    Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Push, Span, Sweep,
+};
 use crate::math::{SymMat3, Twist, Vec3};
-use crate::problem::islands::Grouped;
+use crate::problem::islands::{Grouped, span};
 use crate::problem::law::Law;
 use crate::problem::{FrictionLaw, Problem};
 
@@ -61,51 +65,6 @@ pub enum Block {
     Row(usize),
 }
 
-/// The blocks of an island in the order of a sweep: general rows, which hold the bodies together, come
-/// before contacts.
-#[derive(Clone, Copy, Debug)]
-pub struct Sequence {
-    rows: [usize; 2],
-    contacts: [usize; 2],
-}
-
-impl Sequence {
-    /// Number of blocks.
-    pub fn len(&self) -> usize {
-        self.rows[1] - self.rows[0] + self.contacts[1] - self.contacts[0]
-    }
-
-    /// Block number `k`.
-    pub fn get(&self, k: usize) -> Block {
-        let rows = self.rows[1] - self.rows[0];
-        if k < rows {
-            Block::Row(self.rows[0] + k)
-        } else {
-            Block::Contact(self.contacts[0] + k - rows)
-        }
-    }
-}
-
-/// What is packed together: the islands, or parts of them that each have their own copies of the
-/// bodies they touch. Bodies ascend within a group.
-#[derive(Clone, Copy)]
-pub struct Groups<'a> {
-    pub bodies: &'a Grouped,
-    pub contacts: &'a Grouped,
-    pub rows: &'a Grouped,
-}
-
-impl<'a> Groups<'a> {
-    /// The problem's islands.
-    pub fn islands(problem: &'a Problem) -> Self {
-        Self {
-            bodies: &problem.islands.bodies,
-            contacts: &problem.islands.contacts,
-            rows: &problem.islands.rows,
-        }
-    }
-}
-
 /// Where a body of the problem is packed, within its island.
 fn local(packed: &Packed, island: usize, body: u32) -> u32 {
     let first = packed.body_start[island] as usize;
@@ -120,13 +79,39 @@ impl Packed {
         self.body_start.len().saturating_sub(1)
     }
 
-    /// The blocks of an island in the order of a sweep.
-    pub fn sequence(&self, island: usize) -> Sequence {
-        let span = |start: &[u32]| [start[island] as usize, start[island + 1] as usize];
-        Sequence {
-            rows: span(&self.row_start),
-            contacts: span(&self.contact_start),
-        }
+    /// The packed contacts of an island.
+    #[inline(always)]
+    pub fn contacts_of(&self, island: usize) -> Range<usize> {
+        span(&self.contact_start, island)
+    }
+
+    /// The packed general rows of an island.
+    #[inline(always)]
+    pub fn rows_of(&self, island: usize) -> Range<usize> {
+        span(&self.row_start, island)
+    }
+
+    /// The packed bodies of an island, the dummy last.
+    #[inline(always)]
+    pub fn bodies_of(&self, island: usize) -> Range<usize> {
+        span(&self.body_start, island)
+    }
+
+    /// The blocks of an island in the order of a sweep: general rows, which hold the bodies together, come
+    /// before contacts.
+    pub fn sequence(&self, island: usize) -> impl Iterator<Item = Block> + Clone + use<> {
+        let rows = self.rows_of(island).map(Block::Row);
+        rows.chain(self.contacts_of(island).map(Block::Contact))
+    }
+
+    /// The bodies of a block, counted within its island.
+    pub fn bodies(&self, block: Block) -> impl Iterator<Item = u32> {
+        let (pair, entries) = match block {
+            Block::Contact(c) => (Some(self.contacts[c].bodies), &[][..]),
+            Block::Row(r) => (None, self.entries(&self.rows[r])),
+        };
+        let pair = pair.into_iter().flatten();
+        pair.chain(entries.iter().map(|entry| entry.body))
     }
 
     /// What block `block` of A is, if this is packed by islands.
@@ -145,8 +130,8 @@ impl Packed {
     }
 
     /// The impulses of an island.
-    pub fn impulses(&self, island: usize) -> std::ops::Range<usize> {
-        self.lambda_start[island] as usize..self.lambda_start[island + 1] as usize
+    pub fn impulses(&self, island: usize) -> Range<usize> {
+        span(&self.lambda_start, island)
     }
 
     /// Whether every contact is a disc without compliance.
@@ -156,38 +141,45 @@ impl Packed {
 
     /// The rows of packed contact `c` of `island` within the island's Λ.
     #[inline]
-    pub fn block(&self, island: usize, c: usize) -> std::ops::Range<usize> {
+    pub fn block(&self, island: usize, c: usize) -> Range<usize> {
         if self.is_uniform() {
             let k = c - self.contact_start[island] as usize;
             3 * k..3 * k + 3
         } else {
-            let first = self.extra[c].offset as usize;
-            first..first + self.extra[c].friction.law.row_count()
+            self.extra[c].rows()
         }
     }
 
     /// Where an island's general rows begin within its Λ.
     #[inline]
     pub fn first_row(&self, island: usize) -> usize {
-        let all = (self.lambda_start[island + 1] - self.lambda_start[island]) as usize;
-        all - (self.row_start[island + 1] - self.row_start[island]) as usize
+        self.impulses(island).len() - self.rows_of(island).len()
     }
 
     /// Packs a problem by islands. R = α/diagonal (the local R-factors of Nützi 4.4.2), ω = 1.
     pub fn pack(&mut self, problem: &Problem, alpha: f64) {
-        self.pack_groups(problem, Groups::islands(problem), alpha);
+        let islands = &problem.islands;
+        let groups = [&islands.bodies, &islands.contacts, &islands.rows];
+        self.pack_groups(problem, groups, alpha);
     }
 
-    /// Packs a problem by any groups; they then take the place of the islands everywhere here.
-    pub fn pack_groups(&mut self, problem: &Problem, groups: Groups, alpha: f64) {
-        let count = groups.bodies.start.len().saturating_sub(1);
+    /// Packs a problem by any groups of bodies, which ascend, contacts and rows: the islands, or parts of
+    /// them that each have their own copies of the bodies they touch. They then take the place of the
+    /// islands everywhere here.
+    pub fn pack_groups(
+        &mut self,
+        problem: &Problem,
+        [of_bodies, of_contacts, of_rows]: [&Grouped; 3],
+        alpha: f64,
+    ) {
+        let count = of_bodies.start.len().saturating_sub(1);
         let contacts = &problem.contacts;
         let uniform = contacts.are_plain();
         self.frictionless = contacts.are_frictionless();
         self.omega.iter_mut().for_each(Vec::clear);
         self.contact_blocks.clear();
-        self.contact_index.clone_from(&groups.contacts.index);
-        self.row_index.clone_from(&groups.rows.index);
+        self.contact_index.clone_from(&of_contacts.items);
+        self.row_index.clone_from(&of_rows.items);
 
         // Bodies, with a dummy behind each group.
         self.free.clear();
@@ -196,7 +188,7 @@ impl Packed {
         self.body_start.clear();
         self.body_start.push(0);
         for group in 0..count {
-            for &b in groups.bodies.of(group) {
+            for &b in of_bodies.of(group) {
                 self.body_index.push(b);
                 let b = b as usize;
                 self.free.push(problem.bodies.free_velocity[b]);
@@ -213,19 +205,19 @@ impl Packed {
         }
 
         // Rows of Λ.
-        self.contact_start.clone_from(&groups.contacts.start);
-        self.row_start.clone_from(&groups.rows.start);
+        self.contact_start.clone_from(&of_contacts.start);
+        self.row_start.clone_from(&of_rows.start);
         self.lambda_start.clear();
         self.lambda_start.push(0);
         let mut length = 0;
         for group in 0..count {
-            let of = groups.contacts.of(group);
+            let of = of_contacts.of(group);
             length += if uniform {
                 3 * of.len()
             } else {
                 of.iter().map(|c| contacts.rows(*c as usize).len()).sum()
             };
-            length += groups.rows.of(group).len();
+            length += of_rows.of(group).len();
             self.lambda_start.push(length as u32);
         }
 
@@ -249,8 +241,7 @@ impl Packed {
         }
         for island in 0..self.islands() {
             let mut offset = 0;
-            let of = self.contact_start[island] as usize..self.contact_start[island + 1] as usize;
-            for &c in &self.contact_index[of] {
+            for &c in &self.contact_index[self.contacts_of(island)] {
                 let c = c as usize;
                 let (_, turning) = immovable_velocity(problem, c);
                 let extra = packed_extra(problem, c, offset, turning);
@@ -299,9 +290,9 @@ impl Packed {
         self.rows.clear();
         self.entries.clear();
         for island in 0..self.islands() {
-            for k in self.row_start[island] as usize..self.row_start[island + 1] as usize {
+            for k in self.rows_of(island) {
                 let r = self.row_index[k] as usize;
-                let first = self.entries.len() as u32;
+                let first = self.entries.len();
                 let mut bias = problem.rows.bias[r];
                 for (body, jacobian) in problem.rows.entries(r) {
                     if problem.bodies.is_dynamic(body) {
@@ -315,7 +306,7 @@ impl Packed {
                         bias += jacobian.linear.dot(&u.linear) + jacobian.angular.dot(&u.angular);
                     }
                 }
-                let entries = [first, self.entries.len() as u32];
+                let entries = Span::new(first, self.entries.len());
                 self.rows.push(packed_row(problem, r, alpha, bias, entries));
             }
         }
@@ -327,7 +318,9 @@ impl Packed {
     pub fn sweep_traffic(&self) -> [u64; 2] {
         let lambda = size_of::<f64>() * self.lambda_len();
         let gathered = 2 * self.contacts.len() + self.entries.len();
-        let read = self.block_bytes()
+        let read = size_of_val(self.contacts.as_slice())
+            + size_of_val(self.extra.as_slice())
+            + size_of_val(self.rows.as_slice())
             + size_of_val(self.entries.as_slice())
             + lambda
             + gathered * size_of::<PackedBody>();
@@ -335,46 +328,20 @@ impl Packed {
         [read as u64, written as u64]
     }
 
-    /// Size of all contacts and rows (bytes).
-    pub fn block_bytes(&self) -> usize {
-        size_of_val(self.contacts.as_slice())
-            + size_of_val(self.extra.as_slice())
-            + size_of_val(self.rows.as_slice())
-    }
-
     /// Whether every number that a sweep reads is finite. A projection would hide a NaN.
     pub fn is_finite(&self) -> bool {
-        // A sum is finite only if every term is.
-        let contact = |c: &PackedContact| {
-            c.normal.sum()
-                + c.tangent.sum()
-                + c.arms[0].sum()
-                + c.arms[1].sum()
-                + c.bias.iter().sum::<f64>()
-                + c.r[0]
-                + c.r[1]
-                + c.coupling[0]
-                + c.coupling[1]
-                + c.mu
-        };
-        let row = |r: &PackedRow| r.bias + r.compliance + r.r;
         let body = |u: &Twist| u.linear.sum() + u.angular.sum();
-        self.contacts.iter().all(|c| contact(c).is_finite())
+        self.contacts.iter().all(PackedContact::is_finite)
             && self.extra.iter().all(Extra::is_finite)
-            && self
-                .rows
-                .iter()
-                .all(|r| row(r).is_finite() && !r.bounds[0].is_nan() && !r.bounds[1].is_nan())
+            && self.rows.iter().all(PackedRow::is_finite)
             && self.free.iter().all(|u| body(u).is_finite())
     }
 
     /// The problem's contacts and rows of an island, in packed order.
     fn indices(&self, island: usize) -> (&[u32], &[u32]) {
-        let span =
-            |start: &[u32], island: usize| start[island] as usize..start[island + 1] as usize;
         (
-            &self.contact_index[span(&self.contact_start, island)],
-            &self.row_index[span(&self.row_start, island)],
+            &self.contact_index[self.contacts_of(island)],
+            &self.row_index[self.rows_of(island)],
         )
     }
 
@@ -448,7 +415,7 @@ impl Packed {
 
     /// Λ ← prox(Λ) for one island: every impulse back into its set, friction after its normal one.
     pub fn project(&self, island: usize, lambda: &mut [f64]) {
-        for c in self.contact_start[island] as usize..self.contact_start[island + 1] as usize {
+        for c in self.contacts_of(island) {
             let block = &mut lambda[self.block(island, c)];
             block[0] = block[0].max(0.0);
             let (normal, friction) = (block[0], &mut block[1..]);
@@ -457,9 +424,11 @@ impl Packed {
                 None => FrictionLaw::Disc.project(friction, [self.contacts[c].mu; 2], normal),
             }
         }
-        let rows = self.row_start[island] as usize..self.row_start[island + 1] as usize;
         let first = self.first_row(island);
-        for (row, lambda) in self.rows[rows].iter().zip(&mut lambda[first..]) {
+        for (row, lambda) in self.rows[self.rows_of(island)]
+            .iter()
+            .zip(&mut lambda[first..])
+        {
             *lambda = lambda.max(row.bounds[0]).min(row.bounds[1]);
         }
     }
@@ -479,7 +448,7 @@ impl Packed {
     /// The bodies of a row.
     #[inline(always)]
     pub fn entries(&self, row: &PackedRow) -> &[PackedEntry] {
-        &self.entries[row.entries[0] as usize..row.entries[1] as usize]
+        &self.entries[row.entries.range()]
     }
 
     /// One prox step of packed contact `c`, whatever its law, from the velocities of its bodies: the
@@ -550,14 +519,14 @@ impl Packed {
         bodies: &[PackedBody],
         w: &mut [f64],
     ) {
-        for c in self.contact_start[island] as usize..self.contact_start[island + 1] as usize {
+        for c in self.contacts_of(island) {
             let contact = &self.contacts[c];
             let rows = self.block(island, c);
             let pair = contact.bodies.map(|b| &bodies[b as usize]);
             contact.rows_velocity(self.extra.get(c), pair, &lambda[rows.clone()], &mut w[rows]);
         }
         let first = self.first_row(island);
-        let rows = self.row_start[island] as usize..self.row_start[island + 1] as usize;
+        let rows = self.rows_of(island);
         let of_rows = w[first..].iter_mut().zip(&lambda[first..]);
         for (row, (w, x)) in self.rows[rows].iter().zip(of_rows) {
             *w = row.velocity(self.entries(row), bodies, *x);
@@ -576,7 +545,7 @@ impl Packed {
 
     /// u ← u + M⁻¹ Jᵀ Λ for the bodies of one island, in the order of its blocks.
     pub fn accumulate(&self, island: usize, lambda: &[f64], bodies: &mut [PackedBody]) {
-        for c in self.contact_start[island] as usize..self.contact_start[island + 1] as usize {
+        for c in self.contacts_of(island) {
             let contact = &self.contacts[c];
             let push = contact.impulse(self.extra.get(c), &lambda[self.block(island, c)]);
             for side in 0..2 {
@@ -584,11 +553,7 @@ impl Packed {
             }
         }
         let offset = self.first_row(island);
-        for (k, row) in self.rows
-            [self.row_start[island] as usize..self.row_start[island + 1] as usize]
-            .iter()
-            .enumerate()
-        {
+        for (k, row) in self.rows[self.rows_of(island)].iter().enumerate() {
             for entry in self.entries(row) {
                 entry.push(lambda[offset + k], &mut bodies[entry.body as usize]);
             }
@@ -627,13 +592,7 @@ pub fn packed_contact(problem: &Problem, c: usize, alpha: f64) -> PackedContact 
 }
 
 /// General row `r` with a bias and the span of its entries.
-pub fn packed_row(
-    problem: &Problem,
-    r: usize,
-    alpha: f64,
-    bias: f64,
-    entries: [u32; 2],
-) -> PackedRow {
+pub fn packed_row(problem: &Problem, r: usize, alpha: f64, bias: f64, entries: Span) -> PackedRow {
     let diagonal = problem.row_diagonal(r);
     PackedRow {
         entries,

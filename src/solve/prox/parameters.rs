@@ -60,9 +60,10 @@ pub const BLOCK: Parameter = Parameter {
 };
 
 /// The R-factors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RFactors {
     /// R_k = α/diagonal.
+    #[default]
     Local,
     /// R = 2α/(λ_min + λ_max), one for an island.
     Global,
@@ -71,7 +72,7 @@ pub enum RFactors {
 }
 
 /// How a solver wants its problem packed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Packing {
     /// Factor on R.
     pub alpha: f64,
@@ -117,9 +118,10 @@ impl Packing {
 }
 
 /// How A is kept; [`SCHEME`] after `auto` is decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheme {
     /// Not at all.
+    #[default]
     Factorized,
     /// As it is.
     Delassus,
@@ -132,6 +134,7 @@ pub enum Scheme {
 const AUTO: f64 = 24.0;
 
 /// The scheme asked for, and the memory to decide.
+#[derive(Default)]
 pub struct SchemeChoice {
     scheme: Option<Scheme>,
     counter: BlockCounter,

@@ -18,15 +18,13 @@ pub fn use_global_r(packed: &mut Packed, alpha: f64) {
             continue;
         };
         let r = 2.0 * alpha / (spectrum.smallest + spectrum.largest);
-        let contacts =
-            packed.contact_start[island] as usize..packed.contact_start[island + 1] as usize;
+        let (contacts, rows) = (packed.contacts_of(island), packed.rows_of(island));
         for contact in &mut packed.contacts[contacts] {
             // Without friction the friction rows have R = 0.
             let friction = if packed.frictionless { 0.0 } else { 1.0 };
             contact.r = [r, friction * r];
             contact.inverse_r = [1.0 / r, friction / r];
         }
-        let rows = packed.row_start[island] as usize..packed.row_start[island + 1] as usize;
         for row in &mut packed.rows[rows] {
             row.r = r;
             row.inverse_r = 1.0 / r;
@@ -45,40 +43,28 @@ pub fn use_degree(packed: &mut Packed, size: usize) {
     rows.resize(packed.rows.len(), 1.0);
     let mut touches = vec![0u32; packed.template.len()];
     for island in 0..packed.islands() {
-        let base = packed.body_start[island];
-        let dummy = packed.body_start[island + 1] - 1 - base;
-        let blocks = packed.sequence(island);
-        for first in (0..blocks.len()).step_by(size.min(blocks.len()).max(1)) {
-            let group = first..blocks.len().min(first.saturating_add(size));
-            let bodies = |k: usize, f: &mut dyn FnMut(usize)| {
-                let each = &mut |body: u32| {
-                    if body != dummy {
-                        f((base + body) as usize);
-                    }
-                };
-                match blocks.get(k) {
-                    Block::Contact(c) => packed.contacts[c].bodies.into_iter().for_each(each),
-                    Block::Row(r) => {
-                        let entries = packed.entries(&packed.rows[r]);
-                        entries.iter().map(|e| e.body).for_each(each);
-                    }
-                }
-            };
-            for k in group.clone() {
-                bodies(k, &mut |body| touches[body] += 1);
-            }
-            for k in group.clone() {
-                let mut adjacent = 0;
-                bodies(k, &mut |body| adjacent += touches[body] - 1);
-                let omega = match blocks.get(k) {
+        let all = packed.bodies_of(island);
+        let bodies = |block: Block| {
+            let bodies = packed.bodies(block).map(|body| all.start + body as usize);
+            bodies.filter(|body| *body != all.end - 1)
+        };
+        let mut blocks = packed.sequence(island);
+        while blocks.clone().next().is_some() {
+            let group = blocks.clone().take(size);
+            group
+                .clone()
+                .flat_map(bodies)
+                .for_each(|body| touches[body] += 1);
+            for block in group {
+                let adjacent: u32 = bodies(block).map(|body| touches[body] - 1).sum();
+                let omega = match block {
                     Block::Contact(c) => &mut contacts[c],
                     Block::Row(r) => &mut rows[r],
                 };
                 *omega = 1.0 / f64::from(adjacent.max(1));
             }
-            for k in group {
-                bodies(k, &mut |body| touches[body] = 0);
-            }
+            let group = blocks.by_ref().take(size);
+            group.flat_map(bodies).for_each(|body| touches[body] = 0);
         }
     }
     packed.omega = [contacts, rows];

@@ -73,7 +73,7 @@ impl Method for RelaxedSor {
 
     fn rebuild(&self, packed: &Packed, island: usize, view: &mut IslandView<Steps>) {
         packed.velocities(island, view.lambda, view.bodies);
-        let size = self.size.min(packed.sequence(island).len());
+        let size = self.size.min(packed.sequence(island).count());
         view.state.contacts.reserve(size);
         view.state.rows.reserve(size);
     }
@@ -86,18 +86,16 @@ impl Method for RelaxedSor {
         sweep: &Sweep,
         change: &mut Change,
     ) {
-        let blocks = packed.sequence(island);
+        let mut blocks = packed.sequence(island);
         let sweep = Sweep {
             // A contact by itself is swept as Gauss–Seidel does.
             coupled: self.size == 1,
             ..*sweep
         };
-        let mut first = 0;
-        while first < blocks.len() {
-            let last = blocks.len().min(first.saturating_add(self.size));
+        while blocks.clone().next().is_some() {
             // Step A: project the group from the same velocities.
-            for k in first..last {
-                project(packed, island, blocks.get(k), view, &sweep, change);
+            for block in blocks.by_ref().take(self.size) {
+                project(packed, island, block, view, &sweep, change);
             }
             // Step B: the bodies, and so all other blocks, see it.
             for (c, push) in view.state.contacts.drain(..) {
@@ -111,7 +109,6 @@ impl Method for RelaxedSor {
                     entry.push(delta, &mut view.bodies[entry.body as usize]);
                 }
             }
-            first = last;
         }
     }
 }

@@ -1,7 +1,5 @@
 //! One Gauss–Seidel sweep over an island, or over any other group of blocks.
 
-use std::ops::Range;
-
 use super::block::{Change, PackedBody, Sweep};
 use super::matrix::Matrix;
 use super::pack::Packed;
@@ -17,7 +15,7 @@ pub fn factorized(
     sweep: &Sweep,
     change: &mut Change,
 ) {
-    let [rows, contacts] = spans(packed, island);
+    let (rows, contacts) = (packed.rows_of(island), packed.contacts_of(island));
     for (r, lambda) in rows.zip(&mut lambda[packed.first_row(island)..]) {
         row(packed, r, bodies, lambda, sweep, change);
     }
@@ -52,21 +50,14 @@ pub fn backward(
     sweep: &Sweep,
     change: &mut Change,
 ) {
-    let [rows, contacts] = spans(packed, island);
-    for c in contacts.rev() {
+    for c in packed.contacts_of(island).rev() {
         let block = &mut lambda[packed.block(island, c)];
         contact(packed, c, bodies, block, sweep, change);
     }
     let of_rows = lambda[packed.first_row(island)..].iter_mut();
-    for (r, lambda) in rows.zip(of_rows).rev() {
+    for (r, lambda) in packed.rows_of(island).zip(of_rows).rev() {
         row(packed, r, bodies, lambda, sweep, change);
     }
-}
-
-/// The general rows and the contacts of an island.
-fn spans(packed: &Packed, island: usize) -> [Range<usize>; 2] {
-    [&packed.row_start, &packed.contact_start]
-        .map(|start| start[island] as usize..start[island + 1] as usize)
 }
 
 /// The step of one general row.
@@ -117,14 +108,13 @@ pub fn stored(
     change: &mut Change,
 ) {
     let first = packed.first_row(island);
-    let [rows, contacts] = spans(packed, island);
-    for (k, r) in rows.enumerate() {
+    for (k, r) in packed.rows_of(island).enumerate() {
         let w = matrix.row_velocity(packed, island, r, lambda);
         let sweep = packed.row_sweep(r, sweep);
         packed.rows[r].step(w, &mut lambda[first + k], &sweep, change);
     }
     let (mut w, mut step) = ([0.0; FrictionLaw::MAX_ROWS], [0.0; FrictionLaw::MAX_ROWS]);
-    for c in contacts {
+    for c in packed.contacts_of(island) {
         let rows = packed.block(island, c);
         let (w, step) = (&mut w[..rows.len()], &mut step[..rows.len()]);
         matrix.contact_velocity(packed, island, c, lambda, w);

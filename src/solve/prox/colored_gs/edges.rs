@@ -1,6 +1,7 @@
 //! The edges of the body graph: the manifolds, and the general rows on the same bodies.
 
 use crate::problem::Problem;
+use crate::solve::prox::block::Span;
 use crate::solve::prox::color::{Edge, NO_BODY};
 
 /// Most points of one edge; more between the same two bodies make more edges.
@@ -9,22 +10,10 @@ pub const MOST_POINTS: u32 = 4;
 /// The contacts, or the general rows, of an edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Members {
-    /// First contact of the problem, or first general row, and one past the last.
-    pub range: [u32; 2],
+    /// Contacts of the problem, or general rows.
+    pub span: Span,
     /// Whether they are general rows.
     pub are_rows: bool,
-}
-
-impl Members {
-    /// The indices.
-    pub fn range(&self) -> std::ops::Range<usize> {
-        self.range[0] as usize..self.range[1] as usize
-    }
-
-    /// How many.
-    pub fn len(&self) -> u32 {
-        self.range[1] - self.range[0]
-    }
 }
 
 /// All edges, in the order of the problem. Keeps its memory.
@@ -55,36 +44,30 @@ impl Edges {
         while first < contacts.len() {
             let pair = contacts.bodies[first];
             let plain = contacts.is_plain(first);
-            let mut last = first + 1;
-            while last < contacts.len()
-                && last - first < MOST_POINTS as usize
-                && contacts.bodies[last] == pair
-                && contacts.is_plain(last) == plain
-            {
-                last += 1;
-            }
+            let end = contacts.len().min(first + MOST_POINTS as usize);
+            let is_other =
+                |c: &usize| contacts.bodies[*c] != pair || contacts.is_plain(*c) != plain;
+            let last = (first + 1..end).find(is_other).unwrap_or(end);
             let name = u64::from(pair[0]) << 32 | u64::from(pair[1]);
             let members = Members {
-                range: [first as u32, last as u32],
+                span: Span::new(first, last),
                 are_rows: false,
             };
             self.push(problem, &pair, name, members, plain);
             first = last;
         }
         let rows = &problem.rows;
-        let of = |r: usize| &rows.body[rows.start[r] as usize..rows.start[r + 1] as usize];
         let mut first = 0;
         while first < rows.len() {
-            let mut last = first + 1;
-            while last < rows.len() && of(last) == of(first) {
-                last += 1;
-            }
+            let is_other = |r: &usize| rows.bodies(*r) != rows.bodies(first);
+            let last = (first + 1..rows.len()).find(is_other);
+            let last = last.unwrap_or(rows.len());
             let name = 1 << 63 | first as u64;
             let members = Members {
-                range: [first as u32, last as u32],
+                span: Span::new(first, last),
                 are_rows: true,
             };
-            self.push(problem, of(first), name, members, false);
+            self.push(problem, rows.bodies(first), name, members, false);
             first = last;
         }
     }

@@ -46,12 +46,14 @@ pub trait Real: Pod + Send + Sync + PartialOrd + Default + std::fmt::Debug {
 }
 
 macro_rules! real {
-    ($real:ty, $lanes:ident, $width:ident, $splat:ident, $add:ident, $sub:ident, $mul:ident,
-     $div:ident, $sqrt:ident, $max:ident, $min:ident, $abs:ident, $from_rows:ident,
-     $to_rows:ident, $largest:ident, $total:ident, $at_least:ident, $select:ident) => {
+    ($real:ident as $lanes:ident, $width:ident, $splat:ident, $at_least:ident, $select:ident;
+     unary: $($unary:ident = $by_one:ident),*;
+     binary: $($binary:ident = $by_two:ident),*;
+     rows: $($rows:ident = $by_four:ident),*;
+     reduce: $($reduce:ident = $by_all:ident),*;) => {
         impl Real for $real {
             type Register<S: Simd> = S::$lanes;
-            const ROUNDING: f64 = <$real>::EPSILON as f64 * 0.5;
+            const ROUNDING: f64 = $real::EPSILON as f64 * 0.5;
             #[inline(always)]
             fn width<S: Simd>() -> usize {
                 S::$width
@@ -78,102 +80,45 @@ macro_rules! real {
                 *bytemuck::from_bytes_mut(to) = v;
             }
             #[inline(always)]
-            fn add<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
-                s.$add(a, b)
-            }
-            #[inline(always)]
-            fn sub<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
-                s.$sub(a, b)
-            }
-            #[inline(always)]
-            fn mul<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
-                s.$mul(a, b)
-            }
-            #[inline(always)]
-            fn div<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
-                s.$div(a, b)
-            }
-            #[inline(always)]
-            fn sqrt<S: Simd>(s: S, a: S::$lanes) -> S::$lanes {
-                s.$sqrt(a)
-            }
-            #[inline(always)]
-            fn max<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
-                s.$max(a, b)
-            }
-            #[inline(always)]
-            fn min<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
-                s.$min(a, b)
-            }
-            #[inline(always)]
-            fn abs<S: Simd>(s: S, a: S::$lanes) -> S::$lanes {
-                s.$abs(a)
-            }
-            #[inline(always)]
             fn sign<S: Simd>(s: S, a: S::$lanes) -> S::$lanes {
                 let mask = s.$at_least(a, s.$splat(0.0));
                 s.$select(mask, s.$splat(1.0), s.$splat(-1.0))
             }
-            #[inline(always)]
-            fn from_rows<S: Simd>(s: S, rows: [S::$lanes; 4]) -> [S::$lanes; 4] {
-                s.$from_rows(rows)
-            }
-            #[inline(always)]
-            fn to_rows<S: Simd>(s: S, lanes: [S::$lanes; 4]) -> [S::$lanes; 4] {
-                s.$to_rows(lanes)
-            }
-            #[inline(always)]
-            fn largest<S: Simd>(s: S, v: S::$lanes) -> f64 {
-                f64::from(s.$largest(v))
-            }
-            #[inline(always)]
-            fn total<S: Simd>(s: S, v: S::$lanes) -> f64 {
-                f64::from(s.$total(v))
-            }
+            $(#[inline(always)]
+            fn $unary<S: Simd>(s: S, a: S::$lanes) -> S::$lanes {
+                s.$by_one(a)
+            })*
+            $(#[inline(always)]
+            fn $binary<S: Simd>(s: S, a: S::$lanes, b: S::$lanes) -> S::$lanes {
+                s.$by_two(a, b)
+            })*
+            $(#[inline(always)]
+            fn $rows<S: Simd>(s: S, four: [S::$lanes; 4]) -> [S::$lanes; 4] {
+                s.$by_four(four)
+            })*
+            $(#[inline(always)]
+            fn $reduce<S: Simd>(s: S, v: S::$lanes) -> f64 {
+                f64::from(s.$by_all(v))
+            })*
         }
     };
 }
 
-real!(
-    f32,
-    f32s,
-    F32_LANES,
-    splat_f32s,
-    add_f32s,
-    sub_f32s,
-    mul_f32s,
-    div_f32s,
-    sqrt_f32s,
-    max_f32s,
-    min_f32s,
-    abs_f32s,
-    deinterleave_shfl_f32s,
-    interleave_shfl_f32s,
-    reduce_max_f32s,
-    reduce_sum_f32s,
-    greater_than_or_equal_f32s,
-    select_f32s
-);
-real!(
-    f64,
-    f64s,
-    F64_LANES,
-    splat_f64s,
-    add_f64s,
-    sub_f64s,
-    mul_f64s,
-    div_f64s,
-    sqrt_f64s,
-    max_f64s,
-    min_f64s,
-    abs_f64s,
-    deinterleave_shfl_f64s,
-    interleave_shfl_f64s,
-    reduce_max_f64s,
-    reduce_sum_f64s,
-    greater_than_or_equal_f64s,
-    select_f64s
-);
+real! {
+    f32 as f32s, F32_LANES, splat_f32s, greater_than_or_equal_f32s, select_f32s;
+    unary: sqrt = sqrt_f32s, abs = abs_f32s;
+    binary: add = add_f32s, sub = sub_f32s, mul = mul_f32s, div = div_f32s, max = max_f32s, min = min_f32s;
+    rows: from_rows = deinterleave_shfl_f32s, to_rows = interleave_shfl_f32s;
+    reduce: largest = reduce_max_f32s, total = reduce_sum_f32s;
+}
+
+real! {
+    f64 as f64s, F64_LANES, splat_f64s, greater_than_or_equal_f64s, select_f64s;
+    unary: sqrt = sqrt_f64s, abs = abs_f64s;
+    binary: add = add_f64s, sub = sub_f64s, mul = mul_f64s, div = div_f64s, max = max_f64s, min = min_f64s;
+    rows: from_rows = deinterleave_shfl_f64s, to_rows = interleave_shfl_f64s;
+    reduce: largest = reduce_max_f64s, total = reduce_sum_f64s;
+}
 
 /// Three lanes as a vector.
 #[derive(Clone, Copy)]

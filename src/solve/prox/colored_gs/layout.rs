@@ -8,9 +8,13 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::LANES;
-use super::edges::{Edges, MOST_POINTS, Members};
+use super::edges::{Edges, MOST_POINTS};
 use crate::problem::Problem;
+use crate::problem::islands::{Grouped, span};
+use crate::solve::prox::block::Span;
 use crate::solve::prox::color::{Coloring, Strategy};
 
 /// Stands for no contact in a lane.
@@ -25,40 +29,29 @@ const BLOCK_POINTS: u32 = 96;
 /// Scalar edges per work block.
 const BLOCK_EDGES: usize = 128;
 
-/// How small colours are treated (Poulsen 2010, 4.3 and 7.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Treatment {
-    /// Colours with fewer contacts are merged into one unsafe colour; 0 keeps every colour.
-    pub threshold: u32,
-}
-
 /// Sixteen manifolds of one colour.
 #[derive(Clone, Copy, Debug)]
 pub struct WideManifold {
     /// First and second body of each lane; bodies that impulses do not move, and lanes without a
     /// manifold, name the dummy of the work block.
     pub bodies: [[u32; LANES]; 2],
-    points: [u32; 2],
+    /// Its wide points.
+    pub points: Span,
 }
 
 /// What one task sweeps: wide manifolds, then scalar edges, of one colour.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WorkBlock {
-    manifolds: [u32; 2],
-    scalar: [u32; 2],
-}
-
-/// One colour of one batch.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BatchColor {
-    work: [u32; 2],
+    pub manifolds: Span,
+    pub scalar: Span,
 }
 
 /// Islands that are iterated together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IslandBatch {
-    colors: [u32; 2],
-    unsafe_edges: [u32; 2],
+    pub colors: Span,
+    /// The scalar edges of its unsafe colour, solved last.
+    pub unsafe_edges: Span,
     /// Whether its colours are swept in parallel.
     pub is_large: bool,
 }
@@ -67,15 +60,14 @@ pub struct IslandBatch {
 #[derive(Default)]
 pub struct Layout {
     pub batches: Vec<IslandBatch>,
-    pub colors: Vec<BatchColor>,
+    /// The work blocks of each colour of each batch.
+    pub colors: Vec<Span>,
     pub work: Vec<WorkBlock>,
     pub manifolds: Vec<WideManifold>,
     /// The problem's contact in each lane of each wide point, or [`EMPTY`].
     pub points: Vec<[u32; LANES]>,
     /// The scalar edges.
-    pub scalar: Vec<Members>,
-    /// Contacts of scalar edges.
-    pub scalar_contacts: Vec<u32>,
+    pub scalar: Vec<u32>,
     /// Place of each contact: wide point × 16 + lane, or [`EMPTY`].
     pub place: Vec<u32>,
     /// Dummies behind the bodies: one for each work block that may run beside others.
@@ -84,142 +76,59 @@ pub struct Layout {
     pub counts: Vec<u32>,
     /// The same with every colour as it is, of all batches together.
     total: Vec<u32>,
-    edges: Edges,
+    pub edges: Edges,
     old_edges: Edges,
     /// Number of bodies of the last call; none before the first.
     of_bodies: Option<usize>,
     batch_of_island: Vec<u32>,
-    sorted: Sorted,
+    /// The edges by batch × number of colours + colour, without those that are in no island.
+    sorted: Grouped,
 }
 
-/// The edges by batch and colour.
-#[derive(Default)]
-struct Sorted {
-    /// Batch × number of colours + colour of each edge; [`u32::MAX`] where it is in no island.
-    key: Vec<u32>,
-    /// The edges.
-    order: Vec<u32>,
-    /// Where each key begins in `order`.
-    start: Vec<u32>,
-}
-
-impl Sorted {
-    /// Sorts the edges by their key, stably.
-    fn sort(&mut self, keys: usize) {
-        let Self { key, order, start } = self;
-        start.clear();
-        start.resize(keys + 1, 0);
-        for k in key.iter().filter(|k| **k != u32::MAX) {
-            start[*k as usize + 1] += 1;
-        }
-        for k in 0..keys {
-            start[k + 1] += start[k];
-        }
-        order.clear();
-        order.resize(start[keys] as usize, 0);
-        for (edge, k) in key.iter().enumerate().filter(|(_, k)| **k != u32::MAX) {
-            let at = &mut start[*k as usize];
-            order[*at as usize] = edge as u32;
-            *at += 1;
-        }
-        // Every start has moved on to the next one's place.
-        start.rotate_right(1);
-        start[0] = 0;
-    }
-
-    fn range(&self, key: usize) -> Range<usize> {
-        self.start[key] as usize..self.start[key + 1] as usize
-    }
-}
-
-fn range(of: [u32; 2]) -> Range<usize> {
-    of[0] as usize..of[1] as usize
-}
-
-impl IslandBatch {
-    /// Its colours.
-    pub fn colors(&self) -> Range<usize> {
-        range(self.colors)
-    }
-
-    /// The scalar edges of its unsafe colour, solved last.
-    pub fn unsafe_edges(&self) -> Range<usize> {
-        range(self.unsafe_edges)
-    }
-}
-
-impl BatchColor {
-    /// Its work blocks.
-    pub fn work(&self) -> Range<usize> {
-        range(self.work)
-    }
-}
-
-impl WorkBlock {
-    /// Its wide manifolds.
-    pub fn manifolds(&self) -> Range<usize> {
-        range(self.manifolds)
-    }
-
-    /// Its scalar edges.
-    pub fn scalar(&self) -> Range<usize> {
-        range(self.scalar)
-    }
-}
-
-impl WideManifold {
-    /// Its wide points.
-    pub fn points(&self) -> Range<usize> {
-        range(self.points)
-    }
+/// What a run of outer parts holds: from where the first of them begins to where the one behind begins.
+fn inside<T>(run: Range<usize>, outer: &[T], inner: usize, of: fn(&T) -> Span) -> Range<usize> {
+    let first = |k: usize| outer.get(k).map_or(inner, |part| of(part).range().start);
+    first(run.start)..first(run.end)
 }
 
 impl Layout {
     /// The work blocks of a batch.
     pub fn work_of(&self, batch: &IslandBatch) -> Range<usize> {
-        let first = |k: usize| {
-            let color = self.colors.get(k);
-            color.map_or(self.work.len(), |color| color.work().start)
-        };
-        first(batch.colors().start)..first(batch.colors().end)
+        let colors = batch.colors.range();
+        inside(colors, &self.colors, self.work.len(), |color| *color)
     }
 
     /// The wide manifolds of a batch.
     pub fn manifolds_of(&self, batch: &IslandBatch) -> Range<usize> {
-        let work = self.work_of(batch);
-        let first = |k: usize| {
-            let block = self.work.get(k);
-            block.map_or(self.manifolds.len(), |block| block.manifolds().start)
-        };
-        first(work.start)..first(work.end)
+        let (work, count) = (self.work_of(batch), self.manifolds.len());
+        inside(work, &self.work, count, |block| block.manifolds)
     }
 
     /// The wide points of a batch.
     pub fn points_of(&self, batch: &IslandBatch) -> Range<usize> {
-        let manifolds = self.manifolds_of(batch);
-        let first = |k: usize| {
-            let manifold = self.manifolds.get(k);
-            manifold.map_or(self.points.len(), |manifold| manifold.points().start)
-        };
-        first(manifolds.start)..first(manifolds.end)
+        let (manifolds, count) = (self.manifolds_of(batch), self.points.len());
+        inside(manifolds, &self.manifolds, count, |manifold| {
+            manifold.points
+        })
     }
 
     /// The scalar edges of a batch, those of its unsafe colour behind the others.
     pub fn scalar_of(&self, batch: &IslandBatch) -> Range<usize> {
         let first = self.work[self.work_of(batch)].first();
-        let unsafe_edges = batch.unsafe_edges();
-        first.map_or(unsafe_edges.start, |block| block.scalar().start)..unsafe_edges.end
+        let unsafe_edges = batch.unsafe_edges.range();
+        first.map_or(unsafe_edges.start, |block| block.scalar.range().start)..unsafe_edges.end
     }
 
     /// Colours the problem's edges, with colours `kept` from the last time or from nothing, and lays
-    /// them out. Where the edges are those of the last time, everything stays.
+    /// them out; those with fewer contacts than `threshold` merged into one unsafe colour (Poulsen 2010,
+    /// 4.3 and 7.2). Where the edges are those of the last time, everything stays.
     pub fn update(
         &mut self,
         problem: &Problem,
         coloring: &mut Coloring,
         kept: bool,
         strategy: Strategy,
-        treatment: Treatment,
+        threshold: u32,
     ) {
         std::mem::swap(&mut self.edges, &mut self.old_edges);
         self.edges.find(problem);
@@ -234,7 +143,37 @@ impl Layout {
         coloring.update(bodies, &self.edges.name, &self.edges.bodies, strategy);
         self.find_batches(problem);
         self.sort_edges(coloring);
-        self.fill(problem, treatment);
+        self.fill(problem, threshold);
+    }
+
+    /// Calls `step` with every work block of the batches that run, and its batch: those of large batches
+    /// colour by colour, each colour on all threads; small batches beside each other, each on one thread.
+    pub fn each_block(
+        &self,
+        runs: impl Fn(usize) -> bool + Sync,
+        step: impl Fn(usize, usize) + Sync,
+    ) {
+        let batches = self.batches.iter().enumerate();
+        for (b, batch) in batches.filter(|(b, batch)| batch.is_large && runs(*b)) {
+            for color in &self.colors[batch.colors.range()] {
+                let work = color.range();
+                if work.len() == 1 {
+                    step(b, work.start);
+                } else {
+                    work.into_par_iter().for_each(|block| step(b, block));
+                }
+            }
+        }
+        let small = |b: usize| {
+            let batch = &self.batches[b];
+            if !batch.is_large && runs(b) {
+                self.work_of(batch).for_each(|block| step(b, block));
+            }
+        };
+        match self.batches.len() {
+            1 => small(0),
+            n => (0..n).into_par_iter().for_each(small),
+        }
     }
 
     /// Lays everything out anew the next time.
@@ -272,22 +211,19 @@ impl Layout {
         self.total.clear();
         self.total.resize(colors, 0);
         for (members, color) in edges.members.iter().zip(coloring.colors()) {
-            self.total[*color as usize] += members.len();
+            self.total[*color as usize] += members.span.len();
         }
         let batch_of_island = &self.batch_of_island;
-        let keys = edges.island.iter().zip(coloring.colors());
-        self.sorted.key.clear();
-        self.sorted.key.extend(keys.map(|(island, color)| {
-            match batch_of_island.get(*island as usize) {
-                Some(batch) => batch * colors as u32 + color,
-                None => u32::MAX,
-            }
-        }));
-        self.sorted.sort(self.batches.len() * colors);
+        let keyed = edges.island.iter().zip(coloring.colors()).zip(0..);
+        let keyed = keyed.filter_map(|((island, color), edge)| {
+            let batch = batch_of_island.get(*island as usize)?;
+            Some((batch * colors as u32 + color, edge))
+        });
+        self.sorted.fill(self.batches.len() * colors, keyed);
     }
 
     /// The sorted edges into lanes, colour by colour.
-    fn fill(&mut self, problem: &Problem, treatment: Treatment) {
+    fn fill(&mut self, problem: &Problem, threshold: u32) {
         let colors = self.total.len();
         self.counts.clear();
         self.counts.resize(colors + 1, 0);
@@ -296,42 +232,41 @@ impl Layout {
         self.manifolds.clear();
         self.points.clear();
         self.scalar.clear();
-        self.scalar_contacts.clear();
         self.place.clear();
         self.place.resize(problem.contacts.len(), EMPTY);
         self.dummies = self.batches.len();
-        let mut order = std::mem::take(&mut self.sorted.order);
+        let mut order = std::mem::take(&mut self.sorted.items);
         for batch in 0..self.batches.len() {
             let first = batch * colors;
             let edges = self.sorted.start[first + colors] - self.sorted.start[first];
             let is_large = edges as usize >= LARGE;
-            let is_safe = |layout: &Self, color: usize| layout.total[color] >= treatment.threshold;
-            let first_color = self.colors.len() as u32;
+            let is_safe = |layout: &Self, color: usize| layout.total[color] >= threshold;
+            let first_color = self.colors.len();
             for color in 0..colors {
                 if is_safe(self, color) {
-                    let members = &mut order[self.sorted.range(first + color)];
+                    let members = &mut order[span(&self.sorted.start, first + color)];
                     self.push_color(problem, color, members, (!is_large).then_some(batch));
                 }
             }
-            let first_unsafe = self.scalar.len() as u32;
+            let first_unsafe = self.scalar.len();
             for color in 0..colors {
                 if !is_safe(self, color) {
-                    for e in &order[self.sorted.range(first + color)] {
-                        self.counts[colors] += self.edges.members[*e as usize].len();
-                        self.push_scalar(*e);
+                    for e in &order[span(&self.sorted.start, first + color)] {
+                        self.counts[colors] += self.edges.members[*e as usize].span.len();
+                        self.scalar.push(*e);
                     }
                 }
             }
             self.batches[batch] = IslandBatch {
-                colors: [first_color, self.colors.len() as u32],
-                unsafe_edges: [first_unsafe, self.scalar.len() as u32],
+                colors: Span::new(first_color, self.colors.len()),
+                unsafe_edges: Span::new(first_unsafe, self.scalar.len()),
                 is_large,
             };
         }
         while self.counts.last() == Some(&0) {
             self.counts.pop();
         }
-        self.sorted.order = order;
+        self.sorted.items = order;
     }
 
     /// One colour of a batch, in work blocks. Those of a small batch share its dummy; those of a large one,
@@ -346,7 +281,7 @@ impl Layout {
         let edges = &self.edges;
         let size: u32 = members
             .iter()
-            .map(|e| edges.members[*e as usize].len())
+            .map(|e| edges.members[*e as usize].span.len())
             .sum();
         if size == 0 {
             return;
@@ -355,19 +290,18 @@ impl Layout {
         // Edges that fill lanes first, those with many points before those with few.
         members.sort_by_key(|e| {
             let e = *e as usize;
-            let points = edges.members[e].len().min(MOST_POINTS);
+            let points = edges.members[e].span.len().min(MOST_POINTS);
             (!edges.is_plain[e], MOST_POINTS - points)
         });
         let plain = members.partition_point(|e| edges.is_plain[*e as usize]);
         let (lanes, scalar) = members.split_at(plain);
         let is_large = small_batch.is_none();
         let first_block = self.work.len();
-        let mut block = self.open_block();
+        let mut open = self.packed();
         let mut points = 0;
         for chunk in lanes.chunks(LANES) {
             if is_large && points >= BLOCK_POINTS {
-                self.close_block(block);
-                block = self.open_block();
+                open = self.close_block(open);
                 points = 0;
             }
             let dummy = small_batch.unwrap_or(self.work.len() - first_block);
@@ -375,43 +309,40 @@ impl Layout {
         }
         for chunk in scalar.chunks(BLOCK_EDGES) {
             if is_large && points >= BLOCK_POINTS / 2 {
-                self.close_block(block);
-                block = self.open_block();
+                open = self.close_block(open);
             }
             points = BLOCK_POINTS;
-            for e in chunk {
-                self.push_scalar(*e);
-            }
+            self.scalar.extend_from_slice(chunk);
         }
-        self.close_block(block);
+        self.close_block(open);
         self.dummies = self.dummies.max(self.work.len() - first_block);
-        self.colors.push(BatchColor {
-            work: [first_block as u32, self.work.len() as u32],
+        self.colors.push(Span::new(first_block, self.work.len()));
+    }
+
+    /// How many manifolds and scalar edges there are so far.
+    fn packed(&self) -> [usize; 2] {
+        [self.manifolds.len(), self.scalar.len()]
+    }
+
+    /// Makes a work block of what came since `open`; the next one begins at what it returns.
+    fn close_block(&mut self, open: [usize; 2]) -> [usize; 2] {
+        let end = self.packed();
+        self.work.push(WorkBlock {
+            manifolds: Span::new(open[0], end[0]),
+            scalar: Span::new(open[1], end[1]),
         });
-    }
-
-    fn open_block(&self) -> WorkBlock {
-        WorkBlock {
-            manifolds: [self.manifolds.len() as u32; 2],
-            scalar: [self.scalar.len() as u32; 2],
-        }
-    }
-
-    fn close_block(&mut self, mut block: WorkBlock) {
-        block.manifolds[1] = self.manifolds.len() as u32;
-        block.scalar[1] = self.scalar.len() as u32;
-        self.work.push(block);
+        end
     }
 
     /// One wide manifold from up to sixteen edges, the one with most points first. Returns its points.
     fn push_manifold(&mut self, problem: &Problem, members: &[u32], dummy: u32) -> u32 {
         let first_point = self.points.len();
-        let points = self.edges.members[members[0] as usize].len();
+        let points = self.edges.members[members[0] as usize].span.len();
         self.points
             .resize(first_point + points as usize, [EMPTY; LANES]);
         let mut bodies = [[dummy; LANES]; 2];
         for (lane, e) in members.iter().enumerate() {
-            let contacts = self.edges.members[*e as usize].range();
+            let contacts = self.edges.members[*e as usize].span.range();
             let pair = problem.contacts.bodies[contacts.start];
             for (side, b) in pair.into_iter().enumerate() {
                 if problem.bodies.is_dynamic(b as usize) {
@@ -425,17 +356,8 @@ impl Layout {
         }
         self.manifolds.push(WideManifold {
             bodies,
-            points: [first_point as u32, self.points.len() as u32],
+            points: Span::new(first_point, self.points.len()),
         });
         points
-    }
-
-    fn push_scalar(&mut self, edge: u32) {
-        let members = self.edges.members[edge as usize];
-        if !members.are_rows {
-            let [first, last] = members.range;
-            self.scalar_contacts.extend(first..last);
-        }
-        self.scalar.push(members);
     }
 }

@@ -14,11 +14,10 @@ mod shared;
 mod sweep;
 mod wide;
 
-use pulp::Arch;
 use rayon::prelude::*;
 
 use lanes::Real;
-use layout::{EMPTY, Layout, Treatment};
+use layout::{EMPTY, Layout};
 use momentum::velocities;
 use run::Run;
 use scalar::{ScalarEdges, UnsafeColor};
@@ -148,19 +147,22 @@ macro_rules! in_precision {
     };
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Precision {
     Single,
     Double,
+    #[default]
     Mixed,
 }
 
 /// The solver.
+#[derive(Default)]
 pub struct ColoredGs {
     alpha: f64,
     precision: Precision,
     strategy: Strategy,
-    treatment: Treatment,
+    /// Colours with fewer contacts are merged into one unsafe colour; 0 keeps every colour.
+    threshold: u32,
     merged: UnsafeColor,
     coloring: Coloring,
     /// Whether colours outlive a solve.
@@ -185,7 +187,6 @@ pub struct ColoredGs {
 impl ColoredGs {
     /// Makes one with checked parameters.
     pub fn new(parameters: &Parameters) -> Self {
-        let arch = Arch::new();
         let relaxed = parameters.choice("treatment") == "relaxed";
         Self {
             alpha: parameters.number("alpha"),
@@ -198,12 +199,10 @@ impl ColoredGs {
                 "balanced" => Strategy::Balanced,
                 _ => Strategy::Greedy,
             },
-            treatment: Treatment {
-                threshold: if relaxed {
-                    parameters.integer("threshold") as u32
-                } else {
-                    0
-                },
+            threshold: if relaxed {
+                parameters.integer("threshold") as u32
+            } else {
+                0
             },
             merged: match parameters.choice("unsafe") {
                 "jacobi" => UnsafeColor::Jacobi,
@@ -211,20 +210,8 @@ impl ColoredGs {
                     parts: parameters.integer("parts") as usize,
                 },
             },
-            coloring: Coloring::default(),
             keeps_colors: true,
-            layout: Layout::default(),
-            single: WideContacts::new(arch),
-            double: WideContacts::new(arch),
-            in_double: false,
-            finite: true,
-            since_pack: 0,
-            scalar: ScalarEdges::default(),
-            monitors: Vec::new(),
-            changes: Vec::new(),
-            sums: Vec::new(),
-            lambda: Vec::new(),
-            velocity: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -264,7 +251,6 @@ impl ColoredGs {
     fn sweep(&mut self, budget: &Budget) {
         let run = Run {
             layout: &self.layout,
-            merged: self.merged,
             relative: relative(budget),
             budget,
         };
@@ -348,12 +334,11 @@ impl Solver for ColoredGs {
         }
         let run = Run {
             layout: &self.layout,
-            merged: self.merged,
             relative: -1.0,
             budget,
         };
         in_precision!(self, wide => {
-            run.correct(wide, &self.scalar, bias);
+            run.correct(wide, &mut self.scalar, bias);
             wide.velocities(problem.bodies.len(), u);
         });
         true
@@ -376,7 +361,7 @@ impl ProxIteration for ColoredGs {
             &mut self.coloring,
             self.keeps_colors,
             self.strategy,
-            self.treatment,
+            self.threshold,
         );
         self.lambda.clear();
         self.lambda.extend_from_slice(lambda);
@@ -385,12 +370,7 @@ impl ProxIteration for ColoredGs {
             Precision::Double => true,
             // The many small steps of an unsafe colour would be lost in a hub's velocity.
             Precision::Mixed => {
-                !in_range
-                    || self
-                        .layout
-                        .batches
-                        .iter()
-                        .any(|b| !b.unsafe_edges().is_empty())
+                !in_range || self.layout.batches.iter().any(|b| b.unsafe_edges.len() > 0)
             }
             Precision::Single => false,
         };

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::CHUNK;
-use super::layout::{EMPTY, IslandBatch, Layout, WorkBlock};
+use super::layout::{EMPTY, Layout, WorkBlock};
 use super::shared::Shared;
 use crate::math::Twist;
 use crate::problem::Problem;
@@ -22,30 +22,14 @@ pub fn velocities(problem: &Problem, layout: &Layout, lambda: &[f64], u: &mut Ve
         lambda,
         target: Shared::new(u),
     };
-    for batch in layout.batches.iter().filter(|b| b.is_large) {
-        for color in &layout.colors[batch.colors()] {
-            layout.work[color.work()]
-                .par_iter()
-                // SAFETY: work blocks of one colour share no body that moves.
-                .for_each(|block| unsafe { momentum.add_block(block) });
-        }
-        // SAFETY: the unsafe colour runs alone.
-        unsafe { momentum.add_scalar(batch.unsafe_edges()) };
-    }
-    let small = |batch: &IslandBatch| {
-        for block in &layout.work[layout.work_of(batch)] {
-            // SAFETY: batches share no body that moves, and each runs on one thread.
-            unsafe { momentum.add_block(block) };
-        }
-        // SAFETY: as above.
-        unsafe { momentum.add_scalar(batch.unsafe_edges()) };
+    let work = |_, block| {
+        // SAFETY: work blocks that run at the same time share no body that moves.
+        unsafe { momentum.add_block(&layout.work[block]) };
     };
-    match layout.batches.as_slice() {
-        [batch] if !batch.is_large => small(batch),
-        batches => batches
-            .par_iter()
-            .filter(|batch| !batch.is_large)
-            .for_each(small),
+    layout.each_block(|_| true, work);
+    for batch in &layout.batches {
+        // SAFETY: nothing else runs.
+        unsafe { momentum.add_scalar(batch.unsafe_edges.range()) };
     }
     u.par_iter_mut()
         .with_min_len(CHUNK)
@@ -65,8 +49,8 @@ impl Momentum<'_> {
     /// # Safety
     /// Nobody else adds to the same bodies that move meanwhile.
     unsafe fn add_block(&self, block: &WorkBlock) {
-        for manifold in &self.layout.manifolds[block.manifolds()] {
-            for point in &self.layout.points[manifold.points()] {
+        for manifold in &self.layout.manifolds[block.manifolds.range()] {
+            for point in &self.layout.points[manifold.points.range()] {
                 for c in point.iter().filter(|c| **c != EMPTY) {
                     // SAFETY: the caller's promise.
                     unsafe { self.add_contact(*c as usize) };
@@ -74,7 +58,7 @@ impl Momentum<'_> {
             }
         }
         // SAFETY: the caller's promise.
-        unsafe { self.add_scalar(block.scalar()) };
+        unsafe { self.add_scalar(block.scalar.range()) };
     }
 
     /// # Safety
@@ -83,7 +67,8 @@ impl Momentum<'_> {
         let rows = &self.problem.rows;
         let first = self.problem.contact_rows();
         for edge in &self.layout.scalar[edges] {
-            for k in edge.range() {
+            let edge = &self.layout.edges.members[*edge as usize];
+            for k in edge.span.range() {
                 if !edge.are_rows {
                     // SAFETY: the caller's promise.
                     unsafe { self.add_contact(k) };

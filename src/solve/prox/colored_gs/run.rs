@@ -1,12 +1,11 @@
 //! One iteration of all batches, and the position pass.
 
 use pulp::Arch;
-use rayon::prelude::*;
 
 use super::LANES;
 use super::lanes::{Real, Wide};
 use super::layout::{IslandBatch, Layout, WorkBlock};
-use super::scalar::{ScalarEdges, SharedLambda, UnsafeColor};
+use super::scalar::ScalarEdges;
 use super::shared::Shared;
 use super::sweep::{RowOrder, WideSweep};
 use super::wide::{Body, WideContacts, sizes};
@@ -18,7 +17,6 @@ use crate::solve::prox::monitor::{Monitor, State, Verdict};
 /// What a sweep over all batches needs.
 pub struct Run<'a> {
     pub layout: &'a Layout,
-    pub merged: UnsafeColor,
     /// T_rel of Nützi's tests; negative where they are off.
     pub relative: f64,
     pub budget: &'a Budget,
@@ -34,7 +32,23 @@ struct Target<'a, R: Real> {
     sizes: (usize, usize),
     frictionless: bool,
     scalar: &'a ScalarEdges,
-    lambda: SharedLambda,
+    lambda: Shared<f64>,
+}
+
+impl<'a, R: Real> Target<'a, R> {
+    fn new(wide: &'a mut WideContacts<R>, scalar: &'a mut ScalarEdges) -> Self {
+        Self {
+            arch: wide.arch,
+            order: &wide.order,
+            bodies: Shared::new(&mut wide.bodies),
+            fields: &wide.fields,
+            impulses: Shared::new(&mut wide.impulses),
+            sizes: sizes(wide.frictionless),
+            frictionless: wide.frictionless,
+            lambda: scalar.share(),
+            scalar,
+        }
+    }
 }
 
 impl Run<'_> {
@@ -48,48 +62,24 @@ impl Run<'_> {
         sums: &mut [Change],
     ) {
         let layout = self.layout;
-        let lambda = scalar_edges.share();
-        let target = Target {
-            arch: wide.arch,
-            order: &wide.order,
-            bodies: Shared::new(&mut wide.bodies),
-            fields: &wide.fields,
-            impulses: Shared::new(&mut wide.impulses),
-            sizes: sizes(wide.frictionless),
-            frictionless: wide.frictionless,
-            scalar: scalar_edges,
-            lambda,
+        let target = Target::new(wide, scalar_edges);
+        let runs = |batch: usize| monitors[batch].state == State::Running;
+        let sweep_of = |batch: usize| Sweep {
+            scale: monitors[batch].scale,
+            relative: self.relative,
+            omega: 1.0,
+            coupled: true,
         };
-        let sweep_of = |batch: usize| {
-            let monitor: &Monitor = &monitors[batch];
-            (monitor.state == State::Running).then_some(Sweep {
-                scale: monitor.scale,
-                relative: self.relative,
-                omega: 1.0,
-                coupled: true,
-            })
-        };
-        self.sweep(&target, &sweep_of, changes);
+        self.sweep(&target, runs, sweep_of, changes);
         let bodies = target.bodies;
-        // UnsafeColor colours last; then what came of it all.
-        for (b, batch) in layout.batches.iter().enumerate() {
-            let Some(sweep) = sweep_of(b) else {
-                continue;
-            };
+        // Unsafe colours last; then what came of it all.
+        let running = layout.batches.iter().enumerate();
+        for (b, batch) in running.filter(|(b, _)| runs(*b)) {
             let mut change = Change::default();
             for part in &changes[layout.work_of(batch)] {
                 change.merge(part);
             }
-            if !batch.unsafe_edges().is_empty() {
-                scalar_edges.sweep_unsafe(
-                    b,
-                    batch.unsafe_edges(),
-                    bodies,
-                    self.merged,
-                    &sweep,
-                    &mut change,
-                );
-            }
+            scalar_edges.sweep_unsafe(b, bodies, &sweep_of(b), &mut change);
             sums[b] = change;
         }
         for (b, batch) in layout.batches.iter().enumerate() {
@@ -111,51 +101,23 @@ impl Run<'_> {
         }
     }
 
-    /// Sweeps the work blocks of every batch that `sweep_of` wants swept, and notes their changes.
+    /// Sweeps the work blocks of every batch that `runs`, as `sweep_of` wants it, and notes their changes.
     fn sweep<R: Real>(
         &self,
         target: &Target<R>,
-        sweep_of: &(impl Fn(usize) -> Option<Sweep> + Sync),
+        runs: impl Fn(usize) -> bool + Sync,
+        sweep_of: impl Fn(usize) -> Sweep + Sync,
         changes: &mut [Change],
     ) {
         let layout = self.layout;
-        let shared_changes = Shared::new(changes);
-        let step = |block: usize, sweep: &Sweep| {
+        let changes = Shared::new(changes);
+        layout.each_block(runs, |batch, block| {
             // SAFETY: each work block has a place of its own for its change, and is swept by one thread;
             // work blocks that run at the same time are of one colour, or of different small batches.
             unsafe {
-                *shared_changes.get(block) = self.block(&layout.work[block], sweep, target);
+                *changes.get(block) = self.block(&layout.work[block], &sweep_of(batch), target);
             }
-        };
-        // Large batches colour by colour, each colour on all threads.
-        for (b, batch) in layout.batches.iter().enumerate().filter(|b| b.1.is_large) {
-            let Some(sweep) = sweep_of(b) else {
-                continue;
-            };
-            for color in &layout.colors[batch.colors()] {
-                let work = color.work();
-                if work.len() == 1 {
-                    step(work.start, &sweep);
-                } else {
-                    work.into_par_iter().for_each(|block| step(block, &sweep));
-                }
-            }
-        }
-        // Small batches beside each other, each on one thread.
-        let small = |b: usize| {
-            let batch = &layout.batches[b];
-            if !batch.is_large
-                && let Some(sweep) = sweep_of(b)
-            {
-                for block in layout.work_of(batch) {
-                    step(block, &sweep);
-                }
-            }
-        };
-        match layout.batches.len() {
-            1 => small(0),
-            n => (0..n).into_par_iter().for_each(small),
-        }
+        });
     }
 
     /// Sweeps over the normal rows alone, from nothing and with another bias, until the tolerance is
@@ -163,22 +125,13 @@ impl Run<'_> {
     pub fn correct<R: Real>(
         &self,
         wide: &mut WideContacts<R>,
-        scalar_edges: &ScalarEdges,
+        scalar_edges: &mut ScalarEdges,
         bias: &[f64],
     ) {
         let layout = self.layout;
         wide.pack_normals(layout, bias);
-        let target = Target {
-            arch: wide.arch,
-            order: &wide.order,
-            bodies: Shared::new(&mut wide.bodies),
-            fields: &wide.fields,
-            impulses: Shared::new(&mut wide.impulses),
-            sizes: sizes(wide.frictionless),
-            frictionless: true,
-            scalar: scalar_edges,
-            lambda: SharedLambda::none(),
-        };
+        let mut target = Target::new(wide, scalar_edges);
+        target.frictionless = true;
         let mut changes = vec![Change::default(); layout.work.len()];
         let mut running = vec![true; layout.batches.len()];
         let sweep = Sweep {
@@ -188,7 +141,7 @@ impl Run<'_> {
             coupled: true,
         };
         for _ in 0..self.budget.iterations {
-            self.sweep(&target, &|b| running[b].then_some(sweep), &mut changes);
+            self.sweep(&target, |b| running[b], |_| sweep, &mut changes);
             for (b, batch) in layout.batches.iter().enumerate() {
                 let changed = changes[layout.work_of(batch)]
                     .iter()
@@ -213,9 +166,9 @@ impl Run<'_> {
         target: &Target<R>,
     ) -> Change {
         let mut change = Change::default();
-        let manifolds = &self.layout.manifolds[block.manifolds()];
+        let manifolds = &self.layout.manifolds[block.manifolds.range()];
         if let (Some(first), Some(last)) = (manifolds.first(), manifolds.last()) {
-            let points = first.points().start..last.points().end;
+            let points = first.points.range().start..last.points.range().end;
             let (fixed, changing) = target.sizes;
             // SAFETY: a work block's points are its own; bodies by the caller's promise.
             change = unsafe {
@@ -234,13 +187,13 @@ impl Run<'_> {
                 .run(target.arch)
             };
         }
-        if block.scalar().is_empty() {
+        if block.scalar.range().is_empty() {
             return change;
         }
         // SAFETY: the caller's promise.
         unsafe {
             target.scalar.sweep(
-                block.scalar(),
+                block.scalar.range(),
                 target.bodies,
                 target.lambda,
                 sweep,
@@ -259,15 +212,15 @@ fn restart<R: Real>(
     scalar_edges: &ScalarEdges,
 ) {
     let manifolds = &layout.manifolds[layout.manifolds_of(batch)];
-    for body in manifolds.iter().flat_map(|g| g.bodies.iter().flatten()) {
-        wide.bodies[*body as usize].set_velocity(&Twist::ZERO);
-    }
     let edges = layout.scalar_of(batch);
-    scalar_edges.each_body(edges.clone(), |b| {
-        wide.bodies[b as usize].set_velocity(&Twist::ZERO);
-    });
+    let of_lanes = manifolds
+        .iter()
+        .flat_map(|m| m.bodies.into_iter().flatten());
+    for body in of_lanes.chain(scalar_edges.bodies(edges.clone())) {
+        wide.bodies[body as usize].set_velocity(&Twist::ZERO);
+    }
     for manifold in manifolds {
-        for point in manifold.points() {
+        for point in manifold.points.range() {
             for lane in 0..LANES {
                 let bodies = manifold.bodies.map(|side| side[lane]);
                 wide.push(point, lane, bodies);

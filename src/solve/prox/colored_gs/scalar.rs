@@ -11,15 +11,16 @@ use super::wide::{Body, Start};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::solve::prox::block::{
-    Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Sweep,
+    Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Span, Sweep,
 };
-use crate::solve::prox::color::NO_BODY;
+use crate::solve::prox::color::{Edge, NO_BODY};
 use crate::solve::prox::pack::{packed_contact, packed_extra, packed_row};
 
 /// How members of an unsafe colour, which may share bodies, are solved together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnsafeColor {
     /// Each edge sees the velocities from before and its own work.
+    #[default]
     Jacobi,
     /// In so many parts, Gauss–Seidel within each.
     Naive {
@@ -29,24 +30,23 @@ pub enum UnsafeColor {
 }
 
 /// A scalar edge, packed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct PackedEdge {
-    contacts: [u32; 2],
-    rows: [u32; 2],
+    contacts: Span,
+    rows: Span,
     /// Where its impulses begin.
     first: u32,
     /// The bodies that impulses move.
-    bodies: [u32; 4],
+    bodies: Edge,
     /// ω in an unsafe colour.
     omega: f64,
 }
 
-/// A part of an unsafe colour, with its own copies of the bodies.
-#[derive(Clone, Debug, Default)]
+/// A part of an unsafe colour: its edges, and the copies of their bodies.
+#[derive(Clone, Copy, Debug)]
 struct Part {
-    edges: [u32; 2],
-    bodies: Vec<u32>,
-    copies: Vec<PackedBody>,
+    edges: Span,
+    copies: Span,
 }
 
 /// All scalar edges, in the order of the layout. Keeps its memory.
@@ -62,9 +62,11 @@ pub struct ScalarEdges {
     lambda: Vec<f64>,
     start: Vec<f64>,
     checkpoint: Vec<f64>,
-    /// Changes of velocity that an unsafe colour collects before they are applied.
-    pending: Vec<(u32, Twist)>,
-    parts: Vec<Vec<Part>>,
+    /// The parts of the unsafe colours, and those of each batch.
+    parts: Vec<Part>,
+    parts_of: Vec<Span>,
+    /// Bodies of parts, ascending within each.
+    copies: Vec<(u32, PackedBody)>,
 }
 
 /// Bodies as an edge reads and changes them.
@@ -89,42 +91,29 @@ impl<R: Real> Access for Direct<R> {
     }
 }
 
-/// Copies of the bodies of one edge, as they were before the colour: what other edges do is not seen.
-struct Private<R> {
-    bodies: Shared<Body<R>>,
-    copies: [(u32, PackedBody); 4],
-}
+/// A part's own copies of its bodies, as they were before the colour: what other parts do is not seen.
+struct Copies<'a>(&'a mut [(u32, PackedBody)]);
 
-impl<R: Real> Access for Private<R> {
+impl Access for Copies<'_> {
     fn read(&self, body: u32) -> PackedBody {
-        match self.copies.iter().find(|(b, _)| *b == body) {
-            Some((_, copy)) => *copy,
-            // SAFETY: one that impulses do not move; nobody writes it.
-            None => unsafe { self.bodies.read(body as usize).unpack() },
-        }
-    }
-
-    fn write(&mut self, body: u32, after: &PackedBody) {
-        if let Some((_, copy)) = self.copies.iter_mut().find(|(b, _)| *b == body) {
-            copy.velocity = after.velocity;
-        }
-    }
-}
-
-/// A part's own copies.
-impl Access for Part {
-    fn read(&self, body: u32) -> PackedBody {
-        match self.bodies.binary_search(&body) {
-            Ok(k) => self.copies[k],
+        match self.0.binary_search_by_key(&body, |copy| copy.0) {
+            Ok(k) => self.0[k].1,
             // A body that impulses do not move is in no part.
             Err(_) => PackedBody::default(),
         }
     }
 
     fn write(&mut self, body: u32, after: &PackedBody) {
-        if let Ok(k) = self.bodies.binary_search(&body) {
-            self.copies[k].velocity = after.velocity;
+        if let Ok(k) = self.0.binary_search_by_key(&body, |copy| copy.0) {
+            self.0[k].1.velocity = after.velocity;
         }
+    }
+}
+
+impl PackedEdge {
+    /// The bodies that impulses move.
+    fn moving(&self) -> impl Iterator<Item = u32> + use<> {
+        self.bodies.into_iter().filter(|b| *b != NO_BODY)
     }
 }
 
@@ -145,16 +134,22 @@ impl ScalarEdges {
         self.entries.clear();
         self.place.clear();
         self.lambda.clear();
-        for members in &layout.scalar {
-            self.push(problem, members, alpha, start.lambda, start.u);
+        for edge in &layout.scalar {
+            let edge = *edge as usize;
+            let (members, bodies) = (&layout.edges.members[edge], layout.edges.bodies[edge]);
+            self.push(problem, members, bodies, alpha, start);
         }
         self.start.clone_from(&self.lambda);
         if !start.keeps_checkpoint {
             self.checkpoint.clone_from(&self.lambda);
         }
-        self.parts.resize(layout.batches.len(), Vec::new());
-        for (batch, of) in layout.batches.iter().enumerate() {
-            self.relax(batch, of.unsafe_edges(), treatment);
+        self.parts.clear();
+        self.parts_of.clear();
+        self.copies.clear();
+        for batch in &layout.batches {
+            let first = self.parts.len();
+            self.divide(batch.unsafe_edges.range(), treatment);
+            self.parts_of.push(Span::new(first, self.parts.len()));
         }
         self.is_finite()
     }
@@ -163,26 +158,21 @@ impl ScalarEdges {
         &mut self,
         problem: &Problem,
         members: &Members,
+        bodies: Edge,
         alpha: f64,
-        lambda: &[f64],
-        u: &[Twist],
+        Start { lambda, u, .. }: Start,
     ) {
-        let mut edge = PackedEdge {
-            contacts: [self.contacts.len() as u32; 2],
-            rows: [self.rows.len() as u32; 2],
-            first: self.lambda.len() as u32,
-            bodies: [NO_BODY; 4],
-            omega: 1.0,
-        };
+        let (contacts, rows) = (self.contacts.len(), self.rows.len());
+        let first = self.lambda.len() as u32;
         if members.are_rows {
             let first = problem.contact_rows();
-            for r in members.range() {
-                self.push_row(problem, r, alpha, u, &mut edge);
+            for r in members.span.range() {
+                self.push_row(problem, r, alpha, u, &bodies);
                 self.place.push((first + r) as u32);
                 self.lambda.push(lambda[first + r]);
             }
         } else {
-            for c in members.range() {
+            for c in members.span.range() {
                 let rows = problem.contacts.rows(c);
                 let mut contact = packed_contact(problem, c, alpha);
                 let [i, j] = contact.bodies.map(|b| b as usize);
@@ -197,125 +187,84 @@ impl ScalarEdges {
                 self.contacts.push(contact);
                 self.lambda.extend_from_slice(&lambda[rows.clone()]);
                 self.place.extend(rows.map(|r| r as u32));
-                let mut n = 0;
-                for b in contact.bodies {
-                    if problem.bodies.is_dynamic(b as usize) {
-                        edge.bodies[n] = b;
-                        n += 1;
-                    }
-                }
             }
         }
-        edge.contacts[1] = self.contacts.len() as u32;
-        edge.rows[1] = self.rows.len() as u32;
-        self.edges.push(edge);
+        self.edges.push(PackedEdge {
+            contacts: Span::new(contacts, self.contacts.len()),
+            rows: Span::new(rows, self.rows.len()),
+            first,
+            bodies,
+            omega: 1.0,
+        });
     }
 
     /// One general row; its entries count the edge's bodies.
-    fn push_row(
-        &mut self,
-        problem: &Problem,
-        r: usize,
-        alpha: f64,
-        u: &[Twist],
-        edge: &mut PackedEdge,
-    ) {
-        let first = self.entries.len() as u32;
+    fn push_row(&mut self, problem: &Problem, r: usize, alpha: f64, u: &[Twist], bodies: &Edge) {
+        let first = self.entries.len();
         let mut bias = problem.rows.bias[r];
         for (body, jacobian) in problem.rows.entries(r) {
             let velocity = &u[body];
             bias += jacobian.linear.dot(&velocity.linear) + jacobian.angular.dot(&velocity.angular);
-            if problem.bodies.is_dynamic(body) {
-                let known = edge.bodies.iter().position(|b| *b == body as u32);
-                let free = edge.bodies.iter().position(|b| *b == NO_BODY);
-                if let Some(k) = known.or(free) {
-                    edge.bodies[k] = body as u32;
-                    self.entries.push(PackedEntry {
-                        body: k as u32,
-                        jacobian: *jacobian,
-                    });
-                }
+            if let Some(k) = bodies.iter().position(|b| *b == body as u32) {
+                self.entries.push(PackedEntry {
+                    body: k as u32,
+                    jacobian: *jacobian,
+                });
             }
         }
-        let entries = [first, self.entries.len() as u32];
+        let entries = Span::new(first, self.entries.len());
         self.rows.push(packed_row(problem, r, alpha, bias, entries));
     }
 
-    /// ω of the members of an unsafe colour, and its parts.
-    fn relax(&mut self, batch: usize, edges: Range<usize>, treatment: UnsafeColor) {
+    /// Divides an unsafe colour into its parts, and finds ω of its edges.
+    fn divide(&mut self, edges: Range<usize>, treatment: UnsafeColor) {
         let parts = match treatment {
             UnsafeColor::Jacobi => edges.len(),
             UnsafeColor::Naive { parts } => parts.min(edges.len()),
         };
-        let own = &mut self.parts[batch];
-        own.clear();
-        if edges.is_empty() {
-            return;
+        let mut sharing: Vec<u32> = Vec::new();
+        for part in 0..parts {
+            let first = |part: usize| edges.start + (part * edges.len()).div_ceil(parts);
+            let edges = first(part)..first(part + 1);
+            let all = self.edges[edges.clone()].iter();
+            let mut bodies: Vec<u32> = all.flat_map(PackedEdge::moving).collect();
+            bodies.sort_unstable();
+            bodies.dedup();
+            let copies = self.copies.len();
+            let unread = bodies.iter().map(|b| (*b, PackedBody::default()));
+            self.copies.extend(unread);
+            self.parts.push(Part {
+                edges: Span::new(edges.start, edges.end),
+                copies: Span::new(copies, self.copies.len()),
+            });
+            sharing.append(&mut bodies);
         }
-        // (body, part) for all parts that a body is in.
-        let part_of = |k: usize| k * parts / edges.len();
-        let mut shares: Vec<(u32, u32)> = Vec::new();
-        for (k, e) in edges.clone().enumerate() {
-            for b in self.edges[e].bodies.iter().filter(|b| **b != NO_BODY) {
-                shares.push((*b, part_of(k) as u32));
-            }
-        }
-        shares.sort_unstable();
-        shares.dedup();
-        let sharing = |b: u32| {
-            let first = shares.partition_point(|s| s.0 < b);
-            shares[first..].iter().take_while(|s| s.0 == b).count()
+        sharing.sort_unstable();
+        // How many parts have a copy of a body.
+        let parts_on = |body: u32| {
+            let first = sharing.partition_point(|b| *b < body);
+            sharing[first..].iter().take_while(|b| **b == body).count()
         };
-        for e in edges.clone() {
-            let edge = &mut self.edges[e];
-            let bodies = edge.bodies.iter().filter(|b| **b != NO_BODY);
+        for edge in &mut self.edges[edges] {
+            let parts = edge.moving().map(parts_on);
             edge.omega = match treatment {
                 // ω = 1/(1 + other edges on the same bodies): each by itself would solve the whole.
-                UnsafeColor::Jacobi => {
-                    1.0 / (1 + bodies.map(|b| sharing(*b) - 1).sum::<usize>()) as f64
-                }
-                UnsafeColor::Naive { .. } => {
-                    1.0 / bodies.map(|b| sharing(*b)).max().unwrap_or(1) as f64
-                }
+                UnsafeColor::Jacobi => 1.0 / (1 + parts.map(|n| n - 1).sum::<usize>()) as f64,
+                UnsafeColor::Naive { .. } => 1.0 / parts.max().unwrap_or(1) as f64,
             };
-        }
-        if let UnsafeColor::Naive { .. } = treatment {
-            let mut first = edges.start;
-            for part in 0..parts {
-                let last =
-                    edges.start + (0..edges.len()).take_while(|k| part_of(*k) <= part).count();
-                let mut bodies: Vec<u32> = self.edges[first..last]
-                    .iter()
-                    .flat_map(|e| e.bodies)
-                    .filter(|b| *b != NO_BODY)
-                    .collect();
-                bodies.sort_unstable();
-                bodies.dedup();
-                own.push(Part {
-                    edges: [first as u32, last as u32],
-                    copies: vec![PackedBody::default(); bodies.len()],
-                    bodies,
-                });
-                first = last;
-            }
         }
     }
 
     fn is_finite(&self) -> bool {
-        let contact = |c: &PackedContact| c.bias.iter().sum::<f64>() + c.r[0] + c.r[1] + c.mu;
-        let row = |r: &PackedRow| r.bias + r.compliance + r.r;
-        self.contacts.iter().all(|c| contact(c).is_finite())
+        self.contacts.iter().all(PackedContact::is_finite)
             && self.extra.iter().all(Extra::is_finite)
-            && self
-                .rows
-                .iter()
-                .all(|r| row(r).is_finite() && !r.bounds[0].is_nan() && !r.bounds[1].is_nan())
+            && self.rows.iter().all(PackedRow::is_finite)
             && self.lambda.iter().all(|x| x.is_finite())
     }
 
-    /// A pointer through which the work blocks of a colour sweep their edges.
-    pub fn share(&mut self) -> SharedLambda {
-        SharedLambda(Shared::new(&mut self.lambda))
+    /// A pointer to the impulses through which the work blocks of a colour sweep their edges.
+    pub fn share(&mut self) -> Shared<f64> {
+        Shared::new(&mut self.lambda)
     }
 
     /// Sweeps edges of one colour.
@@ -327,7 +276,7 @@ impl ScalarEdges {
         &self,
         edges: Range<usize>,
         bodies: Shared<Body<R>>,
-        lambda: SharedLambda,
+        lambda: Shared<f64>,
         sweep: &Sweep,
         change: &mut Change,
     ) {
@@ -337,81 +286,47 @@ impl ScalarEdges {
         }
     }
 
-    /// Solves an unsafe colour, on the calling thread.
+    /// Solves the unsafe colour of a batch, on the calling thread: every part on its own copies of the
+    /// bodies, and then what all of them changed.
     pub fn sweep_unsafe<R: Real>(
         &mut self,
         batch: usize,
-        edges: Range<usize>,
         bodies: Shared<Body<R>>,
-        treatment: UnsafeColor,
         sweep: &Sweep,
         change: &mut Change,
     ) {
         let lambda = self.share();
-        let mut pending = std::mem::take(&mut self.pending);
-        let mut parts = std::mem::take(&mut self.parts[batch]);
-        pending.clear();
-        match treatment {
-            UnsafeColor::Jacobi => {
-                for edge in &self.edges[edges] {
-                    let copies = edge.bodies.map(|b| match b {
-                        NO_BODY => (b, PackedBody::default()),
-                        // SAFETY: an unsafe colour runs alone, on one thread.
-                        b => (b, unsafe { bodies.read(b as usize).unpack() }),
-                    });
-                    let mut access = Private { bodies, copies };
-                    // SAFETY: one thread, one edge after the other.
-                    unsafe { self.step(edge, lambda, sweep, change, &mut access) };
-                    for (before, after) in copies.iter().zip(&access.copies) {
-                        if before.0 != NO_BODY {
-                            let (old, new) = (&before.1.velocity, &after.1.velocity);
-                            pending.push((
-                                before.0,
-                                Twist {
-                                    linear: new.linear - old.linear,
-                                    angular: new.angular - old.angular,
-                                },
-                            ));
-                        }
-                    }
-                }
+        let mut copies = std::mem::take(&mut self.copies);
+        let parts = &self.parts[self.parts_of[batch].range()];
+        for part in parts {
+            let own = &mut copies[part.copies.range()];
+            for (b, copy) in &mut *own {
+                // SAFETY: an unsafe colour runs alone.
+                *copy = unsafe { bodies.read(*b as usize).unpack() };
             }
-            UnsafeColor::Naive { .. } => {
-                for part in &mut parts {
-                    for (b, copy) in part.bodies.iter().zip(&mut part.copies) {
-                        // SAFETY: an unsafe colour runs alone.
-                        *copy = unsafe { bodies.read(*b as usize).unpack() };
-                    }
-                    for e in part.edges[0] as usize..part.edges[1] as usize {
-                        // SAFETY: one thread, one edge after the other.
-                        unsafe { self.step(&self.edges[e], lambda, sweep, change, part) };
-                    }
-                }
-                for part in &parts {
-                    for (b, copy) in part.bodies.iter().zip(&part.copies) {
-                        // SAFETY: an unsafe colour runs alone.
-                        let before = unsafe { bodies.read(*b as usize).unpack() };
-                        pending.push((
-                            *b,
-                            Twist {
-                                linear: copy.velocity.linear - before.velocity.linear,
-                                angular: copy.velocity.angular - before.velocity.angular,
-                            },
-                        ));
-                    }
-                }
+            for edge in &self.edges[part.edges.range()] {
+                // SAFETY: one thread, one edge after the other.
+                unsafe { self.step(edge, lambda, sweep, change, &mut Copies(own)) };
             }
         }
-        for (b, change) in &pending {
+        let used = parts.iter().flat_map(|part| part.copies.range());
+        for k in used.clone() {
+            let (b, copy) = &mut copies[k];
             // SAFETY: an unsafe colour runs alone.
-            let body = unsafe { bodies.get(*b as usize) };
+            let before = unsafe { bodies.read(*b as usize).unpack() };
+            copy.velocity.linear -= before.velocity.linear;
+            copy.velocity.angular -= before.velocity.angular;
+        }
+        for k in used {
+            let (b, Twist { linear, angular }) = (copies[k].0, copies[k].1.velocity);
+            // SAFETY: an unsafe colour runs alone.
+            let body = unsafe { bodies.get(b as usize) };
             let mut u = body.unpack().velocity;
-            u.linear += change.linear;
-            u.angular += change.angular;
+            u.linear += linear;
+            u.angular += angular;
             body.set_velocity(&u);
         }
-        self.pending = pending;
-        self.parts[batch] = parts;
+        self.copies = copies;
     }
 
     /// One prox step of every block of an edge in turn.
@@ -421,7 +336,7 @@ impl ScalarEdges {
     unsafe fn step(
         &self,
         edge: &PackedEdge,
-        lambda: SharedLambda,
+        lambda: Shared<f64>,
         sweep: &Sweep,
         change: &mut Change,
         access: &mut impl Access,
@@ -430,16 +345,11 @@ impl ScalarEdges {
             omega: sweep.omega * edge.omega,
             ..*sweep
         };
-        for c in edge.contacts[0] as usize..edge.contacts[1] as usize {
+        for c in edge.contacts.range() {
             let (contact, extra) = (&self.contacts[c], &self.extra[c]);
             let before = contact.bodies.map(|b| access.read(b));
-            let first = extra.offset as usize;
             // SAFETY: the caller's promise.
-            let block = unsafe {
-                lambda
-                    .0
-                    .slice(first..first + extra.friction.law.row_count())
-            };
+            let block = unsafe { lambda.slice(extra.rows()) };
             let pair = [&before[0], &before[1]];
             let push = contact.general_step(extra, pair, block, &sweep, change);
             for (side, before) in before.iter().enumerate() {
@@ -450,7 +360,7 @@ impl ScalarEdges {
                 }
             }
         }
-        if edge.rows[0] == edge.rows[1] {
+        if edge.rows.range().is_empty() {
             return;
         }
         let before = edge.bodies.map(|b| match b {
@@ -458,13 +368,10 @@ impl ScalarEdges {
             b => access.read(b),
         });
         let mut after = before;
-        for (k, row) in self.rows[edge.rows[0] as usize..edge.rows[1] as usize]
-            .iter()
-            .enumerate()
-        {
-            let entries = &self.entries[row.entries[0] as usize..row.entries[1] as usize];
+        for (k, row) in self.rows[edge.rows.range()].iter().enumerate() {
+            let entries = &self.entries[row.entries.range()];
             // SAFETY: the caller's promise.
-            let lambda = unsafe { lambda.0.get(edge.first as usize + k) };
+            let lambda = unsafe { lambda.get(edge.first as usize + k) };
             let seen = if sweep.coupled { &after } else { &before };
             let w = row.velocity(entries, seen, *lambda);
             let step = row.step(w, lambda, &sweep, change);
@@ -502,16 +409,12 @@ impl ScalarEdges {
 
     /// Adds M⁻¹ Jᵀ times the change of impulse since the start to the bodies.
     pub fn push_changes<R: Real>(&self, edges: Range<usize>, bodies: &mut [Body<R>]) {
+        let changes = self.lambda.iter().zip(&self.start);
+        let changes: Vec<f64> = changes.map(|(now, start)| now - start).collect();
         for edge in &self.edges[edges] {
-            for c in edge.contacts[0] as usize..edge.contacts[1] as usize {
+            for c in edge.contacts.range() {
                 let (contact, extra) = (&self.contacts[c], &self.extra[c]);
-                let first = extra.offset as usize;
-                let mut block = [0.0; crate::problem::FrictionLaw::MAX_ROWS];
-                let block = &mut block[..extra.friction.law.row_count()];
-                for (k, x) in block.iter_mut().enumerate() {
-                    *x = self.lambda[first + k] - self.start[first + k];
-                }
-                let push = contact.impulse(Some(extra), block);
+                let push = contact.impulse(Some(extra), &changes[extra.rows()]);
                 for (side, b) in contact.bodies.iter().enumerate() {
                     let body = &mut bodies[*b as usize];
                     let mut packed = body.unpack();
@@ -519,26 +422,21 @@ impl ScalarEdges {
                     body.set_velocity(&packed.velocity);
                 }
             }
-            for (k, r) in (edge.rows[0] as usize..edge.rows[1] as usize).enumerate() {
-                let row = &self.rows[r];
-                let at = edge.first as usize + k;
-                for entry in &self.entries[row.entries[0] as usize..row.entries[1] as usize] {
+            let changes = &changes[edge.first as usize..];
+            for (row, change) in self.rows[edge.rows.range()].iter().zip(changes) {
+                for entry in &self.entries[row.entries.range()] {
                     let body = &mut bodies[edge.bodies[entry.body as usize] as usize];
                     let mut packed = body.unpack();
-                    entry.push(self.lambda[at] - self.start[at], &mut packed);
+                    entry.push(*change, &mut packed);
                     body.set_velocity(&packed.velocity);
                 }
             }
         }
     }
 
-    /// Calls `f` with every body that some edges move.
-    pub fn each_body(&self, edges: Range<usize>, mut f: impl FnMut(u32)) {
-        for b in self.edges[edges].iter().flat_map(|e| e.bodies) {
-            if b != NO_BODY {
-                f(b);
-            }
-        }
+    /// The bodies that some edges move.
+    pub fn bodies(&self, edges: Range<usize>) -> impl Iterator<Item = u32> {
+        self.edges[edges].iter().flat_map(PackedEdge::moving)
     }
 
     /// Copies the impulses to the problem's order.
@@ -559,16 +457,5 @@ impl ScalarEdges {
             (contacts + rows + lambda + bodies) as u64,
             (lambda + bodies / 2) as u64,
         ]
-    }
-}
-
-/// Impulses of scalar edges, shared by the work blocks of one colour.
-#[derive(Clone, Copy, Debug)]
-pub struct SharedLambda(Shared<f64>);
-
-impl SharedLambda {
-    /// For a sweep without scalar edges.
-    pub fn none() -> Self {
-        Self(Shared::new(&mut []))
     }
 }

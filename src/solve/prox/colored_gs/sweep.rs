@@ -247,7 +247,7 @@ impl<R: Real, const FRICTION: bool, const RELATIVE: bool> WithSimd
         let mut noted = Noted::<R, S>::new(s, run.sweep.relative);
         let (mut fields, mut impulses) = (run.fields, run.impulses);
         for manifold in run.manifolds {
-            let points = manifold.points().len();
+            let points = manifold.points.range().len();
             let (own_fields, other_fields) = fields.split_at(points * fixed);
             let (own_impulses, other_impulses) = impulses.split_at_mut(points * changing);
             (fields, impulses) = (other_fields, other_impulses);
@@ -317,6 +317,29 @@ impl<R: Real, S: Simd> Pair<R, S> {
         self.a.pull(s, p, arms[0]);
         self.b.push(s, p, arms[1]);
     }
+
+    /// A_ee for a direction e; never zero: lanes without a contact have bodies without mass.
+    #[inline(always)]
+    fn coupling(&self, s: S, e: WideVec3<R, S>, arms: [WideVec3<R, S>; 2]) -> R::Register<S> {
+        let (va, wa) = self.a.response(s, e, arms[0]);
+        let (vb, wb) = self.b.response(s, e, arms[1]);
+        let linear = va.add(s, vb).dot(s, e);
+        let turn = wa.dot(s, arms[0].cross(s, e));
+        let turn = R::add(s, turn, wb.dot(s, arms[1].cross(s, e)));
+        let tiny = R::splat(s, R::from_f64(1e-30));
+        R::max(s, R::add(s, linear, turn), tiny)
+    }
+}
+
+/// Three fields of a wide point as a vector, some lanes of them.
+#[inline(always)]
+fn vector<R: Real, S: Simd>(fields: &[Wide<R>], k: usize, at: usize) -> WideVec3<R, S> {
+    WideVec3([k, k + 1, k + 2].map(|k| R::load::<S>(&fields[k], at)))
+}
+
+#[inline(always)]
+fn arms<R: Real, S: Simd>(fields: &[Wide<R>], at: usize) -> [WideVec3<R, S>; 2] {
+    [field::ARM_A, field::ARM_B].map(|k| vector(fields, k, at))
 }
 
 /// Some lanes of a wide point.
@@ -336,16 +359,7 @@ impl<R: Real> Point<'_, R> {
 
     #[inline(always)]
     fn vector<S: Simd>(&self, k: usize) -> WideVec3<R, S> {
-        WideVec3([
-            self.number::<S>(k),
-            self.number::<S>(k + 1),
-            self.number::<S>(k + 2),
-        ])
-    }
-
-    #[inline(always)]
-    fn arms<S: Simd>(&self) -> [WideVec3<R, S>; 2] {
-        [self.vector(field::ARM_A), self.vector(field::ARM_B)]
+        vector(self.fields, k, self.at)
     }
 
     /// Λ_N ← max(0, Λ_N − R_N w_N): the new impulse, and its change.
@@ -378,7 +392,7 @@ impl<R: Real> Point<'_, R> {
         pair: &mut Pair<R, S>,
         noted: &mut Noted<R, S>,
     ) {
-        let (n, arms) = (self.vector(field::NORMAL), self.arms());
+        let (n, arms) = (self.vector(field::NORMAL), arms(self.fields, self.at));
         let w = R::add(
             s,
             n.dot(s, pair.relative(s, arms)),
@@ -403,10 +417,10 @@ impl<R: Real> Point<'_, R> {
         pair: &mut Pair<R, S>,
         noted: &mut Noted<R, S>,
     ) {
-        let (n, arms) = (self.vector(field::NORMAL), self.arms());
+        let (n, arms) = (self.vector(field::NORMAL), arms(self.fields, self.at));
         let bias = self.vector(field::BIAS);
         let w = n.dot(s, pair.relative(s, arms).add(s, bias));
-        let p_old = WideVec3::<R, S>([0, 1, 2].map(|k| R::load::<S>(&p[k], self.at)));
+        let p_old = vector::<R, S>(p, 0, self.at);
         let old = n.dot(s, p_old);
         let [new, dn] = self.prox_normal::<S>(s, old, w);
         pair.push(s, n.scale(s, dn), arms);
@@ -444,24 +458,7 @@ impl<R: Real> Point<'_, R> {
     }
 }
 
-/// A_ee for a direction e; never zero: lanes without a contact have bodies without mass.
-#[inline(always)]
-fn coupling<R: Real, S: Simd>(
-    s: S,
-    (a, ra): (&WideBody<R, S>, WideVec3<R, S>),
-    (b, rb): (&WideBody<R, S>, WideVec3<R, S>),
-    e: WideVec3<R, S>,
-) -> R::Register<S> {
-    let (va, wa) = a.response(s, e, ra);
-    let (vb, wb) = b.response(s, e, rb);
-    let linear = va.add(s, vb).dot(s, e);
-    let turn = wa.dot(s, ra.cross(s, e));
-    let turn = R::add(s, turn, wb.dot(s, rb.cross(s, e)));
-    let tiny = R::splat(s, R::from_f64(1e-30));
-    R::max(s, R::add(s, linear, turn), tiny)
-}
-
-/// WideSweep to find the R-factors of.
+/// Wide manifolds to find the R-factors of.
 pub struct StepLengths<'a, R: Real> {
     pub bodies: Shared<Body<R>>,
     pub order: &'a RowOrder,
@@ -477,47 +474,35 @@ impl<R: Real> StepLengths<'_, R> {
     /// # Safety
     /// Every body that the manifolds name is there, and nobody writes these bodies meanwhile.
     pub unsafe fn run(self, arch: Arch) -> bool {
-        arch.dispatch(StepLengthsKernel(self))
+        arch.dispatch(self)
     }
 }
 
-struct StepLengthsKernel<'a, R: Real>(StepLengths<'a, R>);
-
-impl<R: Real> WithSimd for StepLengthsKernel<'_, R> {
+impl<R: Real> WithSimd for StepLengths<'_, R> {
     type Output = bool;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, s: S) -> bool {
-        let run = self.0;
         let width = R::width::<S>();
-        let (fixed, _) = sizes(run.frictionless);
-        let alpha = R::splat(s, R::from_f64(run.alpha));
+        let (fixed, _) = sizes(self.frictionless);
+        let alpha = R::splat(s, R::from_f64(self.alpha));
         let one = R::splat(s, R::from_f64(1.0));
         let mut total = R::splat(s, R::default());
-        let mut fields = run.fields;
-        for manifold in run.manifolds {
-            let (own, others) = fields.split_at_mut(manifold.points().len() * fixed);
+        let mut fields = self.fields;
+        for manifold in self.manifolds {
+            let (own, others) = fields.split_at_mut(manifold.points.range().len() * fixed);
             fields = others;
             for at in (0..LANES).step_by(width) {
-                let ia = &manifold.bodies[0][at..at + width];
-                let ib = &manifold.bodies[1][at..at + width];
+                let index = manifold.bodies.each_ref().map(|side| &side[at..at + width]);
                 // SAFETY: the promise of `StepLengths::run`.
-                let (a, b) = unsafe {
-                    (
-                        WideBody::<R, S>::gather(s, run.bodies, ia, run.order),
-                        WideBody::<R, S>::gather(s, run.bodies, ib, run.order),
-                    )
-                };
-                for t in own.chunks_exact_mut(fixed) {
-                    let vector = |k: usize| {
-                        WideVec3::<R, S>([k, k + 1, k + 2].map(|k| R::load::<S>(&t[k], at)))
-                    };
-                    let n = vector(field::NORMAL);
-                    let (ra, rb) = (vector(field::ARM_A), vector(field::ARM_B));
-                    let rn = R::div(s, alpha, coupling(s, (&a, ra), (&b, rb), n));
-                    R::store::<S>(&mut t[field::R_NORMAL], at, rn);
+                let pair = unsafe { Pair::<R, S>::gather(s, self.bodies, index, self.order) };
+                for fields in own.chunks_exact_mut(fixed) {
+                    let n = vector::<R, S>(fields, field::NORMAL, at);
+                    let arms = arms(fields, at);
+                    let rn = R::div(s, alpha, pair.coupling(s, n, arms));
+                    R::store::<S>(&mut fields[field::R_NORMAL], at, rn);
                     total = R::add(s, total, rn);
-                    if run.frictionless {
+                    if self.frictionless {
                         continue;
                     }
                     // Tangents without a branch (Duff et al. 2017).
@@ -534,11 +519,9 @@ impl<R: Real> WithSimd for StepLengthsKernel<'_, R> {
                         R::sub(s, zero, R::mul(s, sign, x)),
                     ]);
                     let t2 = WideVec3([xy, R::sub(s, sign, yy), R::sub(s, zero, y)]);
-                    let first = coupling(s, (&a, ra), (&b, rb), t1);
-                    let second = coupling(s, (&a, ra), (&b, rb), t2);
-                    let largest = R::max(s, first, second);
-                    let rt = R::div(s, alpha, largest);
-                    R::store::<S>(&mut t[field::R_FRICTION], at, rt);
+                    let [first, second] = [t1, t2].map(|e| pair.coupling(s, e, arms));
+                    let rt = R::div(s, alpha, R::max(s, first, second));
+                    R::store::<S>(&mut fields[field::R_FRICTION], at, rt);
                     total = R::add(s, total, rt);
                 }
             }

@@ -8,6 +8,8 @@
 //! All velocities here are changes against u⁰ = u_free + M⁻¹ Jᵀ Λ⁰ of the start, and w⁰ of each
 //! contact, evaluated in f64, is its bias. So an f32 sweep rounds what changes, not what is there.
 
+use std::ops::Range;
+
 use pulp::Arch;
 use rayon::prelude::*;
 
@@ -75,9 +77,10 @@ pub struct WideContacts<R> {
     pub frictionless: bool,
 }
 
-impl<R: Real> WideContacts<R> {
+impl<R: Real> Default for WideContacts<R> {
     /// For this processor.
-    pub fn new(arch: Arch) -> Self {
+    fn default() -> Self {
+        let arch = Arch::new();
         Self {
             arch,
             order: row_order::<R>(arch),
@@ -89,7 +92,9 @@ impl<R: Real> WideContacts<R> {
             frictionless: false,
         }
     }
+}
 
+impl<R: Real> WideContacts<R> {
     /// The velocities of the problem's bodies, as a sweep left them.
     pub fn velocities(&self, bodies: usize, u: &mut Vec<Twist>) {
         self.bodies[..bodies]
@@ -133,6 +138,7 @@ impl<R: Real> WideContacts<R> {
             problem,
             lambda: start.lambda,
             u: start.u,
+            frictionless,
         };
         let finite = self
             .fields
@@ -147,11 +153,7 @@ impl<R: Real> WideContacts<R> {
                     .zip(points)
                 {
                     for (lane, c) in contacts.iter().enumerate() {
-                        finite &= if frictionless {
-                            pack.normal(*c, lane, fields, impulses)
-                        } else {
-                            pack.disc(*c, lane, fields, impulses)
-                        };
+                        finite &= pack.lane(*c, lane, fields, impulses);
                     }
                 }
                 finite
@@ -176,8 +178,8 @@ impl<R: Real> WideContacts<R> {
             .manifolds
             .par_chunks(CHUNK)
             .map(|manifolds| {
-                let first = manifolds[0].points().start;
-                let last = manifolds[manifolds.len() - 1].points().end;
+                let first = manifolds[0].points.range().start;
+                let last = manifolds[manifolds.len() - 1].points.range().end;
                 // SAFETY: each chunk of manifolds has points of its own, and bodies are only read.
                 unsafe {
                     StepLengths {
@@ -241,17 +243,20 @@ impl<R: Real> WideContacts<R> {
     }
 
     /// Keeps the impulses of a range of points as those to return to.
-    pub fn keep(&mut self, points: std::ops::Range<usize>) {
-        let (_, n) = sizes(self.frictionless);
-        let span = points.start * n..points.end * n;
+    pub fn keep(&mut self, points: Range<usize>) {
+        let span = self.impulses_of(points);
         self.checkpoint[span.clone()].copy_from_slice(&self.impulses[span]);
     }
 
     /// Returns to the impulses kept last.
-    pub fn return_to_kept(&mut self, points: std::ops::Range<usize>) {
-        let (_, n) = sizes(self.frictionless);
-        let span = points.start * n..points.end * n;
+    pub fn return_to_kept(&mut self, points: Range<usize>) {
+        let span = self.impulses_of(points);
         self.impulses[span.clone()].copy_from_slice(&self.checkpoint[span]);
+    }
+
+    fn impulses_of(&self, points: Range<usize>) -> Range<usize> {
+        let (_, changing) = sizes(self.frictionless);
+        points.start * changing..points.end * changing
     }
 
     /// What the impulse in a lane has changed since the start, in the world frame (N s).
@@ -331,11 +336,12 @@ struct Pack<'a> {
     problem: &'a Problem,
     lambda: &'a [f64],
     u: &'a [Twist],
+    frictionless: bool,
 }
 
 impl Pack<'_> {
-    /// Fills one lane of a point with friction.
-    fn disc<R: Real>(
+    /// Fills one lane of a point; false if a number is not finite.
+    fn lane<R: Real>(
         &self,
         c: u32,
         lane: usize,
@@ -343,55 +349,33 @@ impl Pack<'_> {
         impulses: &mut [Wide<R>],
     ) -> bool {
         if c == EMPTY {
-            return empty(lane, fields, impulses);
+            // Nothing comes of zeros.
+            for word in fields.iter_mut().chain(impulses) {
+                word.0[lane] = R::default();
+            }
+            return true;
         }
         let c = c as usize;
         let contacts = &self.problem.contacts;
-        let frame = &contacts.frame[c];
-        let axes = frame.axes();
-        let bias = &contacts.bias[c];
-        let w = self.relative(c) + axes[0] * bias[0] + axes[1] * bias[1] + axes[2] * bias[2];
-        let block = &self.lambda[contacts.rows(c)];
-        let p = axes[0] * block[0] + axes[1] * block[1] + axes[2] * block[2];
-        self.common(c, lane, fields)
-            & put(fields, field::BIAS, lane, w.as_slice())
-            & put(fields, field::MU, lane, &[contacts.friction[c].mu[0]])
-            & put(impulses, 0, lane, p.as_slice())
-    }
-
-    /// Fills one lane of a point without friction.
-    fn normal<R: Real>(
-        &self,
-        c: u32,
-        lane: usize,
-        fields: &mut [Wide<R>],
-        impulses: &mut [Wide<R>],
-    ) -> bool {
-        if c == EMPTY {
-            return empty(lane, fields, impulses);
-        }
-        let c = c as usize;
-        let contacts = &self.problem.contacts;
-        let n = contacts.frame[c].normal;
-        let w = n.dot(&self.relative(c)) + contacts.bias[c][0];
-        self.common(c, lane, fields)
-            & put(fields, field::BIAS, lane, &[w])
-            & put(impulses, 0, lane, &[self.lambda[contacts.rows(c).start]])
-    }
-
-    fn common<R: Real>(&self, c: usize, lane: usize, fields: &mut [Wide<R>]) -> bool {
-        let frame = &self.problem.contacts.frame[c];
-        put(fields, field::NORMAL, lane, frame.normal.as_slice())
-            & put(fields, field::ARM_A, lane, frame.arms[0].as_slice())
-            & put(fields, field::ARM_B, lane, frame.arms[1].as_slice())
-    }
-
-    /// The relative velocity at a contact that belongs to u⁰.
-    fn relative(&self, c: usize) -> Vec3 {
-        let contacts = &self.problem.contacts;
+        let (frame, bias) = (&contacts.frame[c], &contacts.bias[c]);
         let [i, j] = contacts.bodies[c].map(|b| b as usize);
-        let [a, b] = contacts.frame[c].arms;
-        self.u[j].at(b) - self.u[i].at(a)
+        let [a, b] = frame.arms;
+        let relative = self.u[j].at(b) - self.u[i].at(a);
+        let block = &self.lambda[contacts.rows(c)];
+        let law = if self.frictionless {
+            let w = frame.normal.dot(&relative) + bias[0];
+            put(fields, field::BIAS, lane, &[w]) & put(impulses, 0, lane, &block[..1])
+        } else {
+            let [n, t1, t2] = frame.axes();
+            let w = relative + n * bias[0] + t1 * bias[1] + t2 * bias[2];
+            let p = n * block[0] + t1 * block[1] + t2 * block[2];
+            put(fields, field::BIAS, lane, w.as_slice())
+                & put(fields, field::MU, lane, &contacts.friction[c].mu[..1])
+                & put(impulses, 0, lane, p.as_slice())
+        };
+        law & put(fields, field::NORMAL, lane, frame.normal.as_slice())
+            & put(fields, field::ARM_A, lane, a.as_slice())
+            & put(fields, field::ARM_B, lane, b.as_slice())
     }
 }
 
@@ -404,12 +388,4 @@ fn put<R: Real>(fields: &mut [Wide<R>], at: usize, lane: usize, numbers: &[f64])
         word.0[lane] = x;
     }
     finite
-}
-
-/// A lane without a contact: nothing comes of it.
-fn empty<R: Real>(lane: usize, fields: &mut [Wide<R>], impulses: &mut [Wide<R>]) -> bool {
-    for word in fields.iter_mut().chain(impulses) {
-        word.0[lane] = R::default();
-    }
-    true
 }
