@@ -11,18 +11,12 @@ pub type Quat = UnitQuaternion<f64>;
 pub type Mat3 = Matrix3<f64>;
 
 /// A position and an orientation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pose {
     /// Translation (m).
     pub position: Vec3,
     /// Rotation, local to parent.
     pub rotation: Quat,
-}
-
-impl Default for Pose {
-    fn default() -> Self {
-        Self::IDENTITY
-    }
 }
 
 impl Pose {
@@ -170,9 +164,9 @@ impl SymMat3 {
     /// The inverse of a positive definite matrix; `None` when it is not invertible.
     pub fn inverse(&self) -> Option<Self> {
         if self.xy == 0.0 && self.xz == 0.0 && self.yz == 0.0 {
-            let inverse = Self::diagonal(1.0 / self.xx, 1.0 / self.yy, 1.0 / self.zz);
-            return (inverse.xx.is_finite() && inverse.yy.is_finite() && inverse.zz.is_finite())
-                .then_some(inverse);
+            let [x, y, z] = [self.xx, self.yy, self.zz].map(f64::recip);
+            let is_finite = [x, y, z].iter().all(|d| d.is_finite());
+            return is_finite.then(|| Self::diagonal(x, y, z));
         }
         self.to_matrix()
             .try_inverse()
@@ -209,25 +203,14 @@ pub fn rotate_by(q: &Quat, omega: Vec3, t: f64) -> Quat {
     Quat::new_normalize(turned.into_inner())
 }
 
-/// The matrix `[a]×` with `[a]× b = a × b`.
-pub fn cross_matrix(a: Vec3) -> Mat3 {
-    a.cross_matrix()
-}
-
 /// A spatial velocity or momentum: linear part, angular part.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Twist {
     /// Velocity of the centre of mass (m/s).
     pub linear: Vec3,
     /// Angular velocity in the world frame (rad/s).
     pub angular: Vec3,
-}
-
-impl Default for Twist {
-    fn default() -> Self {
-        Self::ZERO
-    }
 }
 
 impl Twist {

@@ -91,7 +91,6 @@ pub struct BroadPhase {
     /// Pairs that joints keep from colliding.
     joined: Vec<[u32; 2]>,
     pairs: Vec<[u32; 2]>,
-    merged: Vec<[u32; 2]>,
 }
 
 impl BroadPhase {
@@ -254,15 +253,11 @@ impl BroadPhase {
         let found = self.bvh.traverse_bvtt_single_tree_parallel::<false>();
         let mut pairs = std::mem::take(&mut self.pairs);
         pairs.clear();
-        pairs.par_extend(
-            found
-                .par_iter()
-                .filter_map(|(a, b)| self.keep(world, *a, *b)),
-        );
+        let kept = found.par_iter();
+        pairs.par_extend(kept.filter_map(|(a, b)| self.keep(world, *a, *b)));
+        pairs.extend(self.plane_pairs(world, free, |_| true));
+        pairs.par_sort_unstable();
         self.pairs = pairs;
-        let unbounded = self.plane_pairs(world, free, |_| true);
-        self.pairs.extend(unbounded);
-        self.pairs.par_sort_unstable();
     }
 
     fn find_changed(&mut self, world: &World, free: &ProblemBodies) {
@@ -283,26 +278,11 @@ impl BroadPhase {
         new.extend(this.plane_pairs(world, free, |slot| changed[slot]));
         new.par_sort_unstable();
 
-        // Merge with the pairs that stand, which are sorted already.
-        let Self {
-            changed,
-            pairs,
-            merged,
-            ..
-        } = self;
-        let standing = pairs
-            .iter()
-            .filter(|[a, b]| !changed[*a as usize] && !changed[*b as usize]);
-        let mut new = new.iter().peekable();
-        merged.clear();
-        for pair in standing {
-            while let Some(first) = new.next_if(|n| *n < pair) {
-                merged.push(*first);
-            }
-            merged.push(*pair);
-        }
-        merged.extend(new);
-        std::mem::swap(pairs, merged);
+        // What stands is sorted already, and so is what is new: a stable sort only merges them.
+        let Self { changed, pairs, .. } = self;
+        pairs.retain(|pair| pair.iter().all(|b| !changed[*b as usize]));
+        pairs.extend(new);
+        pairs.sort();
     }
 
     /// Pairs of half-spaces with those bodies of a selection that reach below them.

@@ -15,31 +15,19 @@ use crate::world::manifolds::Manifolds;
 
 pub use broad::BroadPhase;
 
-/// The contacts found in one step, ordered by the bodies' slots, one array per quantity.
-#[derive(Clone, Debug, Default)]
-pub struct FoundContacts {
+/// A contact as the narrow phase finds it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FoundContact {
     /// First and second body, the lower slot first.
-    pub bodies: Vec<[u32; 2]>,
+    pub bodies: [u32; 2],
     /// Which features touch; the same from step to step.
-    pub feature: Vec<u64>,
+    pub feature: u64,
     /// World position, half way between the two surfaces (m).
-    pub point: Vec<Vec3>,
+    pub point: Vec3,
     /// Unit normal from the first body to the second.
-    pub normal: Vec<Vec3>,
+    pub normal: Vec3,
     /// Signed distance of the surfaces (m).
-    pub gap: Vec<f64>,
-}
-
-impl FoundContacts {
-    /// Number of contacts.
-    pub fn len(&self) -> usize {
-        self.bodies.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.bodies.is_empty()
-    }
+    pub gap: f64,
 }
 
 /// Both phases with their memory.
@@ -47,8 +35,8 @@ impl FoundContacts {
 pub struct Collider {
     broad: BroadPhase,
     narrow: narrow::NarrowPhase,
-    /// What the last call of [`Collider::find_contacts`] found.
-    pub contacts: FoundContacts,
+    /// What the last call of [`Collider::find_contacts`] found, ordered by the bodies' slots.
+    pub contacts: Vec<FoundContact>,
     /// The manifolds of boxes among it, for the next step to start from.
     pub manifolds: Manifolds,
 }

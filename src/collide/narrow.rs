@@ -6,7 +6,7 @@ use parry3d_f64::shape::Cuboid;
 use rayon::prelude::*;
 
 use super::broad::arm;
-use super::{FoundContacts, reduce};
+use super::{FoundContact, reduce};
 use crate::math::{Mat3, Pose, Vec3};
 use crate::problem::ProblemBodies;
 use crate::world::manifolds::{ManifoldMemory, ManifoldPoint, Manifolds};
@@ -28,25 +28,15 @@ const ALIGNED: f64 = 1.0 - 1e-6;
 /// How much farther than needed points are looked for, as a share of the smallest half extent.
 const REACH_SHARE: f64 = 0.02;
 
-#[derive(Clone, Copy)]
-struct Found {
-    bodies: [u32; 2],
-    feature: u64,
-    point: Vec3,
-    normal: Vec3,
-    gap: f64,
-}
-
 /// Reusable memory of one unit of work.
 #[derive(Default)]
 struct Worker {
-    found: Vec<Found>,
+    found: Vec<FoundContact>,
     manifolds: Vec<ContactManifold<(), ()>>,
-    cuboids: Option<ContactManifold<(), ()>>,
+    cuboids: ContactManifold<(), ()>,
     kept: Manifolds,
-    keys: Vec<u64>,
-    points: Vec<Vec3>,
-    gaps: Vec<f64>,
+    /// The points of one manifold, all with one normal.
+    candidates: Vec<FoundContact>,
     chosen: Vec<usize>,
     sorted: Vec<usize>,
     place: Vec<usize>,
@@ -66,7 +56,7 @@ impl NarrowPhase {
         world: &World,
         free: &ProblemBodies,
         pairs: &[[u32; 2]],
-        out: &mut FoundContacts,
+        out: &mut Vec<FoundContact>,
         manifolds: &mut Manifolds,
     ) {
         let chunks = pairs.len().div_ceil(CHUNK);
@@ -79,33 +69,11 @@ impl NarrowPhase {
             .zip(pairs.par_chunks(CHUNK))
             .for_each(|(worker, pairs)| worker.run(world, free, pairs));
 
+        out.clear();
         manifolds.clear();
         for worker in workers.iter() {
+            out.extend_from_slice(&worker.found);
             manifolds.append(&worker.kept);
-        }
-        let total = workers.iter().map(|w| w.found.len()).sum();
-        out.bodies.resize(total, [0; 2]);
-        out.feature.resize(total, 0);
-        out.point.resize(total, Vec3::zeros());
-        out.normal.resize(total, Vec3::zeros());
-        out.gap.resize(total, 0.0);
-        let mut first = 0;
-        for found in workers.iter().map(|w| &w.found) {
-            let span = first..first + found.len();
-            first = span.end;
-            let targets = out.bodies[span.clone()]
-                .iter_mut()
-                .zip(&mut out.feature[span.clone()])
-                .zip(&mut out.point[span.clone()])
-                .zip(&mut out.normal[span.clone()])
-                .zip(&mut out.gap[span]);
-            for (f, ((((bodies, feature), point), normal), gap)) in found.iter().zip(targets) {
-                *bodies = f.bodies;
-                *feature = f.feature;
-                *point = f.point;
-                *normal = f.normal;
-                *gap = f.gap;
-            }
         }
     }
 }
@@ -211,7 +179,7 @@ impl Worker {
         let gap = distance - touch;
         let point = x + normal * (radii[0] + 0.5 * gap);
         if search.counts(i, j, point, normal, gap) {
-            self.found.push(Found {
+            self.found.push(FoundContact {
                 bodies: pair,
                 feature: 0,
                 point,
@@ -276,19 +244,23 @@ impl Worker {
         let Some(normal) = unit(poses[0].rotation * kept.normal) else {
             return;
         };
-        self.clear_points();
+        self.candidates.clear();
         for p in &self.kept.point[first as usize..last as usize] {
             let on_first = poses[0].position + turn[0] * p.local[0];
             let on_second = poses[1].position + turn[1] * p.local[1];
             let gap = normal.dot(&(on_second - on_first));
             let point = (on_first + on_second) * 0.5;
             if gap.is_finite() && search.counts(i, j, point, normal, gap) {
-                self.points.push(point);
-                self.gaps.push(gap);
-                self.keys.push(p.feature);
+                self.candidates.push(FoundContact {
+                    bodies: pair,
+                    feature: p.feature,
+                    point,
+                    normal,
+                    gap,
+                });
             }
         }
-        if self.points.is_empty() {
+        if self.candidates.is_empty() {
             // How long a pair without contacts has been on the list is the broad phase's secret.
             self.kept.point.truncate(first as usize);
             return;
@@ -297,46 +269,30 @@ impl Worker {
             points: [first, last],
             ..kept
         });
-        self.add_points(pair, normal);
+        self.keep_polygon();
     }
 
     /// Adds the points of two boxes up to `reach` to those that are kept, and returns their normal, in
     /// the frame of the first one.
     fn find_cuboids(&mut self, boxes: [&Cuboid; 2], relative: &Pose, reach: f64) -> Vec3 {
-        let fresh = || ContactManifold::with_data(0, 0, ());
-        let mut manifold = self.cuboids.take().unwrap_or_else(fresh);
+        let manifold = &mut self.cuboids;
         // Without points nothing of the last pair remains.
         manifold.points.clear();
         let [a, b] = boxes;
-        contact_manifold_cuboid_cuboid(&relative.to_parry(), a, b, reach, &mut manifold);
+        contact_manifold_cuboid_cuboid(&relative.to_parry(), a, b, reach, manifold);
         let points = manifold.points.iter().map(|p| ManifoldPoint {
             local: [p.local_p1.into(), p.local_p2.into()],
             feature: feature_key([0, 0, p.fid1.0, p.fid2.0]),
         });
         self.kept.point.extend(points);
-        let normal = Vec3::from(manifold.local_n1);
-        self.cuboids = Some(manifold);
-        normal
+        manifold.local_n1.into()
     }
 
-    fn clear_points(&mut self) {
-        self.points.clear();
-        self.gaps.clear();
-        self.keys.clear();
-    }
-
-    /// Of the points at hand, makes contacts of those that keep the support polygon.
-    fn add_points(&mut self, bodies: [u32; 2], normal: Vec3) {
-        reduce::choose(&self.points, &self.gaps, normal, &mut self.chosen);
-        for &k in &self.chosen {
-            self.found.push(Found {
-                bodies,
-                feature: self.keys[k],
-                point: self.points[k],
-                normal,
-                gap: self.gaps[k],
-            });
-        }
+    /// Of the candidates, keeps those that carry the support polygon.
+    fn keep_polygon(&mut self) {
+        reduce::choose(&self.candidates, &mut self.chosen);
+        let chosen = self.chosen.iter().map(|k| self.candidates[*k]);
+        self.found.extend(chosen);
     }
 
     /// Any two shapes, through parry.
@@ -381,7 +337,7 @@ impl Worker {
             return;
         }
         // Only neighbours along one axis need a look.
-        let along = |f: &Found| f.point.x;
+        let along = |f: &FoundContact| f.point.x;
         self.sorted.clear();
         self.sorted.extend(0..found.len());
         self.sorted
@@ -397,7 +353,7 @@ impl Worker {
             if self.is_double[k] {
                 continue;
             }
-            let Found {
+            let FoundContact {
                 point,
                 normal,
                 mut gap,
@@ -447,26 +403,30 @@ impl Worker {
         let Some(normal) = unit(first.rotation * Vec3::from(manifold.local_n1)) else {
             return;
         };
-        self.clear_points();
+        self.candidates.clear();
         for p in &manifold.points {
             let on_first = first.transform_point(p.local_p1.into());
             let on_second = second.transform_point(p.local_p2.into());
             let (point, gap) = ((on_first + on_second) * 0.5, p.dist);
             let finite = gap.is_finite() && point.iter().all(|c| c.is_finite());
-            let is_at = |other: &Vec3| (other - point).norm_squared() <= same * same;
-            if let Some(k) = self.points.iter().position(is_at) {
-                self.gaps[k] = self.gaps[k].min(gap);
+            let is_at = |f: &&mut FoundContact| (f.point - point).norm_squared() <= same * same;
+            if let Some(same) = self.candidates.iter_mut().find(is_at) {
+                same.gap = same.gap.min(gap);
                 continue;
             }
             // Choose among those that count, or the support polygon would lose points for nothing.
             if finite && search.counts(i, j, point, normal, gap) {
-                self.points.push(point);
-                self.gaps.push(gap);
                 let [a, b] = [manifold.subshape1, manifold.subshape2];
-                self.keys.push(feature_key([a, b, p.fid1.0, p.fid2.0]));
+                self.candidates.push(FoundContact {
+                    bodies: pair,
+                    feature: feature_key([a, b, p.fid1.0, p.fid2.0]),
+                    point,
+                    normal,
+                    gap,
+                });
             }
         }
-        self.add_points(pair, normal);
+        self.keep_polygon();
     }
 }
 

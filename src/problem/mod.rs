@@ -51,7 +51,7 @@ impl ProblemBodies {
 }
 
 /// Where a contact is and how it is oriented, in the world frame.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ContactFrame {
     /// Unit normal, from the first body to the second.
     pub normal: Vec3,

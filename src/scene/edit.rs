@@ -69,7 +69,7 @@ impl Scene {
     fn with(&self, path: &str, value: &str) -> Result<Scene, String> {
         let text = write(self);
         let segments: Vec<&str> = path.split('.').collect();
-        let found = locate::locate(&text, &segments).ok_or("the scene cannot be searched")?;
+        let found = locate::locate(&text, &segments);
         let missing = segments.len() - found.matched;
         let is_new_key = missing == 1 && found.is_map && !segments[found.matched].is_empty();
         if missing > 0 && !is_new_key {
@@ -108,7 +108,7 @@ pub(super) fn write(scene: &Scene) -> String {
 /// The text of the value at a path.
 pub(super) fn value_in(text: &str, path: &str) -> Result<String, String> {
     let segments: Vec<&str> = path.split('.').collect();
-    let found = locate::locate(text, &segments).ok_or("the scene cannot be searched")?;
+    let found = locate::locate(text, &segments);
     if found.matched < segments.len() {
         return Err(no_such_path(&segments, &found));
     }

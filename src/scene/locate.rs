@@ -2,10 +2,15 @@
 //!
 //! Two things need it: messages about a value that parsed but makes no sense, which want its line
 //! and column, and `--set`, which replaces the text of one value and lets the schema read the
-//! result. It follows RON's syntax only as far as needed to step over values; text that is not RON
-//! gives `None`, never a panic.
+//! result. Text that is not RON has no values inside.
 
+use std::fmt;
 use std::ops::Range;
+
+use ron::value::RawValue;
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::options;
 
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,38 +19,28 @@ pub(super) struct Found {
     pub span: Range<usize>,
     /// How many segments of the path lead there.
     pub matched: usize,
-    /// The keys that could have come next, where a segment matched none.
+    /// The keys of the values inside it.
     pub keys: Vec<String>,
-    /// Whether the deepest value is a map, to which keys can be added.
+    /// Whether it is a map, to which keys can be added.
     pub is_map: bool,
 }
 
 /// Follows `path` from the top of `text` as far as it goes.
-pub(super) fn locate(text: &str, path: &[&str]) -> Option<Found> {
-    let mut scanner = Scanner::new(text);
-    scanner.attributes();
-    let mut span = scanner.value()?;
-    for (depth, segment) in path.iter().enumerate() {
-        let children = Children::of(text, &span)?;
-        match children.find(segment) {
-            Some(child) => span = child,
-            None => {
-                return Some(Found {
-                    span,
-                    matched: depth,
-                    keys: children.keys(),
-                    is_map: children.is_map,
-                });
-            }
-        }
+pub(super) fn locate(text: &str, path: &[&str]) -> Found {
+    let (mut value, mut matched) = (text, 0);
+    let mut children = Children::of(value);
+    while let Some(child) = path.get(matched).and_then(|name| children.find(name)) {
+        value = child;
+        matched += 1;
+        children = Children::of(value);
     }
-    let is_map = text[span.clone()].starts_with('{');
-    Some(Found {
-        span,
-        matched: path.len(),
-        keys: Vec::new(),
-        is_map,
-    })
+    let start = value.as_ptr().addr() - text.as_ptr().addr();
+    Found {
+        span: start..start + value.len(),
+        matched,
+        keys: children.keys(),
+        is_map: value.starts_with('{'),
+    }
 }
 
 /// Line and column of a byte, both from 1, columns in characters.
@@ -58,289 +53,90 @@ pub(super) fn line_column(text: &str, at: usize) -> (usize, usize) {
 
 /// Whether `text` is one RON value and nothing more.
 pub(super) fn is_one_value(text: &str) -> bool {
-    let mut scanner = Scanner::new(text);
-    scanner.value().is_some() && scanner.at_end()
+    RawValue::from_ron(text).is_ok()
 }
 
-/// The values inside one value.
-struct Children {
-    items: Vec<(Option<String>, Range<usize>)>,
-    is_map: bool,
-}
+/// The values inside one value: their keys, where they have any, and their text.
+#[derive(Default)]
+struct Children<'a>(Vec<(Option<String>, &'a str)>);
 
-impl Children {
-    fn of(text: &str, span: &Range<usize>) -> Option<Self> {
-        let mut span = span.clone();
-        loop {
-            let children = Self::direct(text, &span)?;
-            // `Some((…))` and `Variant((…))` hold one value without a name: look through them.
-            match children.items.as_slice() {
-                [(None, inner)]
-                    if !children.is_map
-                        && text[span.clone()].ends_with(')')
-                        && text[inner.clone()].ends_with(')') =>
-                {
-                    span = inner.clone();
-                }
-                _ => return Some(children),
-            }
+impl<'a> Children<'a> {
+    fn of(value: &'a str) -> Self {
+        let children: Self = options().from_str(value).unwrap_or_default();
+        match children.0.as_slice() {
+            // `Variant((…))` holds one value without a name: look through it.
+            [(None, inner)] if value.ends_with(')') && inner.ends_with(')') => Self::of(inner),
+            _ => children,
         }
     }
 
-    fn direct(text: &str, span: &Range<usize>) -> Option<Self> {
-        let inside = &text[..span.end];
-        let mut scanner = Scanner {
-            text: inside,
-            at: span.start,
-        };
-        scanner.word();
-        scanner.space();
-        let open = scanner.peek();
-        let close = match open {
-            Some(b'(') => b')',
-            Some(b'[') => b']',
-            Some(b'{') => b'}',
-            _ => {
-                return Some(Self {
-                    items: Vec::new(),
-                    is_map: false,
-                });
-            }
-        };
-        scanner.at += 1;
-        let mut items = Vec::new();
-        loop {
-            scanner.space();
-            if scanner.peek()? == close {
-                break;
-            }
-            let mut item = scanner.value()?;
-            let mut key = None;
-            scanner.space();
-            if scanner.peek()? == b':' {
-                scanner.at += 1;
-                key = Some(inside[item.clone()].trim_matches('"').to_owned());
-                scanner.space();
-                item = scanner.value()?;
-                scanner.space();
-            }
-            items.push((key, item));
-            match scanner.peek()? {
-                b',' => scanner.at += 1,
-                other if other == close => break,
+    fn find(&self, segment: &str) -> Option<&'a str> {
+        let mut named = self.0.iter();
+        let found = named.find(|(key, _)| key.as_deref() == Some(segment));
+        let value = if let Some((_, value)) = found {
+            value
+        } else {
+            // The components of a vector go by number and by letter.
+            let letter = ["x", "y", "z"].iter().position(|name| *name == segment);
+            let letter = letter.filter(|_| self.is_vector());
+            match self.0.get(letter.or_else(|| segment.parse().ok())?)? {
+                (None, value) => value,
                 _ => return None,
             }
-        }
-        Some(Self {
-            items,
-            is_map: open == Some(b'{'),
-        })
-    }
-
-    fn find(&self, segment: &str) -> Option<Range<usize>> {
-        let named = self
-            .items
-            .iter()
-            .find(|(key, _)| key.as_deref() == Some(segment));
-        if let Some((_, span)) = named {
-            return Some(span.clone());
-        }
-        // The components of a vector go by number and by letter.
-        let index = match segment {
-            "x" if self.is_vector() => 0,
-            "y" if self.is_vector() => 1,
-            "z" if self.is_vector() => 2,
-            _ => segment.parse().ok()?,
         };
-        match self.items.get(index)? {
-            (None, span) => Some(span.clone()),
-            _ => None,
-        }
+        // Without the white space and comments in front of it.
+        let deserializer = ron::Deserializer::from_str(value).ok()?;
+        Some(deserializer.remainder())
     }
 
     fn is_vector(&self) -> bool {
-        self.items.len() == 3 && self.items.iter().all(|(key, _)| key.is_none())
+        self.0.len() == 3 && self.0.iter().all(|(key, _)| key.is_none())
     }
 
     fn keys(&self) -> Vec<String> {
         if self.is_vector() {
             return ["x", "y", "z"].map(String::from).to_vec();
         }
-        self.items
-            .iter()
-            .enumerate()
+        let numbered = self.0.iter().enumerate();
+        numbered
             .map(|(k, (key, _))| key.clone().unwrap_or_else(|| k.to_string()))
             .collect()
     }
 }
 
-struct Scanner<'a> {
-    text: &'a str,
-    at: usize,
+impl<'de> Deserialize<'de> for Children<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ChildrenVisitor)
+    }
 }
 
-impl<'a> Scanner<'a> {
-    fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
+struct ChildrenVisitor;
+
+impl<'de> Visitor<'de> for ChildrenVisitor {
+    type Value = Children<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value with others inside")
     }
 
-    fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or("")
+    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Self::Value, D::Error> {
+        inner.deserialize_any(self)
     }
 
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn at_end(&mut self) -> bool {
-        self.space();
-        self.at >= self.text.len()
-    }
-
-    /// Steps over white space and comments.
-    fn space(&mut self) {
-        loop {
-            let rest = self.rest();
-            let blank = rest.len() - rest.trim_start().len();
-            self.at += blank;
-            let rest = self.rest();
-            if rest.starts_with("//") {
-                self.at += rest.find('\n').unwrap_or(rest.len());
-            } else if rest.starts_with("/*") {
-                let mut depth = 0_usize;
-                let mut skipped = 0;
-                let bytes = rest.as_bytes();
-                while skipped < bytes.len() {
-                    match &bytes[skipped..] {
-                        [b'/', b'*', ..] => {
-                            depth += 1;
-                            skipped += 2;
-                        }
-                        [b'*', b'/', ..] => {
-                            depth -= 1;
-                            skipped += 2;
-                        }
-                        _ => skipped += 1,
-                    }
-                    if depth == 0 {
-                        break;
-                    }
-                }
-                self.at += skipped;
-            } else if blank == 0 {
-                return;
-            }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(value) = seq.next_element::<&RawValue>()? {
+            items.push((None, value.get_ron()));
         }
+        Ok(Children(items))
     }
 
-    /// Steps over `#![enable(…)]` lines.
-    fn attributes(&mut self) {
-        self.space();
-        while self.rest().starts_with("#!") {
-            self.at += 2;
-            self.space();
-            if self.peek() != Some(b'[') || self.balanced().is_none() {
-                return;
-            }
-            self.space();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
+            items.push((Some(key), value.get_ron()));
         }
-    }
-
-    /// Steps over a name or number.
-    fn word(&mut self) {
-        let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '+' | '-' | '#');
-        let rest = self.rest();
-        self.at += rest.find(|c| !part(c)).unwrap_or(rest.len());
-    }
-
-    /// Steps over one value and returns where it was.
-    fn value(&mut self) -> Option<Range<usize>> {
-        self.space();
-        let start = self.at;
-        match self.peek()? {
-            b'(' | b'[' | b'{' => self.balanced()?,
-            _ if self.quoted()? => {}
-            _ => {
-                self.word();
-                if self.at == start {
-                    return None;
-                }
-                let end = self.at;
-                let named = self.text[start..].starts_with(|c: char| c.is_alphabetic() || c == '_');
-                self.space();
-                if named && self.peek() == Some(b'(') {
-                    self.balanced()?;
-                } else {
-                    self.at = end;
-                }
-            }
-        }
-        Some(start..self.at)
-    }
-
-    /// Steps over a bracketed group, strings and comments inside it included.
-    fn balanced(&mut self) -> Option<()> {
-        let mut open = Vec::new();
-        loop {
-            self.space();
-            match self.peek()? {
-                b'(' => open.push(b')'),
-                b'[' => open.push(b']'),
-                b'{' => open.push(b'}'),
-                close @ (b')' | b']' | b'}') => {
-                    if open.pop() != Some(close) {
-                        return None;
-                    }
-                }
-                _ => {
-                    if !self.quoted()? {
-                        let before = self.at;
-                        self.word();
-                        if self.at == before {
-                            self.at += self.rest().chars().next()?.len_utf8();
-                        }
-                    }
-                    continue;
-                }
-            }
-            self.at += 1;
-            if open.is_empty() {
-                return Some(());
-            }
-        }
-    }
-
-    /// Steps over a string or character, if there is one; `None` when it does not end.
-    fn quoted(&mut self) -> Option<bool> {
-        let rest = self.rest();
-        let body = rest.strip_prefix('b').unwrap_or(rest);
-        let prefix = rest.len() - body.len();
-        if let Some(raw) = body.strip_prefix('r') {
-            let hashes = raw.len() - raw.trim_start_matches('#').len();
-            if raw[hashes..].starts_with('"') {
-                let end = format!("\"{}", "#".repeat(hashes));
-                let inside = &raw[hashes + 1..];
-                self.at += prefix + 1 + hashes + 1 + inside.find(&end)? + end.len();
-                return Some(true);
-            }
-            return Some(false);
-        }
-        let mark = match body.chars().next() {
-            Some(mark @ ('"' | '\'')) => mark,
-            _ => return Some(false),
-        };
-        let mut escaped = false;
-        for (k, c) in body.char_indices().skip(1) {
-            if escaped {
-                escaped = false;
-            } else if c == '\\' {
-                escaped = true;
-            } else if c == mark {
-                self.at += prefix + k + mark.len_utf8();
-                return Some(true);
-            }
-        }
-        None
+        Ok(Children(items))
     }
 }
 
@@ -362,7 +158,7 @@ mod tests {
 
     fn at(path: &str) -> Option<&'static str> {
         let path: Vec<_> = path.split('.').collect();
-        let found = locate(TEXT, &path)?;
+        let found = locate(TEXT, &path);
         (found.matched == path.len()).then(|| &TEXT[found.span])
     }
 
@@ -378,18 +174,18 @@ mod tests {
 
     #[test]
     fn a_path_that_leads_nowhere_tells_the_keys() {
-        let found = locate(TEXT, &["bodies", "0", "mass"]).unwrap();
+        let found = locate(TEXT, &["bodies", "0", "mass"]);
         assert_eq!(
             (found.matched, found.keys.as_slice()),
             (2, &["name".into(), "shape".into()][..])
         );
-        assert_eq!(locate(TEXT, &["bodies", "2"]).unwrap().keys, ["0", "1"]);
-        assert!(locate(TEXT, &["map", "three"]).unwrap().is_map);
+        assert_eq!(locate(TEXT, &["bodies", "2"]).keys, ["0", "1"]);
+        assert!(locate(TEXT, &["map", "three"]).is_map);
     }
 
     #[test]
     fn lines_and_columns_count_from_one() {
-        let found = locate(TEXT, &["bodies", "1"]).unwrap();
+        let found = locate(TEXT, &["bodies", "1"]);
         assert_eq!(line_column(TEXT, found.span.start), (8, 9));
     }
 

@@ -385,24 +385,15 @@ impl Scene {
     }
 
     fn body_label(&self, k: usize) -> (String, String) {
-        let label = match self.bodies[k].name.as_str() {
-            "" => format!("body {k}"),
-            name => format!("body \"{name}\""),
-        };
-        (format!("bodies.{k}"), label)
+        element("bodies", k, "body", &self.bodies[k].name)
     }
 
     fn joint_label(&self, k: usize) -> (String, String) {
-        let label = match self.joints[k].name.as_str() {
-            "" => format!("joint {k}"),
-            name => format!("joint \"{name}\""),
-        };
-        (format!("joints.{k}"), label)
+        element("joints", k, "joint", &self.joints[k].name)
     }
 
     fn drive_label(&self, k: usize) -> (String, String) {
-        let label = format!("drive \"{}\"", self.drives[k].name);
-        (format!("drives.{k}"), label)
+        element("drives", k, "drive", &self.drives[k].name)
     }
 
     fn generator_label(&self, k: usize) -> (String, String) {
@@ -413,17 +404,13 @@ impl Scene {
     /// An error about one element, given by path and label, at its place in the file.
     fn invalid(&self, (path, subject): (String, String), error: FieldError) -> SceneError {
         let text = &self.origin.text;
-        let full = error.field.clone();
-        let path: Vec<&str> = path
-            .split('.')
-            .chain(full.split('.'))
-            .filter(|s| !s.is_empty())
-            .collect();
+        let path = path.split('.').chain(error.field.split('.'));
+        let path: Vec<&str> = path.filter(|s| !s.is_empty()).collect();
         // A field that is not written takes the place of what should hold it; but nothing takes the
         // place of the whole file.
-        let line_column = locate::locate(text, &path)
-            .filter(|found| found.matched > 0)
-            .map(|found| locate::line_column(text, found.span.start));
+        let found = locate::locate(text, &path);
+        let start = found.span.start;
+        let line_column = (found.matched > 0).then(|| locate::line_column(text, start));
         SceneError::Invalid {
             place: Place {
                 file: self.origin.file.clone(),
@@ -438,6 +425,15 @@ impl Scene {
 /// Path and label of a part of a scene.
 fn section(name: &str) -> (String, String) {
     (name.to_owned(), name.to_owned())
+}
+
+/// Path and label of an element of a list.
+fn element(list: &str, k: usize, what: &str, name: &str) -> (String, String) {
+    let label = match name {
+        "" => format!("{what} {k}"),
+        name => format!("{what} \"{name}\""),
+    };
+    (format!("{list}.{k}"), label)
 }
 
 /// RON's own message with file, line, column, and what stands there.

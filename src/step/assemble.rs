@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::contact_law::{self, Approach, Restitution};
 use super::matching::PairMemory;
-use crate::collide::FoundContacts;
+use crate::collide::FoundContact;
 use crate::math::{Quat, Vec3, tangent};
 use crate::problem::law::{FrictionRow, Law};
 use crate::problem::{BIASES, ContactFrame, Contacts, Friction, Problem};
@@ -14,25 +14,21 @@ use crate::world::{ContactMaterial, ContactMemory, World};
 /// Contacts per unit of parallel work.
 const CHUNK: usize = 1024;
 
-const NO_FRAME: ContactFrame = ContactFrame {
-    normal: Vec3::new(0.0, 0.0, 0.0),
-    tangent: Vec3::new(0.0, 0.0, 0.0),
-    arms: [Vec3::new(0.0, 0.0, 0.0); 2],
-};
-
 /// Fills the problem's contacts, and `lambda` with the impulses of those that continue one of the last
 /// step, as far as they are asked for. The bodies are there already.
 pub fn contacts(
     world: &World,
-    found: &FoundContacts,
+    found: &[FoundContact],
     problem: &mut Problem,
     lambda: &mut Vec<f64>,
 ) {
     problem.h = world.settings.substep();
     let contacts = &mut problem.contacts;
-    contacts.bodies.clone_from(&found.bodies);
-    contacts.gap.clone_from(&found.gap);
-    contacts.frame.resize(found.len(), NO_FRAME);
+    contacts.bodies.clear();
+    contacts.bodies.extend(found.iter().map(|c| c.bodies));
+    contacts.gap.clear();
+    contacts.gap.extend(found.iter().map(|c| c.gap));
+    contacts.frame.resize(found.len(), ContactFrame::default());
     contacts.friction.resize(found.len(), Friction::NONE);
     contacts.bias.resize(found.len(), [0.0; BIASES]);
     contacts.compliance.resize(found.len(), [0.0; 2]);
@@ -50,23 +46,24 @@ pub fn contacts(
         .for_each(
             |(chunk, ((((frame, friction), bias), compliance), lambda))| {
                 let first = chunk * CHUNK;
-                let mut memory = PairMemory::from(world, found.bodies[first]);
-                for pair in runs(&found.bodies[first..first + bias.len()]) {
+                let mut memory = PairMemory::from(world, found[first].bodies);
+                for pair in runs(&found[first..first + bias.len()]) {
                     let begin = first + pair.start;
-                    let laws = PairLaws::of(world, found.bodies[begin], problem.h);
+                    let laws = PairLaws::of(world, found[begin].bodies, problem.h);
                     let matching = match laws.remembers {
                         true => memory.matching(found, begin),
                         false => None,
                     };
                     for k in pair {
-                        frame[k] = laws.frame(found, first + k);
+                        let contact = &found[first + k];
+                        frame[k] = laws.frame(contact);
                         friction[k] = laws.friction(&frame[k]);
                         let last = matching.as_ref();
-                        let last = last.and_then(|m| m.find(world, found, first + k));
+                        let last = last.and_then(|m| m.find(world, contact));
                         let last = last.map(|m| laws.remembered(m, &frame[k]));
-                        let gap = found.gap[first + k];
+                        let held = last.unwrap_or_default();
                         (bias[k], compliance[k]) =
-                            laws.rows(&frame[k], &friction[k], gap, &last.unwrap_or_default());
+                            laws.rows(&frame[k], &friction[k], contact.gap, &held);
                         if let (Some(last), true) = (last, world.settings.warm_start) {
                             let [start, end] =
                                 [k, k + 1].map(|k| row_start[first + k] - row_start[first]);
@@ -92,7 +89,8 @@ fn number_rows(world: &World, contacts: &mut Contacts) {
             let materials = pair.map(|b| world.bodies.material[b as usize]);
             if last != Some(materials) {
                 let material = material(world, *pair);
-                let law = Friction::of(&material, world.settings.friction_law, &NO_FRAME.arms).law;
+                let arms = ContactFrame::default().arms;
+                let law = Friction::of(&material, world.settings.friction_law, &arms).law;
                 (last, rows) = (Some(materials), law.row_count() as u32);
             }
             row += rows;
@@ -101,13 +99,15 @@ fn number_rows(world: &World, contacts: &mut Contacts) {
 }
 
 /// Runs of contacts between the same two bodies.
-fn runs(bodies: &[[u32; 2]]) -> impl Iterator<Item = std::ops::Range<usize>> {
+fn runs(contacts: &[FoundContact]) -> impl Iterator<Item = std::ops::Range<usize>> {
     let mut end = 0;
-    bodies.chunk_by(|a, b| a == b).map(move |run| {
-        let start = end;
-        end += run.len();
-        start..end
-    })
+    contacts
+        .chunk_by(|a, b| a.bodies == b.bodies)
+        .map(move |run| {
+            let start = end;
+            end += run.len();
+            start..end
+        })
 }
 
 /// The surface parameters of two bodies' contacts.
@@ -184,10 +184,10 @@ impl<'a> PairLaws<'a> {
         }
     }
 
-    /// Where contact `k` is, and how its tangents lie.
-    fn frame(&self, found: &FoundContacts, k: usize) -> ContactFrame {
+    /// Where a contact is, and how its tangents lie.
+    fn frame(&self, contact: &FoundContact) -> ContactFrame {
         let bodies = &self.world.bodies;
-        let (point, normal) = (found.point[k], found.normal[k]);
+        let (point, normal) = (contact.point, contact.normal);
         // An anisotropic surface takes its first tangent along.
         let along = if self.material.is_anisotropic {
             self.bodies.iter().find_map(|slot| {
@@ -300,22 +300,23 @@ impl<'a> PairLaws<'a> {
 }
 
 /// Stores the impulses for the next step.
-pub fn remember(world: &mut World, found: &FoundContacts, problem: &Problem, lambda: &[f64]) {
+pub fn remember(world: &mut World, found: &[FoundContact], problem: &Problem, lambda: &[f64]) {
     let World { bodies, memory, .. } = world;
     memory.clear();
     let contacts = &problem.contacts;
-    (0..found.len())
-        .into_par_iter()
+    found
+        .par_iter()
         .with_min_len(CHUNK)
-        .map(|k| {
-            let first = found.bodies[k][0] as usize;
+        .enumerate()
+        .map(|(k, contact)| {
+            let first = contact.bodies[0] as usize;
             let frame = &contacts.frame[k];
             let block = &lambda[contacts.rows(k)];
             let ([f1, f2], [m0, m1, m2]) = contacts.friction[k].impulse(&block[1..]);
             let [n, t1, t2] = frame.axes();
             ContactMemory {
-                bodies: found.bodies[k],
-                feature: found.feature[k],
+                bodies: contact.bodies,
+                feature: contact.feature,
                 local_point: bodies.rotation[first].inverse() * frame.arms[0],
                 normal: block[0],
                 friction: t1 * f1 + t2 * f2,

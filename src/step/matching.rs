@@ -1,6 +1,6 @@
 //! Which contact of the last step a contact continues.
 
-use crate::collide::FoundContacts;
+use crate::collide::FoundContact;
 use crate::world::{ContactMemory, World};
 
 /// A contact without a namesake takes the impulse of one that was this near to it, as a share of
@@ -38,27 +38,27 @@ impl<'a> PairMemory<'a> {
 
     /// What is remembered of the pair that contact `k` belongs to, or nothing; pairs must ascend from call
     /// to call.
-    pub fn matching(&mut self, found: &'a FoundContacts, k: usize) -> Option<Matching<'a>> {
-        let pair = found.bodies[k];
+    pub fn matching(&mut self, found: &'a [FoundContact], k: usize) -> Option<Matching<'a>> {
+        let pair = found[k].bodies;
         let gone = self.memory.iter().take_while(|m| m.bodies < pair).count();
         self.memory = &self.memory[gone..];
         let old = self.memory.iter().take_while(|m| m.bodies == pair).count();
-        (old > 0).then(|| Matching::new(&self.memory[..old], pair_features(found, k, pair)))
+        (old > 0).then(|| Matching::new(&self.memory[..old], contacts_now(found, k)))
     }
 }
 
 /// One pair's remembered contacts, ready for matching.
 pub struct Matching<'a> {
     old: &'a [ContactMemory],
-    /// The features that the pair has now.
-    new: &'a [u64],
+    /// The contacts that the pair has now.
+    new: &'a [FoundContact],
     /// Only where there are many.
     index: Option<Index>,
 }
 
 impl<'a> Matching<'a> {
     /// For contacts of one pair, of the last step and of this one.
-    fn new(old: &'a [ContactMemory], new: &'a [u64]) -> Self {
+    fn new(old: &'a [ContactMemory], new: &'a [FoundContact]) -> Self {
         let index = (old.len().max(new.len()) > FEW).then(|| {
             let mut by_feature: Vec<(u64, usize)> = old
                 .iter()
@@ -66,7 +66,7 @@ impl<'a> Matching<'a> {
                 .map(|(k, m)| (m.feature, k))
                 .collect();
             by_feature.sort_unstable();
-            let mut now = new.to_vec();
+            let mut now: Vec<u64> = new.iter().map(|c| c.feature).collect();
             now.sort_unstable();
             let mut orphans: Vec<usize> = (0..old.len())
                 .filter(|k| now.binary_search(&old[*k].feature).is_err())
@@ -82,28 +82,23 @@ impl<'a> Matching<'a> {
         Self { old, new, index }
     }
 
-    /// The remembered contact that `k` continues: the nearest one of the same feature, else a near
+    /// The remembered contact that one continues: the nearest one of the same feature, else a near
     /// one whose own feature is gone.
-    pub fn find(
-        &self,
-        world: &World,
-        found: &FoundContacts,
-        k: usize,
-    ) -> Option<&'a ContactMemory> {
-        if let ([only], [feature]) = (self.old, self.new)
-            && only.feature == *feature
+    pub fn find(&self, world: &World, contact: &FoundContact) -> Option<&'a ContactMemory> {
+        if let ([only], [now]) = (self.old, self.new)
+            && only.feature == now.feature
         {
             // By far the most frequent case: one contact then, one now.
             return Some(only);
         }
-        let [i, j] = found.bodies[k].map(|b| b as usize);
+        let [i, j] = contact.bodies.map(|b| b as usize);
         let bodies = &world.bodies;
-        let local = bodies.rotation[i].inverse() * (found.point[k] - bodies.position[i]);
+        let local = bodies.rotation[i].inverse() * (contact.point - bodies.position[i]);
         let distance = |m: &ContactMemory| (m.local_point - local).norm_squared();
         let nearest = |candidates: &mut dyn Iterator<Item = &'a ContactMemory>| {
             candidates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
         };
-        let feature = found.feature[k];
+        let feature = contact.feature;
         let (old, new) = (self.old, self.new);
         let same = match &self.index {
             None => nearest(&mut old.iter().filter(|m| m.feature == feature)),
@@ -120,7 +115,10 @@ impl<'a> Matching<'a> {
             return same;
         }
         let orphan = match &self.index {
-            None => nearest(&mut old.iter().filter(|m| !new.contains(&m.feature))),
+            None => {
+                let is_gone = |m: &&ContactMemory| new.iter().all(|c| c.feature != m.feature);
+                nearest(&mut old.iter().filter(is_gone))
+            }
             Some(Index { orphans, .. }) => nearest(&mut orphans.iter().map(|k| &old[*k])),
         };
         let size = [i, j]
@@ -132,13 +130,10 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// All features of the pair that contact `k` belongs to.
-fn pair_features(found: &FoundContacts, k: usize, pair: [u32; 2]) -> &[u64] {
-    let before = found.bodies[..k]
-        .iter()
-        .rev()
-        .take_while(|p| **p == pair)
-        .count();
-    let after = found.bodies[k..].iter().take_while(|p| **p == pair).count();
-    &found.feature[k - before..k + after]
+/// All contacts of the pair that contact `k` belongs to.
+fn contacts_now(found: &[FoundContact], k: usize) -> &[FoundContact] {
+    let is_same = |c: &&FoundContact| c.bodies == found[k].bodies;
+    let before = found[..k].iter().rev().take_while(is_same).count();
+    let after = found[k..].iter().take_while(is_same).count();
+    &found[k - before..k + after]
 }

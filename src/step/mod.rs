@@ -260,7 +260,7 @@ impl Simulation {
             let normal = c.frame[k].normal;
             ContactView {
                 bodies: c.bodies[k],
-                point: self.context.collider.contacts.point[k],
+                point: self.context.collider.contacts[k].point,
                 normal,
                 gap: c.gap[k],
                 normal_impulse: block[0],

@@ -10,7 +10,7 @@ use bevy::prelude::Resource;
 
 use super::frame::{BodyTable, Energy, Exchange, Notice, Severity, StepSample};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
-use crate::math::{Mat3, Twist, Vec3, cross_matrix};
+use crate::math::{Mat3, Twist, Vec3};
 use crate::solve::{MatrixView, Status};
 use crate::step::{ResidualSchedule, Simulation, Snapshot};
 use crate::world::BodyId;
@@ -495,7 +495,7 @@ fn pull(simulation: &mut Simulation, drag: &Drag) -> Option<(usize, Twist)> {
     }
     let inverse_mass = bodies.inverse_mass[slot];
     let inverse_inertia = bodies.inverse_inertia[slot].rotated(&rotation).to_matrix();
-    let lever = cross_matrix(arm);
+    let lever = arm.cross_matrix();
     let response = Mat3::identity() * inverse_mass - lever * inverse_inertia * lever;
     let missing = wanted - bodies.velocity[slot].at(arm);
     let mut force = response.try_inverse()? * missing * (SHARE / h);

@@ -61,7 +61,7 @@ impl Groups {
 }
 
 /// Everything needed to add a body.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct BodySpec {
     /// Name for messages and the viewer; may be empty.
     pub name: String,
@@ -87,25 +87,6 @@ pub struct BodySpec {
     pub groups: Groups,
     /// Colour for drawing, linear RGB; `None` lets the viewer choose.
     pub color: Option<[f32; 3]>,
-}
-
-impl Default for BodySpec {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            kind: BodyKind::Dynamic,
-            pose: Pose::IDENTITY,
-            linear_velocity: Vec3::zeros(),
-            angular_velocity: Vec3::zeros(),
-            shape: None,
-            mass: None,
-            density: None,
-            inertia: None,
-            material: 0,
-            groups: Groups::default(),
-            color: None,
-        }
-    }
 }
 
 /// Why a body cannot be added.
