@@ -2,20 +2,17 @@
 
 use super::figures::MACHINES;
 use super::record::{self, Recording, Replay};
+use crate::measure::Summary;
+use crate::papers::measure::Bench;
 use crate::papers::measure::method::Method;
 use crate::papers::measure::table::Columns;
-use crate::papers::measure::{Bench, summary};
 use crate::papers::{Findings, Result};
 
 const METHODS: [Method; 2] = [
     Method::new(
-        "downdate",
-        "bpp factorization=downdate warm_start=false refactor_share=1 verify=true",
+        "downdate: bpp factorization=downdate warm_start=false refactor_share=1 verify=true",
     ),
-    Method::new(
-        "skyline",
-        "bpp factorization=skyline warm_start=false refactor_share=1 verify=true",
-    ),
+    Method::new("skyline: bpp factorization=skyline warm_start=false refactor_share=1 verify=true"),
 ];
 
 /// Solves a machine's problems with both.
@@ -26,7 +23,7 @@ pub fn replay(bench: &Bench, recording: &Recording) -> Result<Replay> {
 /// Compares the factors of all machines.
 pub fn report(findings: &mut Findings, replays: &[Replay]) {
     struct Row {
-        keys: [&'static str; 3],
+        keys: [String; 3],
         there: Option<[f64; 4]>,
         here: Option<[f64; 4]>,
         remark: String,
@@ -38,7 +35,13 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
             let solves = replay.with_tight_rows(&method);
             let of =
                 |error: &str| brief(solves.iter().filter_map(|(_, t)| t.report.statistic(error)));
-            let keys = |error| [replay.scene, method.label, error];
+            let keys = |error: &str| {
+                [
+                    replay.scene.to_owned(),
+                    method.to_string(),
+                    error.to_owned(),
+                ]
+            };
             let here = of("downdate error");
             rows.push(Row {
                 keys: keys("‖L − L_fresh‖/‖L_fresh‖"),
@@ -62,9 +65,9 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
     let title = "Error of the last factor of problems with a tight row, always downdating";
     findings.table(
         Columns::new("lefebvre-2.4", title, "Lefebvre 2020, table 2.4", &rows)
-            .key("scene", |r| r.keys[0])
-            .key("factorisation", |r| r.keys[1])
-            .key("error", |r| r.keys[2])
+            .key("scene", |r| &r.keys[0])
+            .key("factorisation", |r| &r.keys[1])
+            .key("error", |r| &r.keys[2])
             .columns(["min", "max", "mean", "median"], |r| {
                 [0, 1, 2, 3].map(|k| (r.there.map(|p| p[k]), r.here.map(|h| h[k])))
             })
@@ -79,6 +82,6 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
 fn brief(values: impl Iterator<Item = f64>) -> Option<[f64; 4]> {
     let values: Vec<f64> = values.filter(|v| v.is_finite()).collect();
     let least = values.iter().copied().reduce(f64::min)?;
-    let s = summary(values)?;
+    let s = Summary::some(values)?;
     Some([least, s.max, s.mean, s.median])
 }

@@ -5,9 +5,9 @@ use std::time::Instant;
 use super::figures::{MACHINES, Machine};
 use crate::measure::{Stage, Summary};
 use crate::papers::Result;
+use crate::papers::measure::Bench;
 use crate::papers::measure::method::Method;
 use crate::papers::measure::race::{self, Racer, Rounds, Timing};
-use crate::papers::measure::{Bench, summary};
 use crate::problem::Problem;
 use crate::scene::library;
 use crate::solve::{Budget, SolverConfig, Status, ToleranceNorm};
@@ -76,7 +76,7 @@ impl Recording {
 
     /// A series of its steps, in brief.
     pub fn summary(&self, of: impl Fn(&Step) -> f64) -> Summary {
-        Summary::of(&self.steps.iter().map(of).collect::<Vec<f64>>())
+        Summary::some(self.steps.iter().map(of)).unwrap_or_default()
     }
 
     /// The kept problem with the most rows.
@@ -185,7 +185,7 @@ impl Replay {
     /// The mean over those problems; none where there are none.
     pub fn mean(&self, method: &Method, of: impl Fn(&Timing) -> f64) -> Option<f64> {
         let solves = self.with_tight_rows(method);
-        summary(solves.into_iter().map(|(_, t)| of(t))).map(|s| s.mean)
+        Summary::some(solves.into_iter().map(|(_, t)| of(t))).map(|s| s.mean)
     }
 
     /// Those solves that did not settle.

@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use super::record::{BUDGET, Kept, Recording};
 use crate::measure::{Stage, Summary};
+use crate::papers::measure::Bench;
 use crate::papers::measure::method::{COLORED_F64, GAUSS_SEIDEL, JACOBI_DEGREE, Method, NNCG};
 use crate::papers::measure::race::{self, Racer, Rounds};
 use crate::papers::measure::table::Columns;
-use crate::papers::measure::{Bench, summary};
 use crate::papers::{Findings, Result};
 use crate::problem::residual::{self, ResidualWorkspace};
 use crate::scene::library;
@@ -18,8 +18,8 @@ pub const SCENE: &str = "crane";
 
 const ITERATIVE: [Method; 4] = [COLORED_F64, GAUSS_SEIDEL, JACOBI_DEGREE, NNCG];
 const DIRECT: [Method; 2] = [
-    Method::new("bpp", "bpp factorization=skyline"),
-    Method::new("bpp sparse", "bpp factorization=sparse"),
+    Method::new("bpp: bpp factorization=skyline"),
+    Method::new("bpp sparse: bpp factorization=sparse"),
 ];
 
 /// Takes the kept problem with the most contact rows out of a recording, of those with as many the last.
@@ -71,7 +71,7 @@ struct World {
 impl World {
     /// A number of one of the series, if there is one.
     fn of(&self, series: &[f64], number: fn(Summary) -> f64) -> Option<f64> {
-        summary(series.iter().copied()).map(number)
+        Summary::some(series.iter().copied()).map(number)
     }
 }
 
@@ -80,7 +80,7 @@ fn own_worlds(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let seconds = bench.either(0.25, 5.0);
     let mut worlds = Vec::new();
     for (method, budget) in contenders() {
-        bench.say(format!("crane by {}", method.label));
+        bench.say(format!("crane by {method}"));
         worlds.push(own_world(bench, method, budget, seconds)?);
     }
     let title = format!(
@@ -88,7 +88,7 @@ fn own_worlds(bench: &Bench, findings: &mut Findings) -> Result<()> {
     );
     findings.table(
         Columns::new("crane-solvers", title, "", &worlds)
-            .key("solver", |w| w.method.label)
+            .key("solver", |w| w.method)
             .key("iterations", |w| iterations(w.method, w.budget))
             .column("largest joint error [mm]", |w| w.of(&w.joint_errors, |s| s.max))
             .column("joint error at the end [mm]", |w| w.joint_errors.last().copied())
@@ -176,7 +176,7 @@ fn same_problem(bench: &Bench, findings: &mut Findings, kept: &Kept) -> Result<(
     );
     findings.table(
         Columns::new("crane-problem", title, "", &rows)
-            .key("solver", |(r, ..)| r.method.label)
+            .key("solver", |(r, ..)| r.method)
             .key("iterations", |(r, ..)| iterations(r.method, r.budget))
             .column("iterations done", |(r, ..)| r.report.iterations)
             .column("residual at the start [m/s]", |(.., before, _)| {

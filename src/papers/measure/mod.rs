@@ -243,12 +243,6 @@ pub fn in_turns<const N: usize>(
     Ok(times.map(|t| Summary::of(&t[1..]).median))
 }
 
-/// Some of a series of values in brief; `None` where there are none.
-pub fn summary(values: impl IntoIterator<Item = f64>) -> Option<Summary> {
-    let values: Vec<f64> = values.into_iter().collect();
-    (!values.is_empty()).then(|| Summary::of(&values))
-}
-
 /// 1, 2, 3, … for few threads; powers of two and all of them for many.
 fn thread_counts(most: usize) -> Vec<usize> {
     if most <= 8 {

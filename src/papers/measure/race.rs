@@ -149,10 +149,7 @@ pub fn in_turns(
             break;
         }
         for (racer, reports) in racers.iter_mut().zip(&mut reports) {
-            bench.say(format!(
-                "{}, threads: {}",
-                racer.method.label, racer.threads
-            ));
+            bench.say(format!("{}, threads: {}", racer.method, racer.threads));
             racer.solve(bench, problem, start, false);
             if round >= rounds.warm_up {
                 reports.push(racer.report.clone());

@@ -29,10 +29,7 @@ const SCENES: [(&str, &str); 2] = [
 ];
 
 const METHODS: [Method; 7] = [
-    Method {
-        label: "jacobi, no relaxation",
-        ..JACOBI
-    },
+    JACOBI.with(", no relaxation: "),
     JACOBI_DEGREE,
     JOR,
     JACOBI_GLOBAL,
@@ -148,7 +145,7 @@ fn convergence(findings: &mut Findings, scene: &str, name: &str, runs: &[Run]) {
     findings.table(
         Columns::new(id, title, "", runs)
             .key("layers", |r| r.layers)
-            .key("method", |r| r.method.label)
+            .key("method", |r| r.method)
             .column("iterations", |r| r.reached.map(|(n, _)| n))
             .column("residual at the end [m/s]", |r| r.last)
             .column("R halved", |r| r.halvings)
@@ -168,11 +165,11 @@ fn convergence(findings: &mut Findings, scene: &str, name: &str, runs: &[Run]) {
     for method in METHODS {
         let own = || runs.iter().filter(|r| r.method == method);
         if let Some(run) = own().find(|r| r.layers == DRAWN) {
-            way.add(method.label, thinned(&run.history), Mark::Line);
+            way.add(method, thinned(&run.history), Mark::Line);
         }
         let iterations = |r: &Run| r.reached.map_or(f64::NAN, |(n, _)| f64::from(n));
         let line = own().map(|r| [f64::from(r.layers), iterations(r)]);
-        heights.add(method.label, line.collect(), Mark::Line);
+        heights.add(method, line, Mark::Line);
     }
     findings.plot(format!("{scene}-convergence"), way);
     findings.plot(format!("{scene}-height"), heights);
@@ -181,7 +178,7 @@ fn convergence(findings: &mut Findings, scene: &str, name: &str, runs: &[Run]) {
 fn converge(bench: &Bench, case: &Case, layers: u32, method: Method) -> Result<Run> {
     let most = bench.either(1000, 5000);
     let contacts = case.problem.contacts.len();
-    bench.say(format!("{} on {contacts} contacts", method.label));
+    bench.say(format!("{method} on {contacts} contacts"));
     // Solvers stop by what they see of an iteration: with this they go on until the residual is reached.
     let budget = Budget {
         iterations: most,

@@ -9,8 +9,9 @@ use super::measure::method::{
 use super::measure::plot::{Axis, Mark, Plot};
 use super::measure::race::{self, Timing};
 use super::measure::table::Columns;
-use super::measure::{Bench, step, summary};
+use super::measure::{Bench, step};
 use super::{Findings, Result};
+use crate::measure::Summary;
 use crate::problem::Problem;
 use crate::scene::library;
 use crate::solve::{Budget, Status, ToleranceNorm};
@@ -42,16 +43,16 @@ const PRECISION: f64 = 2.0;
 
 /// Nützi's full SOR in diagonal blocks of so many contacts.
 const BLOCK_SOR: [Method; 2] = [
-    Method::new("block-sor, 32 contacts", "block-sor size=32"),
-    Method::new("block-sor, 64 contacts", "block-sor size=64"),
+    Method::new("block-sor, 32 contacts: block-sor size=32"),
+    Method::new("block-sor, 64 contacts: block-sor size=64"),
 ];
 /// His relaxed SOR: so many contacts projected together.
 const RELAXED_SOR: [Method; 5] = [
-    Method::new("relaxed-sor, 2 contacts", "relaxed-sor size=2"),
-    Method::new("relaxed-sor, 4 contacts", "relaxed-sor size=4"),
-    Method::new("relaxed-sor, 16 contacts", "relaxed-sor size=16"),
-    Method::new("relaxed-sor, 32 contacts", "relaxed-sor size=32"),
-    Method::new("relaxed-sor, 128 contacts", "relaxed-sor size=128"),
+    Method::new("relaxed-sor, 2 contacts: relaxed-sor size=2"),
+    Method::new("relaxed-sor, 4 contacts: relaxed-sor size=4"),
+    Method::new("relaxed-sor, 16 contacts: relaxed-sor size=16"),
+    Method::new("relaxed-sor, 32 contacts: relaxed-sor size=32"),
+    Method::new("relaxed-sor, 128 contacts: relaxed-sor size=128"),
 ];
 
 /// Figures 6.1 to 6.3.
@@ -159,7 +160,7 @@ fn iteration_times(bench: &Bench, findings: &mut Findings, samples: &[Problem]) 
     for method in TIMED {
         let line = raced.iter();
         let line = line.filter_map(|r| Some([r.contacts as f64, 1e3 * r.sweep(method, most)?]));
-        plot.add(method.label, line.collect(), Mark::Line);
+        plot.add(method, line, Mark::Line);
     }
     for (name, cost) in [
         ("dense T at 170 GB/s, JOR", 1.0),
@@ -167,7 +168,7 @@ fn iteration_times(bench: &Bench, findings: &mut Findings, samples: &[Problem]) 
     ] {
         let time = |r: &Raced| 1e3 * cost * dense_iteration(r.contacts);
         let line = raced.iter().map(|r| [r.contacts as f64, time(r)]);
-        plot.add(name, line.collect(), Mark::Reference);
+        plot.add(name, line, Mark::Reference);
     }
     findings.plot("sphere_box-iteration", plot);
     Ok(())
@@ -199,7 +200,7 @@ fn times_beside(findings: &mut Findings, raced: &[Raced], threads: usize) {
     let title = format!("Time of one iteration by contacts, threads: {threads}");
     findings.table(
         Columns::new("nuetzi-6.1", title, "Nützi 2011, figure 6.1", &rows)
-            .key("method", |(method, ..)| method.label)
+            .key("method", |(method, ..)| method)
             .key("contacts", |(_, contacts, _)| contacts)
             .column("iteration [ms]", |(.., time)| *time)
             .note(
@@ -286,14 +287,14 @@ struct Course {
 impl Course {
     /// Median over all samples that have a value.
     fn median(&self, take: Take) -> Option<f64> {
-        summary(self.points.iter().filter_map(take)).map(|s| s.median)
+        Summary::some(self.points.iter().filter_map(take)).map(|s| s.median)
     }
 
     /// Median of the ratios to another method, over the samples that both solved.
     fn over(&self, other: &Course, take: Take) -> Option<f64> {
         let both = self.points.iter().zip(&other.points);
         let ratios = both.filter_map(|(a, b)| Some(take(a)? / take(b)?));
-        summary(ratios.filter(|r| r.is_finite())).map(|s| s.median)
+        Summary::some(ratios.filter(|r| r.is_finite())).map(|s| s.median)
     }
 
     /// Share of the samples that were solved (%).
@@ -314,7 +315,7 @@ fn to_tolerance(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> 
         };
         for problem in samples {
             let contacts = problem.contacts.len();
-            bench.say(format!("{} on {contacts} contacts", method.label));
+            bench.say(format!("{method} on {contacts} contacts"));
             let report = bench.solve(problem, method, budget(bench), false)?.report;
             let done = report.status == Status::Converged;
             course.failed += usize::from(matches!(report.status, Status::Failed(_)));
@@ -333,10 +334,10 @@ fn to_tolerance(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> 
     );
     findings.table(
         Columns::new("nuetzi-6.6", title, "Nützi 2011, figure 6.6", &courses)
-            .key("method", |c| c.method.label)
+            .key("method", |c| c.method)
             .column("iterations, median", |c| c.median(|p| p.iterations))
             .column("iterations, most", |c| {
-                summary(c.points.iter().filter_map(|p| p.iterations)).map(|s| s.max)
+                Summary::some(c.points.iter().filter_map(|p| p.iterations)).map(|s| s.max)
             })
             .column("iterations over full SOR", |c| {
                 let there = (c.method == JOR).then_some(JOR_ITERATIONS);
@@ -366,7 +367,7 @@ fn to_tolerance(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> 
         for course in &courses {
             let points = course.points.iter();
             let points = points.filter_map(|p| Some([p.contacts, value(p)?]));
-            plot.add(course.method.label, points.collect(), Mark::Points);
+            plot.add(course.method, points, Mark::Points);
         }
         findings.plot(format!("sphere_box-{name}"), plot);
     }
@@ -394,7 +395,7 @@ fn group_sizes(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> R
     let title = format!("Groups as in Nützi's table 6.1: {contacts} contacts, threads: {threads}");
     findings.table(
         Columns::new("nuetzi-groups", title, "", &rows)
-            .key("method", |(t, _)| t.method.label)
+            .key("method", |(t, _)| t.method)
             .column("iteration [ms]", |(t, _)| timed(t, t.per_iteration()))
             .column("prepare [ms]", |(t, _)| timed(t, t.prepare))
             .column("iterations to 1e-7", |(_, iterations)| *iterations)
@@ -426,7 +427,7 @@ mod tests {
     fn every_method_can_be_made() {
         for method in TIMED.into_iter().chain(SOLVED).chain(GROUPED) {
             let built = method.config(Budget::default()).build();
-            assert!(built.is_ok(), "{}: {:?}", method.label, built.err());
+            assert!(built.is_ok(), "{}: {:?}", method, built.err());
         }
     }
 }

@@ -24,23 +24,20 @@ const MOST_ITERATIONS: u32 = 400;
 /// Gauss–Seidel by colours in f64; small colours are merged, and the merged one is solved by Jacobi, as in
 /// both OpenMP versions and the T versions.
 const RELAXED_JACOBI: Method = Method::new(
-    "colored-gs f64 relaxed (jacobi)",
-    "colored-gs precision=f64 coloring=greedy treatment=relaxed unsafe=jacobi",
+    "colored-gs f64 relaxed (jacobi): colored-gs precision=f64 coloring=greedy treatment=relaxed unsafe=jacobi",
 );
 /// The merged colour in naive parts, as in the factorized CSP version.
 const RELAXED_NAIVE: Method = Method::new(
-    "colored-gs f64 relaxed (naive)",
-    "colored-gs precision=f64 coloring=greedy treatment=relaxed unsafe=naive",
+    "colored-gs f64 relaxed (naive): colored-gs precision=f64 coloring=greedy treatment=relaxed unsafe=naive",
 );
 /// Colours of equal size.
 const BALANCED: Method = Method::new(
-    "colored-gs f64 balanced",
-    "colored-gs precision=f64 coloring=balanced treatment=rigid",
+    "colored-gs f64 balanced: colored-gs precision=f64 coloring=balanced treatment=rigid",
 );
 /// Gauss–Seidel in parts without regard for dependencies.
 const NAIVE: [Method; 2] = [
-    Method::new("naive-gs, 1 part", "naive-gs parts=1"),
-    Method::new("naive-gs, 8 parts", "naive-gs parts=8"),
+    Method::new("naive-gs, 1 part: naive-gs parts=1"),
+    Method::new("naive-gs, 8 parts: naive-gs parts=8"),
 ];
 
 /// Which problems, and on which of them the thesis compares its parallel Gauss–Seidel schemes.
@@ -202,10 +199,10 @@ fn measure(bench: &Bench, plan: &Plan, demo: &'static Demo, case: &Case) -> Resu
         false => bench.gamma(case, GAUSS_SEIDEL, ITERATIONS)?,
         true => Some(demo.gauss_seidel[1]),
     };
-    let target = target.ok_or(Error::NoReference(demo.name, GAUSS_SEIDEL.label))?;
+    let target = target.ok_or(Error::NoReference(demo.name, GAUSS_SEIDEL))?;
     let mut contenders: Vec<Contender> = Vec::new();
     for method in methods(bench, thorough) {
-        bench.say(format!("{}: iterations of {}", demo.name, method.label));
+        bench.say(format!("{}: iterations of {}", demo.name, method));
         // The same iterates through another matrix.
         let twin = contenders.iter().find(|c| c.method.iterates_as(&method));
         let (iterations, remark) = if method == GAUSS_SEIDEL && !plan.quality_of_thesis {
@@ -292,7 +289,7 @@ mod tests {
         let bench = Bench::new(false, 1).expect("a thread");
         for method in methods(&bench, true).into_iter().chain(NAIVE) {
             let built = method.config(fixed(1)).build();
-            assert!(built.is_ok(), "{}: {:?}", method.label, built.err());
+            assert!(built.is_ok(), "{}: {:?}", method, built.err());
         }
     }
 }

@@ -84,7 +84,7 @@ fn sequential(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
     let title = format!("One thread, factorized: to {}", plan.quality());
     findings.table(
         table(plan.tables[1], &title, &rows)
-            .key("method", |(_, c)| c.method.label)
+            .key("method", |(_, c)| c.method)
             .key("problem", |(o, _)| o.demo.name)
             .columns(names, pairs)
             .remark(|(_, c)| &c.remark)
@@ -122,7 +122,7 @@ fn speedups(findings: &mut Findings, outcomes: &[Outcome]) {
             (base_there, base / best),
             (threads_there, threads as f64),
         ];
-        Some((method.label, o.demo.name, pairs))
+        Some((*method, o.demo.name, pairs))
     };
     let sequential = "Sequential is the factorized scheme on one thread; both speed-ups are of the fastest \
                       number of threads.";
@@ -176,7 +176,7 @@ fn sweeps(bench: &Bench, findings: &mut Findings, outcomes: &[Outcome]) {
     findings.table(
         Columns::new("sweeps", title, "", &rows)
             .key("problem", |(o, _)| o.demo.name)
-            .key("method", |(_, t)| t.method.label)
+            .key("method", |(_, t)| t.method)
             .key("threads", |(_, t)| t.threads)
             .columns(names, numbers)
             .remark(|(_, t)| t.failure().unwrap_or_default())
@@ -208,7 +208,7 @@ fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &
         Columns::new(format!("poulsen-7-{scene}"), title, source, &rows.collect::<Vec<_>>())
             .key("figure", |(there, ..)| there.figure)
             .key("there", |(there, ..)| there.name)
-            .key("here", |(there, ..)| there.here.label)
+            .key("here", |(there, ..)| there.here)
             .columns(names, |(there, c, [one, sequential])| {
                 [
                     (there.iterations, c.iterations.map(f64::from)),
@@ -236,7 +236,7 @@ fn all_methods(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &Ou
     let title = format!("Time to {}: {}", plan.quality(), outcome.demo.name);
     findings.table(
         Columns::new(format!("equal-quality-{scene}"), title, "", &rows)
-            .key("method", |(c, _)| c.method.label)
+            .key("method", |(c, _)| c.method)
             .key("threads", |(_, threads)| threads)
             .column("iterations", |(c, _)| c.iterations)
             .column("time [ms]", |row| run(row).map(|t| 1e3 * t.solve))
@@ -292,14 +292,14 @@ pub fn convergence(bench: &Bench, case: &Case, outcome: &Outcome) -> Result<Plot
         Axis::log("γ [N² s²]"),
     );
     for c in &outcome.contenders {
-        bench.say(format!("{name}: convergence of {}", c.method.label));
+        bench.say(format!("{name}: convergence of {}", c.method));
         let mut line = Vec::new();
         for n in [2, 5, 10, 20, 30, 40, 50, 60, 70, 85, 100] {
             if let Some(gamma) = bench.gamma(case, c.method, n)? {
                 line.push([f64::from(n), gamma]);
             }
         }
-        plot.add(c.method.label, line, Mark::Line);
+        plot.add(c.method, line, Mark::Line);
     }
     Ok(plot)
 }
@@ -319,7 +319,7 @@ fn by_threads(
     for c in &outcome.contenders {
         let threads = bench.threads.iter();
         let line = threads.filter_map(|n| Some([*n as f64, 1e3 * time(c.method, *n)?]));
-        plot.add(c.method.label, line.collect(), Mark::Line);
+        plot.add(c.method, line, Mark::Line);
     }
     plot
 }
