@@ -40,10 +40,10 @@ fn sizes(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
     findings.table(
         table(plan.tables[0], "The problems", outcomes)
             .key("problem", |o| o.demo.name)
-            .column("bodies", |o| (o.demo.bodies, o.bodies))
-            .column("contacts", |o| (o.demo.contacts, o.contacts))
+            .column("bodies", |o| (o.demo.size[0], o.bodies))
+            .column("contacts", |o| (o.demo.size[1], o.contacts))
             .column("blocks of T, ground coupling", |o| {
-                (o.demo.blocks, o.blocks[0])
+                (o.demo.size[2], o.blocks[0])
             })
             .column("blocks of T", |o| o.blocks[1])
             .notes(plan.notes[0]),
@@ -97,15 +97,12 @@ type Parallel = (Method, fn(&Demo) -> Speedup);
 
 fn speedups(findings: &mut Findings, outcomes: &[Outcome]) {
     let tables: [(&str, &str, &[Parallel]); 3] = [
-        ("6.1", "CSP", &[(JACOBI, |d| d.csp_factorized)]),
-        ("6.2", "CSP", &[(JACOBI_T, |d| d.csp_t)]),
+        ("6.1", "CSP", &[(JACOBI, |d| d.csp[0])]),
+        ("6.2", "CSP", &[(JACOBI_T, |d| d.csp[1])]),
         (
             "6.3",
             "OpenMP, 8 cores",
-            &[
-                (JACOBI, |d| d.openmp_factorized),
-                (JACOBI_T, |d| d.openmp_t),
-            ],
+            &[(JACOBI, |d| d.openmp[0]), (JACOBI_T, |d| d.openmp[1])],
         ),
     ];
     let names = [
@@ -190,11 +187,16 @@ fn sweeps(bench: &Bench, findings: &mut Findings, outcomes: &[Outcome]) {
 fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
     let base = outcome.run(GAUSS_SEIDEL, 1).map(|t| t.solve);
     let rows = plan.schemes.iter().filter_map(|scheme| {
-        let contender = outcome.contender(scheme.here)?;
-        let time = |threads: &usize| outcome.run(scheme.here, *threads).map(|t| t.solve);
+        let contender = outcome.contender(scheme.2)?;
+        let time = |threads: &usize| outcome.run(scheme.2, *threads).map(|t| t.solve);
         let best = bench.threads.iter().filter_map(time).reduce(f64::min);
         let over = |a: Option<f64>| Some(a? / best?);
-        Some((scheme, contender, [over(time(&1)), over(base)]))
+        let here = [
+            contender.iterations.map(f64::from),
+            over(time(&1)),
+            over(base),
+        ];
+        Some((scheme, contender, here))
     });
     let names = [
         "iterations",
@@ -206,16 +208,10 @@ fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &
     let source = format!("Poulsen 2010, {}", plan.figures);
     findings.table(
         Columns::new(format!("poulsen-7-{scene}"), title, source, &rows.collect::<Vec<_>>())
-            .key("figure", |(there, ..)| there.figure)
-            .key("there", |(there, ..)| there.name)
-            .key("here", |(there, ..)| there.here)
-            .columns(names, |(there, c, [one, sequential])| {
-                [
-                    (there.iterations, c.iterations.map(f64::from)),
-                    (there.one, *one),
-                    (there.sequential, *sequential),
-                ]
-            })
+            .key("figure", |((figure, ..), ..)| figure)
+            .key("there", |((_, name, ..), ..)| name)
+            .key("here", |((_, _, method, _), ..)| method)
+            .columns(names, |((.., there), _, here)| [0, 1, 2].map(|k| (there[k], here[k])))
             .remark(|(_, c, _)| &c.remark)
             .note(format!(
                 "Up to 8 cores there, up to {} threads here; preparation left out. Coloured sweeps are factorized \
@@ -335,16 +331,11 @@ fn threads_plot(bench: &Bench, outcome: &Outcome) -> Plot {
     let mut plot = by_threads(bench, outcome, "of one iteration", time);
     // The two ends of the thesis's curves that its tables give.
     let demo = outcome.demo;
-    for (name, [one, sequential, _]) in [
-        ("thesis: OpenMP Jacobi", demo.openmp_factorized),
-        ("thesis: OpenMP Jacobi T", demo.openmp_t),
-    ] {
+    let names = ["thesis: OpenMP Jacobi", "thesis: OpenMP Jacobi T"];
+    for (name, [one, sequential, _]) in names.into_iter().zip(demo.openmp) {
         let eight = 1e3 * sweep(demo.jacobi) / sequential;
-        plot.add(
-            name,
-            vec![[1.0, eight * one], [8.0, eight]],
-            Mark::Reference,
-        );
+        let ends = [[1.0, eight * one], [8.0, eight]];
+        plot.add(name, ends, Mark::Reference);
     }
     plot
 }
