@@ -71,7 +71,7 @@ fn steps(findings: &mut Findings, recordings: &[Recording]) {
                 r.steps
                     .iter()
                     .filter(|s| s.solve.status != Status::Converged)
-                    .count()
+                    .count() as f64
             })
             .remark(|r| format!("of {} steps", r.steps.len()))
             .note(format!(

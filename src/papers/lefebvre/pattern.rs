@@ -20,9 +20,9 @@ pub struct Ordered {
     order: &'static str,
     rows: usize,
     /// Non-zero entries of A and of L.
-    entries: [usize; 2],
-    envelope: usize,
-    bandwidth: usize,
+    entries: [f64; 2],
+    /// Its envelope and its semi-bandwidth.
+    envelope: [f64; 2],
 }
 
 /// Looks at the problem with the most rows, and draws it.
@@ -42,14 +42,12 @@ pub fn add(
     let natural = permuted(&skyline.a, &skyline.natural);
     let mut add = |order, a: &[[u32; 2]]| {
         let l = fill(n, a);
-        let [envelope, bandwidth] = envelope(n, a);
         orders.push(Ordered {
             scene: recording.scene,
             order,
             rows: n,
-            entries: [a.len(), l.len()],
-            envelope,
-            bandwidth,
+            entries: [a.len(), l.len()].map(|n| n as f64),
+            envelope: envelope(n, a).map(|n| n as f64),
         });
         l
     };
@@ -89,14 +87,12 @@ pub fn report(findings: &mut Findings, orders: &[Ordered]) {
         Columns::new("patterns", title, source, orders)
             .key("scene", |o| o.scene)
             .key("order", |o| o.order)
-            .column("rows", |o| o.rows)
+            .column("rows", |o| o.rows as f64)
             .column("non-zeros of A", |o| o.entries[0])
             .column("non-zeros of L", |o| o.entries[1])
-            .column("fill: L over A", |o| {
-                o.entries[1] as f64 / o.entries[0].max(1) as f64
-            })
-            .column("envelope", |o| o.envelope)
-            .column("semi-bandwidth", |o| o.bandwidth),
+            .column("fill: L over A", |o| o.entries[1] / o.entries[0].max(1.0))
+            .column("envelope", |o| o.envelope[0])
+            .column("semi-bandwidth", |o| o.envelope[1]),
     );
 }
 

@@ -7,7 +7,7 @@ use crate::measure::{Stage, Summary};
 use crate::papers::Result;
 use crate::papers::measure::Bench;
 use crate::papers::measure::method::Method;
-use crate::papers::measure::race::{self, Racer, Rounds, Timing};
+use crate::papers::measure::race::{self, Racer, Timing};
 use crate::problem::Problem;
 use crate::scene::library;
 use crate::solve::{Budget, Status, ToleranceNorm};
@@ -214,14 +214,15 @@ pub fn replay(
             break;
         }
         let kept = &recording.kept[problem];
-        let rounds = Rounds {
-            // The first problem's first round makes room in memory.
-            warm_up: usize::from(problems.is_empty()),
-            most,
-            seconds: f64::INFINITY,
+        let mut race = |rounds| {
+            let from = Some(kept.start.as_slice());
+            race::in_turns(bench, &mut racers, &kept.problem, from, rounds)
         };
-        let from = Some(kept.start.as_slice());
-        let timings = race::in_turns(bench, &mut racers, &kept.problem, from, rounds);
+        if problems.is_empty() {
+            // The first problem's first round makes room in memory.
+            race((1, 0.0));
+        }
+        let timings = race((most, f64::INFINITY));
         problems.push((kept.time, timings));
     }
     problems.sort_by(|a, b| a.0.total_cmp(&b.0));

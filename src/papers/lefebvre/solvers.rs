@@ -4,7 +4,7 @@ use super::record::{self, BUDGET, Kept, Recording, milliseconds};
 use crate::measure::Summary;
 use crate::papers::measure::Bench;
 use crate::papers::measure::method::{COLORED_F64, GAUSS_SEIDEL, JACOBI_DEGREE, Method, NNCG};
-use crate::papers::measure::race::{self, Racer, Rounds};
+use crate::papers::measure::race::{self, Racer};
 use crate::papers::measure::table::Columns;
 use crate::papers::{Findings, Result};
 use crate::problem::residual::{self, ResidualWorkspace};
@@ -122,12 +122,17 @@ fn same_problem(bench: &Bench, findings: &mut Findings, kept: &Kept) -> Result<(
     let problem = &kept.problem;
     let racers = contenders().map(|(method, budget)| Racer::new(method, 1, budget));
     let mut racers = racers.collect::<Result<Vec<Racer>>>()?;
-    let rounds = Rounds {
-        warm_up: 1,
-        most: bench.either(1, 5),
-        seconds: f64::INFINITY,
+    let mut race = |most| {
+        race::in_turns(
+            bench,
+            &mut racers,
+            problem,
+            Some(&kept.start),
+            (most, f64::INFINITY),
+        )
     };
-    let timings = race::in_turns(bench, &mut racers, problem, Some(&kept.start), rounds);
+    race(1);
+    let timings = race(bench.either(1, 5));
     let mut workspace = ResidualWorkspace::default();
     let rows = timings.iter().zip(&racers).map(|(timing, racer)| {
         let law = racer.solver().judged_law();
@@ -146,7 +151,7 @@ fn same_problem(bench: &Bench, findings: &mut Findings, kept: &Kept) -> Result<(
         Columns::new("crane-problem", title, "", &rows)
             .key("solver", |(r, ..)| r.method)
             .key("iterations", |(r, ..)| iterations(r.method, r.budget))
-            .column("iterations done", |(r, ..)| r.report.iterations)
+            .column("iterations done", |(r, ..)| f64::from(r.report.iterations))
             .column("residual at the start [m/s]", |(.., before, _)| {
                 before.residual
             })

@@ -23,49 +23,26 @@ impl Pair {
     }
 }
 
-/// What can stand in a table.
-pub trait Number {
-    /// The number; `None` where there is none.
-    fn number(self) -> Option<f64>;
-}
-
-impl Number for f64 {
-    fn number(self) -> Option<f64> {
-        Some(self)
-    }
-}
-
-impl Number for u32 {
-    fn number(self) -> Option<f64> {
-        Some(self.into())
-    }
-}
-
-impl Number for usize {
-    fn number(self) -> Option<f64> {
-        Some(self as f64)
-    }
-}
-
-impl<N: Number> Number for Option<N> {
-    fn number(self) -> Option<f64> {
-        self.and_then(N::number)
-    }
-}
-
 /// A number that the paper does not give.
-impl<N: Number> From<N> for Pair {
-    fn from(here: N) -> Self {
-        (None::<f64>, here).into()
+impl From<f64> for Pair {
+    fn from(here: f64) -> Self {
+        (None, here).into()
+    }
+}
+
+/// The same, which may be missing here too.
+impl From<Option<f64>> for Pair {
+    fn from(here: Option<f64>) -> Self {
+        (None, here).into()
     }
 }
 
 /// The paper's number and ours.
-impl<P: Number, H: Number> From<(P, H)> for Pair {
+impl<P: Into<Option<f64>>, H: Into<Option<f64>>> From<(P, H)> for Pair {
     fn from((paper, here): (P, H)) -> Self {
         Self {
-            paper: paper.number(),
-            here: here.number(),
+            paper: paper.into(),
+            here: here.into(),
         }
     }
 }
@@ -140,9 +117,8 @@ impl<'a, R> Columns<'a, R> {
         names: [impl ToString; N],
         of: impl Fn(&'a R) -> [P; N],
     ) -> Self {
-        self.table
-            .quantities
-            .extend(names.map(|name| name.to_string()));
+        let names = names.map(|name| name.to_string());
+        self.table.quantities.extend(names);
         for (row, from) in self.table.rows.iter_mut().zip(self.from) {
             row.pairs.extend(of(from).map(Into::into));
         }
@@ -219,33 +195,28 @@ impl Table {
 
     fn beside(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let mut lines = Vec::new();
-        let mut last: &[String] = &[];
-        for row in &self.rows {
-            for (k, (quantity, pair)) in self.shown(row).enumerate() {
-                // A name that repeats the line above says nothing new.
-                let same = row.keys.iter().zip(last).take_while(|(a, b)| a == b);
-                let repeated = same.count();
-                last = &row.keys;
-                let mut line = row.keys.clone();
-                line[..repeated].fill(String::new());
-                line.extend([
-                    quantity.to_owned(),
-                    pair.paper.map(number).unwrap_or_default(),
-                    cell(&pair),
-                    pair.ratio().map(fraction).unwrap_or_default(),
-                    if k == 0 {
-                        row.remark.clone()
-                    } else {
-                        String::new()
-                    },
-                ]);
-                lines.push(line);
-            }
+        let mut last: Option<&Row> = None;
+        for (row, quantity, pair) in self.shown() {
+            let mut line = row.keys.clone();
+            // What repeats the line above says nothing new.
+            let above = last.map_or(&[][..], |last| &last.keys);
+            let same = line.iter().zip(above).take_while(|(a, b)| a == b);
+            let repeated = same.count();
+            line[..repeated].fill(String::new());
+            let first = last.is_none_or(|last| !std::ptr::eq(last, row));
+            let remark = if first { row.remark.as_str() } else { "" };
+            last = Some(row);
+            line.extend([
+                quantity.to_owned(),
+                pair.paper.map(number).unwrap_or_default(),
+                cell(&pair),
+                pair.ratio().map(fraction).unwrap_or_default(),
+                remark.to_owned(),
+            ]);
+            lines.push(line);
         }
-        (
-            ["", "paper", "here", "ratio"].map(String::from).to_vec(),
-            lines,
-        )
+        let names = ["", "paper", "here", "ratio"].map(String::from);
+        (names.to_vec(), lines)
     }
 
     fn columns(&self) -> (Vec<String>, Vec<Vec<String>>) {
@@ -260,22 +231,21 @@ impl Table {
         (names.collect(), self.rows.iter().map(line).collect())
     }
 
-    /// The quantities of a row that have a number, or one without when there is only a remark.
-    fn shown<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = (&'a str, Pair)> {
-        let bare = row.pairs.iter().all(|p| *p == Pair::default()) && !row.remark.is_empty();
-        let names = self.quantities.iter().map(String::as_str);
-        let mut all = names.zip(row.pairs.iter().copied());
-        let first = if bare { all.next() } else { None };
-        first
-            .into_iter()
-            .chain(all.filter(|(_, pair)| *pair != Pair::default()))
+    /// The quantities of every row that have a number, or one without where there is only a remark.
+    fn shown(&self) -> impl Iterator<Item = (&Row, &str, Pair)> {
+        self.rows.iter().flat_map(|row| {
+            let bare = row.pairs.iter().all(|p| *p == Pair::default()) && !row.remark.is_empty();
+            let all = self.quantities.iter().zip(&row.pairs).enumerate();
+            all.filter(move |(k, (_, pair))| **pair != Pair::default() || (bare && *k == 0))
+                .map(move |(_, (name, pair))| (row, name.as_str(), *pair))
+        })
     }
 
-    /// Everything shown, for programs.
+    /// The same for programs.
     fn entries(&self) -> impl Iterator<Item = (&Row, Entry<'_>)> {
-        let shown = |row| self.shown(row).map(move |(name, pair)| (row, name, pair));
-        self.rows.iter().flat_map(shown).map(|(row, name, pair)| {
-            let (quantity, unit) = split(name);
+        self.shown().map(|(row, name, pair)| {
+            let unit = name.strip_suffix(']').and_then(|n| n.rsplit_once(" ["));
+            let (quantity, unit) = unit.unwrap_or((name, "-"));
             let entry = Entry {
                 quantity,
                 unit,
@@ -294,12 +264,8 @@ impl Table {
     pub fn json(&self) -> Value {
         let rows = self.entries().map(|(row, entry)| {
             let mut value = json!(entry);
-            value["case"] = self
-                .keys
-                .iter()
-                .copied()
-                .zip(row.keys.iter().cloned())
-                .collect();
+            let keys = row.keys.iter().cloned();
+            value["case"] = self.keys.iter().copied().zip(keys).collect();
             value
         });
         json!({
@@ -312,7 +278,7 @@ impl Table {
     }
 }
 
-/// A number of a table, for programs.
+/// A number of a table for programs.
 #[derive(Serialize)]
 struct Entry<'a> {
     quantity: &'a str,
@@ -334,12 +300,6 @@ pub fn csv(tables: &[Table]) -> Result<String, csv::Error> {
         entries.map(|(row, entry)| (&table.id, row.keys.join(" / "), entry))
     });
     report::csv(&header.collect::<Vec<_>>(), lines)
-}
-
-/// A quantity and its unit, "-" for none.
-fn split(name: &str) -> (&str, &str) {
-    let parts = name.strip_suffix(']').and_then(|n| n.rsplit_once(" ["));
-    parts.unwrap_or((name, "-"))
 }
 
 /// Our number for people, "-" for none.

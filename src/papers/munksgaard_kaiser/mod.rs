@@ -61,7 +61,7 @@ struct Run {
     /// First iteration from which on the residual stays below the tolerance, and the time until then (s).
     reached: Option<(u32, f64)>,
     last: Option<f64>,
-    halvings: u32,
+    halvings: f64,
     history: Vec<HistoryPoint>,
     remark: String,
 }
@@ -114,12 +114,12 @@ fn problems(findings: &mut Findings, pyramids: &[Pyramid]) {
         Columns::new(id, "The problems", source, &loaded)
             .key("layers", |p| p.layers)
             .column("contacts between discs", |p| {
-                (contacts(p.layers), p.contacts)
+                (contacts(p.layers), p.contacts as f64)
             })
             .column("most neighbours of a contact", |p| {
                 // The paper's ten are reached only where a pyramid has an inside.
                 let paper = (p.layers >= 8).then_some(NEIGHBOURS);
-                (paper, p.neighbours)
+                (paper, f64::from(p.neighbours))
             })
             .note(
                 "The paper gives no times and no iterations; it says that without relaxation the sum of impulses \
@@ -146,7 +146,7 @@ fn convergence(findings: &mut Findings, scene: &str, name: &str, runs: &[Run]) {
         Columns::new(id, title, "", runs)
             .key("layers", |r| r.layers)
             .key("method", |r| r.method)
-            .column("iterations", |r| r.reached.map(|(n, _)| n))
+            .column("iterations", |r| r.reached.map(|(n, _)| f64::from(n)))
             .column("residual at the end [m/s]", |r| r.last)
             .column("R halved", |r| r.halvings)
             .column("time [ms]", |r| r.reached.map(|(_, time)| 1e3 * time))
@@ -192,7 +192,6 @@ fn converge(bench: &Bench, case: &Case, layers: u32, method: Method) -> Result<R
     let above = history
         .iter()
         .rposition(|p| p.residual.is_nan() || p.residual > TOLERANCE);
-    let halvings = halvings as u32;
     let reached = history.get(above.map_or(0, |k| k + 1)).filter(|_| !failed);
     Ok(Run {
         layers,

@@ -173,7 +173,7 @@ fn weak(bench: &Bench, findings: &mut Findings) -> Result<()> {
             .key("method", label)
             .key("threads", |p| p.timing.threads)
             .key("grid", |p| format!("{}³", p.size))
-            .column("contacts", |p| p.contacts)
+            .column("contacts", |p| p.contacts as f64)
             .column("iteration [ms]", |p| 1e3 * p.timing.per_iteration())
             .column("time per contact and thread [ns]", |p| 1e9 * p.share())
             .column("efficiency", efficiency),

@@ -49,6 +49,8 @@ struct Plan {
     /// The γ to reach is what 50 Gauss–Seidel iterations reach in the thesis, not here: where ours end in
     /// rounding errors, comparing is no use.
     quality_of_thesis: bool,
+    /// What that is called.
+    quality: &'static str,
     /// Numbers of the tables with the problems' sizes and the sequential solvers.
     tables: [&'static str; 2],
     figures: &'static str,
@@ -62,6 +64,7 @@ const GRIDS: Plan = Plan {
     schemes: &figures::MEDIUM_GRID,
     colors: &figures::MEDIUM_GRID_COLORS,
     quality_of_thesis: false,
+    quality: "the γ of 50 Gauss–Seidel iterations",
     tables: ["3.2", "3.3"],
     figures: "figures 7.5, 7.7 and 7.10",
     notes: [
@@ -78,6 +81,7 @@ const PILES: Plan = Plan {
     schemes: &figures::LARGE_PILE,
     colors: &figures::LARGE_PILE_COLORS,
     quality_of_thesis: true,
+    quality: "the γ that the thesis reaches with 50 Gauss–Seidel iterations",
     tables: ["3.4", "3.5"],
     figures: "figures 7.6, 7.8 and 7.9",
     notes: [
@@ -87,15 +91,6 @@ const PILES: Plan = Plan {
         None,
     ],
 };
-
-impl Plan {
-    fn quality(&self) -> &'static str {
-        match self.quality_of_thesis {
-            false => "the γ of 50 Gauss–Seidel iterations",
-            true => "the γ that the thesis reaches with 50 Gauss–Seidel iterations",
-        }
-    }
-}
 
 /// A method on a problem.
 struct Contender {
@@ -124,7 +119,7 @@ struct Outcome {
 impl Outcome {
     /// Time of one iteration (s).
     fn sweep(&self, method: Method, threads: usize) -> Option<f64> {
-        race::of(&self.sweeps, method, threads).map(Timing::per_iteration)
+        race::sweep(&self.sweeps, method, threads)
     }
 
     /// The run to equal quality.

@@ -40,8 +40,8 @@ fn sizes(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
     findings.table(
         table(plan.tables[0], "The problems", outcomes)
             .key("problem", |o| o.demo.name)
-            .column("bodies", |o| (o.demo.size[0], o.bodies))
-            .column("contacts", |o| (o.demo.size[1], o.contacts))
+            .column("bodies", |o| (o.demo.size[0], o.bodies as f64))
+            .column("contacts", |o| (o.demo.size[1], o.contacts as f64))
             .column("blocks of T, ground coupling", |o| {
                 (o.demo.size[2], o.blocks[0])
             })
@@ -81,7 +81,7 @@ fn sequential(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
     };
     let rounding = "50 Gauss–Seidel iterations end in rounding errors here, so that equal quality is the thesis's \
                     own γ.";
-    let title = format!("One thread, factorized: to {}", plan.quality());
+    let title = format!("One thread, factorized: to {}", plan.quality);
     findings.table(
         table(plan.tables[1], &title, &rows)
             .key("method", |(_, c)| c.method)
@@ -204,7 +204,7 @@ fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &
         "largest speed-up on sequential Gauss–Seidel",
     ];
     let scene = plan.compared.replace('_', "-");
-    let title = format!("To {}: {}", plan.quality(), outcome.demo.name);
+    let title = format!("To {}: {}", plan.quality, outcome.demo.name);
     let source = format!("Poulsen 2010, {}", plan.figures);
     findings.table(
         Columns::new(format!("poulsen-7-{scene}"), title, source, &rows.collect::<Vec<_>>())
@@ -229,12 +229,12 @@ fn all_methods(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &Ou
     let rows: Vec<(&Contender, usize)> = rows.collect();
     let run = |(c, threads): &(&Contender, usize)| outcome.run(c.method, *threads);
     let scene = plan.compared.replace('_', "-");
-    let title = format!("Time to {}: {}", plan.quality(), outcome.demo.name);
+    let title = format!("Time to {}: {}", plan.quality, outcome.demo.name);
     findings.table(
         Columns::new(format!("equal-quality-{scene}"), title, "", &rows)
             .key("method", |(c, _)| c.method)
             .key("threads", |(_, threads)| threads)
-            .column("iterations", |(c, _)| c.iterations)
+            .column("iterations", |(c, _)| c.iterations.map(f64::from))
             .column("time [ms]", |row| run(row).map(|t| 1e3 * t.solve))
             .column("prepare [ms]", |row| run(row).map(|t| 1e3 * t.prepare))
             .column("time with prepare [ms]", |row| {
@@ -257,11 +257,11 @@ fn colors(findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
     let rows: Vec<(&Colors, Vec<u32>)> = rows.collect();
     let pairs = |((_, _, there), found): &(&Colors, Vec<u32>)| {
         let [colors, largest, smallest] = there.map_or([None; 3], |there| there.map(Some));
-        let count = Some(found.len() as u32).filter(|n| *n > 0);
+        let count = Some(found.len() as f64).filter(|n| *n > 0.0);
         [
             (colors, count),
-            (largest, found.iter().max().copied()),
-            (smallest, found.iter().min().copied()),
+            (largest, found.iter().max().map(|n| f64::from(*n))),
+            (smallest, found.iter().min().map(|n| f64::from(*n))),
         ]
     };
     let scene = plan.compared.replace('_', "-");
