@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use moreau::measure::trajectory::Trajectory;
 use moreau::measure::{Stage, Summary, report};
 use moreau::scene::Scene;
@@ -31,8 +32,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "F.npy")]
     trajectory: Option<PathBuf>,
     /// When to evaluate the residual: in every substep, in the last one of each step, or never
-    #[arg(long, value_enum, default_value_t)]
-    residual: Residuals,
+    #[arg(long, default_value = "every", value_parser = schedules())]
+    residual: ResidualSchedule,
     /// How to report: a table, one JSON object, or one line per step
     #[arg(long, value_enum, default_value_t)]
     report: ReportFormat,
@@ -41,23 +42,13 @@ pub struct RunArgs {
     require_convergence: bool,
 }
 
-/// `--residual`.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Residuals {
-    #[default]
-    Every,
-    Last,
-    Off,
-}
-
-impl From<Residuals> for ResidualSchedule {
-    fn from(residuals: Residuals) -> Self {
-        match residuals {
-            Residuals::Every => Self::Every,
-            Residuals::Last => Self::Last,
-            Residuals::Off => Self::Never,
-        }
-    }
+/// The values of `--residual`.
+fn schedules() -> impl TypedValueParser<Value = ResidualSchedule> {
+    PossibleValuesParser::new(["every", "last", "off"]).map(|name| match name.as_str() {
+        "every" => ResidualSchedule::Every,
+        "last" => ResidualSchedule::Last,
+        _ => ResidualSchedule::Never,
+    })
 }
 
 /// Simulated time of a run that names none (s).
@@ -81,7 +72,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     });
     let mut simulation = scene.simulation(args.threads as usize)?;
     let mut record = Record::default();
-    simulation.set_residuals(args.residual.into());
+    simulation.set_residuals(args.residual);
     let stopped =
         simulation.on_threads(|simulation| simulate(args, simulation, steps, &mut record))?;
     print(&match args.report {
@@ -148,40 +139,39 @@ fn simulate(
 #[derive(Default)]
 struct Record(Vec<StepReport>);
 
-/// What became of a step's solves.
+/// What becomes of a step's solves.
+const OUTCOMES: [&str; 3] = ["converged", "budget", "failed"];
+
 fn outcome(step: &StepReport) -> &'static str {
-    match step.solve.status {
-        Status::Converged => "converged",
-        Status::Budget | Status::Stalled(_) => "budget",
-        Status::Failed(_) => "failed",
-    }
+    OUTCOMES[match step.solve.status {
+        Status::Converged => 0,
+        Status::Budget | Status::Stalled(_) => 1,
+        Status::Failed(_) => 2,
+    }]
 }
 
 impl Record {
-    /// The number of steps that ended so.
-    fn count(&self, wanted: &str) -> usize {
-        self.0.iter().filter(|s| outcome(s) == wanted).count()
+    /// The numbers of steps that ended so.
+    fn outcomes(&self) -> [usize; 3] {
+        OUTCOMES.map(|wanted| self.0.iter().filter(|s| outcome(s) == wanted).count())
     }
 
     /// Whether the work was done as asked.
     fn verdict(&self, require_convergence: bool) -> Result<(), Failure> {
         let steps = self.0.len();
+        let [_, budget, failed] = self.outcomes();
         let failure = |s: &StepReport| match &s.solve.status {
             Status::Failed(reason) => Some(format!("step {}: {reason}", s.step)),
             _ => None,
         };
-        if let Some(first) = self.0.iter().find_map(failure) {
-            let failed = self.count("failed");
-            return Err(Failure::Work(format!(
-                "{failed} of {steps} solves failed; the first: {first}"
-            )));
-        }
-        match self.count("budget") {
-            budget if require_convergence && budget > 0 => Err(Failure::Work(format!(
-                "{budget} of {steps} steps ran out of budget before they converged"
-            ))),
-            _ => Ok(()),
-        }
+        let what = match self.0.iter().find_map(failure) {
+            Some(first) => format!("{failed} of {steps} solves failed; the first: {first}"),
+            None if require_convergence && budget > 0 => {
+                format!("{budget} of {steps} steps ran out of budget before they converged")
+            }
+            None => return Ok(()),
+        };
+        Err(Failure::Work(what))
     }
 
     fn summary(&self, value: impl Fn(&StepReport) -> f64) -> Summary {
@@ -226,13 +216,10 @@ impl Record {
         contacts["first"] = json!(first.map_or(0, |s| s.contacts));
         contacts["first_dynamic"] = json!(first.map_or(0, |s| s.dynamic_contacts));
         let timings = Stage::ALL.map(|stage| (stage.name(), json!(self.timing(stage))));
-        let statistic = |(s, of): (&Statistic, Summary)| {
-            (
-                s.name,
-                json!({"unit": s.unit, "mean": of.mean, "max": of.max}),
-            )
-        };
-        let statistics = self.statistics().into_iter().map(statistic);
+        let statistics = self.statistics().into_iter().map(|(s, of)| {
+            let value = json!({"unit": s.unit, "mean": of.mean, "max": of.max});
+            (s.name, value)
+        });
         json!({
             "scene": scene.id(),
             "solver": simulation.solver_config().name,
@@ -248,11 +235,7 @@ impl Record {
             "iterations": mean_max(self.summary(|s| f64::from(s.solve.iterations))),
             "residual": self.residual().map(mean_max),
             "residual_coulomb": self.coulomb().map(mean_max),
-            "status": {
-                "converged": self.count("converged"),
-                "budget": self.count("budget"),
-                "failed": self.count("failed"),
-            },
+            "status": OUTCOMES.into_iter().zip(self.outcomes()).collect::<Value>(),
             "statistics": Value::from_iter(statistics),
             "penetration": mean_max(self.summary(|s| s.penetration)),
             "joint_error": mean_max(self.summary(|s| s.joint_error)),
@@ -298,50 +281,29 @@ impl Record {
 
     fn facts(&self, scene: &Scene, simulation: &Simulation) -> Vec<Vec<String>> {
         let world = simulation.world();
-        let settings = &world.settings;
         let [contacts, dynamic] = match self.0.first() {
             Some(first) => [first.contacts, first.dynamic_contacts],
             None => [0; 2],
         };
+        let (steps, settings) = (self.0.len(), &world.settings);
+        let (step, substeps, time) = (settings.step, settings.substeps, world.time);
+        let [converged, budget, failed] = self.outcomes();
         let (kinetic, potential) = (world.bodies.kinetic_energy(), world.potential_energy());
-        let solver = &simulation.solver_config().name;
+        let (solver, threads) = (&simulation.solver_config().name, threads(simulation));
         let facts = [
-            ("scene", format!("{} ({})", scene.id(), scene.name)),
-            (
-                "solver",
-                format!("{solver}, threads: {}", threads(simulation)),
+            format!("scene: {} ({})", scene.id(), scene.name),
+            format!("solver: {solver}, threads: {threads}"),
+            format!("steps: {steps} of {step:.6} s, substeps: {substeps}, to {time:.4} s"),
+            format!("bodies: {}", world.bodies.len()),
+            format!("solves: {converged} converged, {budget} out of budget, {failed} failed"),
+            format!(
+                "contacts: {contacts} on the first step, {dynamic} of them between dynamic bodies"
             ),
-            (
-                "steps",
-                format!(
-                    "{} of {:.6} s, substeps: {}, to {:.4} s",
-                    self.0.len(),
-                    settings.step,
-                    settings.substeps,
-                    world.time
-                ),
-            ),
-            ("bodies", world.bodies.len().to_string()),
-            (
-                "solves",
-                format!(
-                    "{} converged, {} out of budget, {} failed",
-                    self.count("converged"),
-                    self.count("budget"),
-                    self.count("failed")
-                ),
-            ),
-            (
-                "contacts",
-                format!("{contacts} on the first step, {dynamic} of them between dynamic bodies"),
-            ),
-            (
-                "energy",
-                format!("{kinetic:.6e} J kinetic, {potential:.6e} J potential"),
-            ),
-            ("state hash", format!("{:016x}", world.state_hash())),
+            format!("energy: {kinetic:.6e} J kinetic, {potential:.6e} J potential"),
+            format!("state hash: {:016x}", world.state_hash()),
         ];
-        let row = |(name, value): (&str, String)| vec![name.to_owned(), value];
+        // Name and value.
+        let row = |fact: String| fact.splitn(2, ": ").map(String::from).collect();
         facts.map(row).to_vec()
     }
 

@@ -62,15 +62,8 @@ pub fn last_level_cache() -> usize {
     let size = |level: usize| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{level}/size");
         let text = fs::read_to_string(path).ok()?;
-        let text = text.trim();
-        let unit = match text.chars().last()? {
-            'K' => 1 << 10,
-            'M' => 1 << 20,
-            'G' => 1 << 30,
-            _ => 1,
-        };
-        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-        Some(digits.parse::<usize>().ok()? * unit)
+        let kibibytes: usize = text.trim().strip_suffix('K')?.parse().ok()?;
+        Some(kibibytes << 10)
     };
     (0..8).filter_map(size).max().unwrap_or(UNKNOWN_CACHE)
 }
