@@ -4,7 +4,7 @@
 mod common;
 
 use common::program::{moreau, scratch, text};
-use moreau::papers::measure::bandwidth::{self, Effort};
+use moreau::papers::measure::bandwidth;
 use moreau::papers::measure::plot::{Axis, Mark, Plot};
 use serde_json::Value;
 
@@ -275,11 +275,7 @@ fn the_triad_is_measured_for_every_pool() {
         pool.expect("a thread pool")
     };
     let (one, two) = (pool(1), pool(2));
-    let effort = Effort {
-        caches: 1,
-        passes: 1,
-    };
-    let found = bandwidth::triad(&[&one, &two], effort);
+    let found = bandwidth::triad(&[&one, &two], 1, 1);
     assert_eq!(found.len(), 2);
     // Any machine moves more than 10 MB/s and less than 100 TB/s.
     assert!(found.iter().all(|b| (1e7..1e14).contains(b)), "{found:?}");

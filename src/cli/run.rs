@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use moreau::measure::trajectory::Trajectory;
 use moreau::measure::{Stage, Summary, report};
 use moreau::scene::Scene;
 use moreau::solve::{Statistic, Status};
 use moreau::step::{ResidualSchedule, Simulation, StepError, StepReport};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Failure, ReportFormat, SceneArgs, print, seconds, unwritable};
 
@@ -31,8 +32,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "F.npy")]
     trajectory: Option<PathBuf>,
     /// When to evaluate the residual: in every substep, in the last one of each step, or never
-    #[arg(long, value_enum, default_value_t)]
-    residual: Residuals,
+    #[arg(long, default_value = "every", value_parser = schedules())]
+    residual: ResidualSchedule,
     /// How to report: a table, one JSON object, or one line per step
     #[arg(long, value_enum, default_value_t)]
     report: ReportFormat,
@@ -41,23 +42,13 @@ pub struct RunArgs {
     require_convergence: bool,
 }
 
-/// `--residual`.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Residuals {
-    #[default]
-    Every,
-    Last,
-    Off,
-}
-
-impl From<Residuals> for ResidualSchedule {
-    fn from(residuals: Residuals) -> Self {
-        match residuals {
-            Residuals::Every => Self::Every,
-            Residuals::Last => Self::Last,
-            Residuals::Off => Self::Never,
-        }
-    }
+/// The values of `--residual`.
+fn schedules() -> impl TypedValueParser<Value = ResidualSchedule> {
+    PossibleValuesParser::new(["every", "last", "off"]).map(|name| match name.as_str() {
+        "every" => ResidualSchedule::Every,
+        "last" => ResidualSchedule::Last,
+        _ => ResidualSchedule::Never,
+    })
 }
 
 /// Simulated time of a run that names none (s).
@@ -81,7 +72,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     });
     let mut simulation = scene.simulation(args.threads as usize)?;
     let mut record = Record::default();
-    simulation.set_residuals(args.residual.into());
+    simulation.set_residuals(args.residual);
     let stopped =
         simulation.on_threads(|simulation| simulate(args, simulation, steps, &mut record))?;
     print(&match args.report {
@@ -118,7 +109,12 @@ fn simulate(
     let mut stopped = None;
     for _ in 0..steps {
         match simulation.step() {
-            Ok(report) => record.add(report),
+            Ok(report) => {
+                let mut report = report.clone();
+                // Nobody asks for these, which are large.
+                report.solve.distributions = Vec::new();
+                record.0.push(report);
+            }
             Err(error) => {
                 stopped = Some(error);
                 break;
@@ -139,160 +135,108 @@ fn simulate(
     Ok(stopped)
 }
 
-/// What is kept of one step.
-struct StepLine {
-    step: u64,
-    time: f64,
-    contacts: usize,
-    dynamic_contacts: usize,
-    islands: usize,
-    iterations: u32,
-    residual: Option<f64>,
-    residual_coulomb: Option<f64>,
-    status: &'static str,
-    penetration: f64,
-    joint_error: f64,
-    statistics: Vec<Statistic>,
-    milliseconds: [f64; Stage::ALL.len()],
-}
-
+/// The reports on all steps.
 #[derive(Default)]
-struct Record {
-    steps: Vec<StepLine>,
-    converged: u64,
-    budget: u64,
-    failed: u64,
-    first_failure: Option<String>,
+struct Record(Vec<StepReport>);
+
+/// What becomes of a step's solves.
+const OUTCOMES: [&str; 3] = ["converged", "budget", "failed"];
+
+fn outcome(step: &StepReport) -> &'static str {
+    OUTCOMES[match step.solve.status {
+        Status::Converged => 0,
+        Status::Budget | Status::Stalled(_) => 1,
+        Status::Failed(_) => 2,
+    }]
 }
 
 impl Record {
-    fn add(&mut self, report: &StepReport) {
-        let status = match &report.solve.status {
-            Status::Converged => {
-                self.converged += 1;
-                "converged"
-            }
-            Status::Budget | Status::Stalled(_) => {
-                self.budget += 1;
-                "budget"
-            }
-            Status::Failed(reason) => {
-                self.failed += 1;
-                self.first_failure
-                    .get_or_insert_with(|| format!("step {}: {reason}", report.step));
-                "failed"
-            }
-        };
-        self.steps.push(StepLine {
-            step: report.step,
-            time: report.time,
-            contacts: report.contacts,
-            dynamic_contacts: report.dynamic_contacts,
-            islands: report.islands,
-            iterations: report.solve.iterations,
-            residual: report.residual.map(|r| r.residual),
-            residual_coulomb: report.residual_coulomb.map(|r| r.residual),
-            status,
-            penetration: report.penetration,
-            joint_error: report.joint_error,
-            statistics: report.solve.statistics.clone(),
-            milliseconds: Stage::ALL.map(|stage| 1e3 * report.timings.get(stage)),
-        });
+    /// The numbers of steps that ended so.
+    fn outcomes(&self) -> [usize; 3] {
+        OUTCOMES.map(|wanted| self.0.iter().filter(|s| outcome(s) == wanted).count())
     }
 
     /// Whether the work was done as asked.
     fn verdict(&self, require_convergence: bool) -> Result<(), Failure> {
-        let steps = self.steps.len();
-        if let Some(first) = &self.first_failure {
-            let failed = self.failed;
-            return Err(Failure::Work(format!(
-                "{failed} of {steps} solves failed; the first: {first}"
-            )));
-        }
-        if require_convergence && self.budget > 0 {
-            let budget = self.budget;
-            return Err(Failure::Work(format!(
-                "{budget} of {steps} steps ran out of budget before they converged"
-            )));
-        }
-        Ok(())
+        let steps = self.0.len();
+        let [_, budget, failed] = self.outcomes();
+        let failure = |s: &StepReport| match &s.solve.status {
+            Status::Failed(reason) => Some(format!("step {}: {reason}", s.step)),
+            _ => None,
+        };
+        let what = match self.0.iter().find_map(failure) {
+            Some(first) => format!("{failed} of {steps} solves failed; the first: {first}"),
+            None if require_convergence && budget > 0 => {
+                format!("{budget} of {steps} steps ran out of budget before they converged")
+            }
+            None => return Ok(()),
+        };
+        Err(Failure::Work(what))
     }
 
-    fn summary(&self, value: impl Fn(&StepLine) -> f64) -> Summary {
-        Summary::of(&self.steps.iter().map(value).collect::<Vec<_>>())
+    fn summary(&self, value: impl Fn(&StepReport) -> f64) -> Summary {
+        self.of_some(|s| Some(value(s))).unwrap_or_default()
     }
 
     /// Of a number that steps may lack; none where all of them do.
-    fn summary_of_some(&self, value: impl Fn(&StepLine) -> Option<f64>) -> Option<Summary> {
-        let values: Vec<f64> = self.steps.iter().filter_map(value).collect();
-        (!values.is_empty()).then(|| Summary::of(&values))
+    fn of_some(&self, value: impl Fn(&StepReport) -> Option<f64>) -> Option<Summary> {
+        Summary::some(self.0.iter().filter_map(value))
     }
 
     fn residual(&self) -> Option<Summary> {
-        self.summary_of_some(|s| s.residual)
+        self.of_some(|s| s.residual.map(|r| r.residual))
     }
 
     /// The residual under exact Coulomb friction, where a step has one of its own.
     fn coulomb(&self) -> Option<Summary> {
-        self.summary_of_some(|s| s.residual_coulomb)
+        self.of_some(|s| s.residual_coulomb.map(|r| r.residual))
     }
 
     /// The solver's own numbers, as the last step has them, over all steps.
     fn statistics(&self) -> Vec<(&Statistic, Summary)> {
         let of = |name: &str| {
-            let value = |s: &StepLine| {
-                s.statistics
-                    .iter()
-                    .find(|s| s.name == name)
-                    .map(|s| s.value)
-            };
-            self.summary_of_some(value).unwrap_or_default()
+            self.of_some(|s| s.solve.statistic(name))
+                .unwrap_or_default()
         };
-        let last = self.steps.last().map_or(&[][..], |s| &s.statistics);
+        let last = self.0.last().map_or(&[][..], |s| &s.solve.statistics);
         last.iter().map(|s| (s, of(s.name))).collect()
     }
 
+    /// In milliseconds.
     fn timing(&self, stage: Stage) -> Summary {
-        self.summary(|s| s.milliseconds[stage as usize])
+        self.summary(|s| 1e3 * s.timings.get(stage))
     }
 
     /// The object of `--report json`; its names stay.
     fn as_json(&self, scene: &Scene, simulation: &Simulation) -> Value {
         let world = simulation.world();
         let mean_max = |s: Summary| json!({"mean": s.mean, "max": s.max});
-        let first = self.steps.first();
+        let first = self.0.first();
         let mut contacts = mean_max(self.summary(|s| s.contacts as f64));
         contacts["first"] = json!(first.map_or(0, |s| s.contacts));
         contacts["first_dynamic"] = json!(first.map_or(0, |s| s.dynamic_contacts));
-        let timings: Map<String, Value> = Stage::ALL
-            .into_iter()
-            .map(|stage| (stage.name().to_owned(), json!(self.timing(stage))))
-            .collect();
-        let statistics: Map<String, Value> = self
-            .statistics()
-            .into_iter()
-            .map(|(s, of)| {
-                let value = json!({"unit": s.unit, "mean": of.mean, "max": of.max});
-                (s.name.to_owned(), value)
-            })
-            .collect();
+        let timings = Stage::ALL.map(|stage| (stage.name(), json!(self.timing(stage))));
+        let statistics = self.statistics().into_iter().map(|(s, of)| {
+            let value = json!({"unit": s.unit, "mean": of.mean, "max": of.max});
+            (s.name, value)
+        });
         json!({
             "scene": scene.id(),
             "solver": simulation.solver_config().name,
             "threads": threads(simulation),
             "dt": world.settings.step,
             "substeps": world.settings.substeps,
-            "steps": self.steps.len(),
+            "steps": self.0.len(),
             "time": world.time,
             "bodies": world.bodies.len(),
             "contacts": contacts,
             "islands": mean_max(self.summary(|s| s.islands as f64)),
-            "timings_ms": timings,
-            "iterations": mean_max(self.summary(|s| f64::from(s.iterations))),
+            "timings_ms": Value::from_iter(timings),
+            "iterations": mean_max(self.summary(|s| f64::from(s.solve.iterations))),
             "residual": self.residual().map(mean_max),
             "residual_coulomb": self.coulomb().map(mean_max),
-            "status": {"converged": self.converged, "budget": self.budget, "failed": self.failed},
-            "statistics": statistics,
+            "status": OUTCOMES.into_iter().zip(self.outcomes()).collect::<Value>(),
+            "statistics": Value::from_iter(statistics),
             "penetration": mean_max(self.summary(|s| s.penetration)),
             "joint_error": mean_max(self.summary(|s| s.joint_error)),
             "kinetic_energy": world.bodies.kinetic_energy(),
@@ -306,23 +250,24 @@ impl Record {
         let names = names.split(',').map(String::from);
         let stages = Stage::ALL.map(|stage| format!("{}_ms", stage.name()));
         let header: Vec<String> = names.chain(stages).collect();
-        let row = |s: &StepLine| {
+        let row = |s: &StepReport| {
             let cells = [
                 s.step.to_string(),
                 s.time.to_string(),
                 s.contacts.to_string(),
                 s.dynamic_contacts.to_string(),
                 s.islands.to_string(),
-                s.iterations.to_string(),
-                s.residual.map_or(String::new(), |r| format!("{r:e}")),
-                s.status.to_owned(),
+                s.solve.iterations.to_string(),
+                s.residual
+                    .map_or(String::new(), |r| format!("{:e}", r.residual)),
+                outcome(s).to_owned(),
                 format!("{:e}", s.penetration),
                 format!("{:e}", s.joint_error),
             ];
-            let stages = s.milliseconds.map(|ms| format!("{ms:.6}"));
+            let stages = Stage::ALL.map(|stage| format!("{:.6}", 1e3 * s.timings.get(stage)));
             cells.into_iter().chain(stages).collect::<Vec<String>>()
         };
-        report::csv(&header, self.steps.iter().map(row))
+        report::csv(&header, self.0.iter().map(row))
     }
 
     fn as_text(&self, scene: &Scene, simulation: &Simulation) -> String {
@@ -336,48 +281,29 @@ impl Record {
 
     fn facts(&self, scene: &Scene, simulation: &Simulation) -> Vec<Vec<String>> {
         let world = simulation.world();
-        let settings = &world.settings;
-        let [contacts, dynamic] = match self.steps.first() {
+        let [contacts, dynamic] = match self.0.first() {
             Some(first) => [first.contacts, first.dynamic_contacts],
             None => [0; 2],
         };
+        let (steps, settings) = (self.0.len(), &world.settings);
+        let (step, substeps, time) = (settings.step, settings.substeps, world.time);
+        let [converged, budget, failed] = self.outcomes();
         let (kinetic, potential) = (world.bodies.kinetic_energy(), world.potential_energy());
-        let solver = &simulation.solver_config().name;
+        let (solver, threads) = (&simulation.solver_config().name, threads(simulation));
         let facts = [
-            ("scene", format!("{} ({})", scene.id(), scene.name)),
-            (
-                "solver",
-                format!("{solver}, threads: {}", threads(simulation)),
+            format!("scene: {} ({})", scene.id(), scene.name),
+            format!("solver: {solver}, threads: {threads}"),
+            format!("steps: {steps} of {step:.6} s, substeps: {substeps}, to {time:.4} s"),
+            format!("bodies: {}", world.bodies.len()),
+            format!("solves: {converged} converged, {budget} out of budget, {failed} failed"),
+            format!(
+                "contacts: {contacts} on the first step, {dynamic} of them between dynamic bodies"
             ),
-            (
-                "steps",
-                format!(
-                    "{} of {:.6} s, substeps: {}, to {:.4} s",
-                    self.steps.len(),
-                    settings.step,
-                    settings.substeps,
-                    world.time
-                ),
-            ),
-            ("bodies", world.bodies.len().to_string()),
-            (
-                "solves",
-                format!(
-                    "{} converged, {} out of budget, {} failed",
-                    self.converged, self.budget, self.failed
-                ),
-            ),
-            (
-                "contacts",
-                format!("{contacts} on the first step, {dynamic} of them between dynamic bodies"),
-            ),
-            (
-                "energy",
-                format!("{kinetic:.6e} J kinetic, {potential:.6e} J potential"),
-            ),
-            ("state hash", format!("{:016x}", world.state_hash())),
+            format!("energy: {kinetic:.6e} J kinetic, {potential:.6e} J potential"),
+            format!("state hash: {:016x}", world.state_hash()),
         ];
-        let row = |(name, value): (&str, String)| vec![name.to_owned(), value];
+        // Name and value.
+        let row = |fact: String| fact.splitn(2, ": ").map(String::from).collect();
         facts.map(row).to_vec()
     }
 
@@ -394,7 +320,7 @@ impl Record {
         };
         row("contacts", self.summary(|s| s.contacts as f64), count);
         row("islands", self.summary(|s| s.islands as f64), count);
-        let iterations = self.summary(|s| f64::from(s.iterations));
+        let iterations = self.summary(|s| f64::from(s.solve.iterations));
         row("iterations", iterations, count);
         if let Some(residual) = self.residual() {
             row("residual [m/s]", residual, small);
@@ -403,7 +329,7 @@ impl Record {
             row("residual, exact Coulomb [m/s]", coulomb, small);
         }
         row("penetration [m]", self.summary(|s| s.penetration), small);
-        if self.steps.iter().any(|s| s.joint_error > 0.0) {
+        if self.0.iter().any(|s| s.joint_error > 0.0) {
             row("joint error [m]", self.summary(|s| s.joint_error), small);
         }
         for (statistic, of) in self.statistics() {
@@ -411,12 +337,9 @@ impl Record {
                 "-" => statistic.name.to_owned(),
                 unit => format!("{} [{unit}]", statistic.name),
             };
-            let round = |v: f64| {
-                if v.fract() == 0.0 {
-                    format!("{v}")
-                } else {
-                    format!("{v:.4e}")
-                }
+            let round = |v: f64| match v.fract() {
+                0.0 => format!("{v}"),
+                _ => format!("{v:.4e}"),
             };
             row(&name, of, round);
         }

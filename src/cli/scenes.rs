@@ -21,21 +21,7 @@ pub fn run(args: &ScenesArgs) -> Result<(), Failure> {
             let row = |e: Entry| vec![e.group, e.id, e.summary];
             report::columns(&entries.into_iter().map(row).collect::<Vec<_>>())
         }
-        ReportFormat::Json => {
-            let list: Vec<_> = entries
-                .iter()
-                .map(|e| {
-                    json!({
-                        "id": e.id,
-                        "name": e.name,
-                        "group": e.group,
-                        "summary": e.summary,
-                        "path": e.path,
-                    })
-                })
-                .collect();
-            format!("{:#}\n", json!(list))
-        }
+        ReportFormat::Json => format!("{:#}\n", json!(entries)),
         ReportFormat::Csv => {
             let rows = entries.iter().map(|e| (&e.id, &e.group, &e.summary));
             report::csv(&["id", "group", "summary"], rows)?

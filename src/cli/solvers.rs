@@ -18,18 +18,18 @@ pub fn run(args: &SolversArgs) -> Result<(), Failure> {
     let text = match args.report {
         ReportFormat::Text => as_text(),
         ReportFormat::Json => {
-            let list: Vec<_> = SOLVERS
-                .iter()
-                .map(|s| {
-                    json!({
-                        "name": s.name,
-                        "summary": s.summary,
-                        "source": s.source,
-                        "parameters": s.parameters.iter().map(as_json).collect::<Vec<_>>(),
-                    })
+            let solver = |s: &SolverInfo| {
+                json!({
+                    "name": s.name,
+                    "summary": s.summary,
+                    "source": s.source,
+                    "parameters": s.parameters.iter().map(as_json).collect::<Value>(),
                 })
-                .collect();
-            format!("{:#}\n", json!(list))
+            };
+            format!(
+                "{:#}\n",
+                SOLVERS.iter().copied().map(solver).collect::<Value>()
+            )
         }
         ReportFormat::Csv => as_csv()?,
     };
@@ -43,17 +43,12 @@ fn as_text() -> String {
         text += &report::paragraph(solver.summary, 2, 94);
         text += &format!("  Source: {}\n", solver.source);
         for p in solver.parameters {
-            let unit = if p.unit == "-" {
-                String::new()
-            } else {
-                format!(" [{}]", p.unit)
+            let unit = match p.unit {
+                "-" => String::new(),
+                unit => format!(" [{unit}]"),
             };
-            text += &format!(
-                "\n    {}{unit} = {}, {}\n",
-                p.name,
-                p.default_value(),
-                p.expected()
-            );
+            let (default, expected) = (p.default_value(), p.expected());
+            text += &format!("\n    {}{unit} = {default}, {expected}\n", p.name);
             text += &report::paragraph(&format!("{} ({})", p.summary, p.source), 6, 94);
         }
         text.push('\n');
@@ -80,28 +75,13 @@ fn as_json(p: &Parameter) -> Value {
 }
 
 fn as_csv() -> Result<String, csv::Error> {
-    let header = [
-        "solver",
-        "parameter",
-        "unit",
-        "default",
-        "expected",
-        "summary",
-        "source",
-    ];
-    let parameters = |s: &'static SolverInfo| s.parameters.iter().map(move |p| (s.name, p));
-    let rows = SOLVERS.iter().copied().flat_map(parameters);
-    let row = |(solver, p): (&'static str, &'static Parameter)| {
-        let default = p.default_value().to_string();
-        (
-            solver,
-            p.name,
-            p.unit,
-            default,
-            p.expected(),
-            p.summary,
-            p.source,
-        )
-    };
-    report::csv(&header, rows.map(row))
+    let header = "solver,parameter,unit,default,expected,summary,source".split(',');
+    let rows = SOLVERS.iter().flat_map(|solver| {
+        solver.parameters.iter().map(|p| {
+            let default = p.default_value().to_string();
+            let described = (default, p.expected(), p.summary, p.source);
+            (solver.name, p.name, p.unit, described)
+        })
+    });
+    report::csv(&header.collect::<Vec<_>>(), rows)
 }

@@ -100,6 +100,12 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Of those values that there are; none where there are none.
+    pub fn some(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let values: Vec<f64> = values.into_iter().collect();
+        (!values.is_empty()).then(|| Self::of(&values))
+    }
+
     /// Of a series in any order; all zero when it is empty.
     pub fn of(values: &[f64]) -> Self {
         if values.is_empty() {

@@ -22,6 +22,7 @@ use crate::scene::SceneError;
 use crate::solve::ConfigError;
 use crate::solve::bpp::panels::Breakdown;
 use crate::step::StepError;
+use measure::method::Method;
 use measure::plot::Plot;
 use measure::table::Table;
 
@@ -42,7 +43,7 @@ pub enum Error {
     Step(String, StepError),
     /// A problem on which the solver failed that all others are compared with.
     #[error("{0}: {1} failed on it")]
-    NoReference(&'static str, &'static str),
+    NoReference(&'static str, Method),
     /// A matrix that cannot be factored.
     #[error(transparent)]
     Factor(#[from] Breakdown),

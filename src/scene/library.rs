@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use super::mesh::{Files, embedded};
 use super::{Scene, SceneError};
 
@@ -56,7 +58,7 @@ static SCENES: &[(&str, &str)] = embedded!(
 pub const DEFAULT_SCENE: &str = "ball_grid_loose";
 
 /// A scene of the library.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
     /// Its short name: `ball_grid_8`.
     pub id: String,

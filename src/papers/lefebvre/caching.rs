@@ -9,14 +9,10 @@ use crate::papers::measure::race::Timing;
 use crate::papers::measure::table::Columns;
 use crate::papers::{Findings, Result};
 
-const DOWNDATING: Method = Method::new(
-    "downdating",
-    "bpp factorization=skyline warm_start=false refactor_share=1",
-);
-const CACHED: Method = Method::new(
-    "cached",
-    "bpp factorization=cached warm_start=false refactor_share=1",
-);
+const DOWNDATING: Method =
+    Method::new("downdating: bpp factorization=skyline warm_start=false refactor_share=1");
+const CACHED: Method =
+    Method::new("cached: bpp factorization=cached warm_start=false refactor_share=1");
 
 /// Races caching and downdating.
 pub fn replay(bench: &Bench, recording: &Recording) -> Result<Replay> {

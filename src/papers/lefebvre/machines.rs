@@ -3,12 +3,14 @@
 use nalgebra::DMatrix;
 
 use super::pattern;
-use super::record::{Recording, Step, thinned};
+use super::record::{Recording, count, milliseconds, residual, share, thinned};
 use crate::papers::measure::Bench;
 use crate::papers::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::table::Columns;
 use crate::papers::{Findings, Result};
 use crate::problem::Problem;
+use crate::solve::Status;
+use crate::step::StepReport;
 
 /// Length of a frame (ms).
 const FRAME: f64 = 1e3 / 60.0;
@@ -27,7 +29,7 @@ fn sizes(findings: &mut Findings, recordings: &[Recording]) {
         Columns::new("lefebvre-2.2", "The machines", "Lefebvre 2020, table 2.2", &machines)
             .key("scene", |(r, _)| r.scene)
             .column("mass ratio", |(r, there)| (there.mass_ratio, r.mass_ratio))
-            .column("most rows", |(r, there)| (there.rows, r.summary(|s| s.rows).max))
+            .column("most rows", |(r, there)| (there.rows, r.summary(|s| count(s, "rows")).max))
             .column("condition number of A", |(r, there)| {
                 (there.condition, r.condition.map(|c| c[0]))
             })
@@ -55,20 +57,21 @@ fn steps(findings: &mut Findings, recordings: &[Recording]) {
         Columns::new("real-time", title, "", recordings)
             .key("scene", |r| r.scene)
             .column("mass ratio", |r| r.mass_ratio)
-            .column("most rows", |r| r.summary(|s| s.rows).max)
+            .column("most rows", |r| r.summary(|s| count(s, "rows")).max)
             .columns(names, |r| {
-                let time = r.summary(|s| 1e3 * s.seconds);
+                let time = r.summary(milliseconds);
                 [time.mean, time.median, time.p95, time.max, FRAME / time.p95]
             })
-            .column("largest residual [m/s]", |r| r.summary(|s| s.residual).max)
-            .column("median residual [m/s]", |r| {
-                r.summary(|s| s.residual).median
-            })
+            .column("largest residual [m/s]", |r| r.summary(residual).max)
+            .column("median residual [m/s]", |r| r.summary(residual).median)
             .column("largest joint error [mm]", |r| {
                 1e3 * r.summary(|s| s.joint_error).max
             })
             .column("steps not settled", |r| {
-                r.steps.iter().filter(|s| !s.settled).count()
+                r.steps
+                    .iter()
+                    .filter(|s| s.solve.status != Status::Converged)
+                    .count() as f64
             })
             .remark(|r| format!("of {} steps", r.steps.len()))
             .note(format!(
@@ -78,18 +81,21 @@ fn steps(findings: &mut Findings, recordings: &[Recording]) {
 }
 
 fn shares(findings: &mut Findings, recordings: &[Recording]) {
+    let tight = |step: &StepReport| share(step, "tight rows");
+    let most = |step: &StepReport| share(step, "most tight rows");
     let title = "Share of rows that are tight";
     let source =
         "Lefebvre 2020, figure 2.3, of which the text says: mostly below 15 %, forklift up to 5 %";
     findings.table(
         Columns::new("lefebvre-figure-2.3", title, source, recordings)
             .key("scene", |r| r.scene)
-            .column("mean, in the end [%]", |r| r.summary(|s| s.tight).mean)
-            .column("max, in the end [%]", |r| r.summary(|s| s.tight).max)
-            .column("mean, on the way [%]", |r| r.summary(|s| s.most_tight).mean)
-            .column("max, on the way [%]", |r| r.summary(|s| s.most_tight).max)
+            .column("mean, in the end [%]", |r| r.summary(tight).mean)
+            .column("max, in the end [%]", |r| r.summary(tight).max)
+            .column("mean, on the way [%]", |r| r.summary(most).mean)
+            .column("max, on the way [%]", |r| r.summary(most).max)
             .column("steps above 15 % [%]", |r| {
-                r.summary(|s| if s.tight > 15.0 { 100.0 } else { 0.0 }).mean
+                r.summary(|s| if tight(s) > 15.0 { 100.0 } else { 0.0 })
+                    .mean
             }),
     );
     let mut plot = Plot::new(
@@ -98,7 +104,7 @@ fn shares(findings: &mut Findings, recordings: &[Recording]) {
         Axis::linear("tight rows [%]"),
     );
     for recording in recordings.iter().filter(|r| r.machine().is_some()) {
-        let line = recording.steps.iter().map(|s: &Step| [s.time, s.tight]);
+        let line = recording.steps.iter().map(|s| [s.time, tight(s)]);
         plot.add(recording.scene, thinned(line), Mark::Line);
     }
     if let Some(last) = plot.series.first().and_then(|s| s.points.last()) {

@@ -1,22 +1,18 @@
 //! Figures 2.5 and 2.6: where A and L have their entries, in each order.
 
-use std::fmt::Write as _;
-
 use super::record::{Kept, Recording, racers};
 use crate::papers::measure::Bench;
 use crate::papers::measure::method::Method;
-use crate::papers::measure::plot::escaped;
+use crate::papers::measure::plot::{document, escaped};
 use crate::papers::measure::table::Columns;
 use crate::papers::{Findings, Result};
 use crate::solve::MatrixView;
 
 /// Reverse Cuthill–McKee.
-pub const SKYLINE: Method = Method::new(
-    "skyline",
-    "bpp factorization=skyline warm_start=false refactor_share=1",
-);
+pub const SKYLINE: Method =
+    Method::new("skyline: bpp factorization=skyline warm_start=false refactor_share=1");
 /// Minimum degree.
-const SPARSE: Method = Method::new("sparse", "bpp factorization=sparse warm_start=false");
+const SPARSE: Method = Method::new("sparse: bpp factorization=sparse warm_start=false");
 
 /// The lower triangle of A in some order.
 pub struct Ordered {
@@ -24,9 +20,9 @@ pub struct Ordered {
     order: &'static str,
     rows: usize,
     /// Non-zero entries of A and of L.
-    entries: [usize; 2],
-    envelope: usize,
-    bandwidth: usize,
+    entries: [f64; 2],
+    /// Its envelope and its semi-bandwidth.
+    envelope: [f64; 2],
 }
 
 /// Looks at the problem with the most rows, and draws it.
@@ -46,14 +42,12 @@ pub fn add(
     let natural = permuted(&skyline.a, &skyline.natural);
     let mut add = |order, a: &[[u32; 2]]| {
         let l = fill(n, a);
-        let [envelope, bandwidth] = envelope(n, a);
         orders.push(Ordered {
             scene: recording.scene,
             order,
             rows: n,
-            entries: [a.len(), l.len()],
-            envelope,
-            bandwidth,
+            entries: [a.len(), l.len()].map(|n| n as f64),
+            envelope: envelope(n, a).map(|n| n as f64),
         });
         l
     };
@@ -93,14 +87,12 @@ pub fn report(findings: &mut Findings, orders: &[Ordered]) {
         Columns::new("patterns", title, source, orders)
             .key("scene", |o| o.scene)
             .key("order", |o| o.order)
-            .column("rows", |o| o.rows)
+            .column("rows", |o| o.rows as f64)
             .column("non-zeros of A", |o| o.entries[0])
             .column("non-zeros of L", |o| o.entries[1])
-            .column("fill: L over A", |o| {
-                o.entries[1] as f64 / o.entries[0].max(1) as f64
-            })
-            .column("envelope", |o| o.envelope)
-            .column("semi-bandwidth", |o| o.bandwidth),
+            .column("fill: L over A", |o| o.entries[1] / o.entries[0].max(1.0))
+            .column("envelope", |o| o.envelope[0])
+            .column("semi-bandwidth", |o| o.envelope[1]),
     );
 }
 
@@ -202,30 +194,14 @@ const SIZE: f64 = 340.0;
 const MARGIN: f64 = 20.0;
 const HEAD: f64 = 62.0;
 
-const STYLE: &str = "\
-svg{font:13px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}
-.back{fill:#ffffff}.text{fill:#24292f}.dot{fill:#0969da}
-.frame{stroke:#8c959f;stroke-width:1;fill:none}.edge{stroke:#cf4a00;stroke-width:1;fill:none}
-@media (prefers-color-scheme:dark){
-.back{fill:#0d1117}.text{fill:#e6edf3}.dot{fill:#58a6ff}.frame{stroke:#6e7681}.edge{stroke:#ff8f4d}}";
-
 /// Several patterns side by side, each with its name.
 fn picture(title: &str, patterns: &[(&str, Pattern)]) -> String {
     let width = MARGIN + patterns.len() as f64 * (SIZE + MARGIN);
-    let height = HEAD + SIZE + MARGIN;
-    let title = escaped(title);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
-         width=\"{width}\" height=\"{height}\">\n\
-         <title>{title}</title>\n<style>{STYLE}</style>\n\
-         <rect class=\"back\" width=\"{width}\" height=\"{height}\"/>\n\
-         <text class=\"text\" x=\"{MARGIN}\" y=\"26\" font-size=\"16\" font-weight=\"600\">{title}</text>\n"
-    );
+    let mut out = String::new();
     for (k, (name, pattern)) in patterns.iter().enumerate() {
         draw(&mut out, MARGIN + k as f64 * (SIZE + MARGIN), name, pattern);
     }
-    out.push_str("</svg>\n");
-    out
+    document(title, MARGIN, [width, HEAD + SIZE + MARGIN], &out)
 }
 
 fn draw(out: &mut String, left: f64, name: &str, pattern: &Pattern) {
@@ -233,20 +209,18 @@ fn draw(out: &mut String, left: f64, name: &str, pattern: &Pattern) {
     let mut path = String::new();
     for [row, first, end] in pattern.runs() {
         let width = end - first;
-        let _ = write!(path, "M{first} {row}h{width}v1h-{width}z");
+        path += &format!("M{first} {row}h{width}v1h-{width}z");
     }
     let mut edge = String::new();
     for (column, last) in pattern.envelope.iter().enumerate() {
         let command = if column == 0 { 'M' } else { 'L' };
-        let y = last + 1;
-        let _ = write!(edge, "{command}{column} {y}H{}", column + 1);
+        edge += &format!("{command}{column} {}H{}", last + 1, column + 1);
     }
-    let _ = write!(
-        out,
+    *out += &format!(
         "<text class=\"text\" x=\"{left}\" y=\"{}\">{}</text>\n\
          <g transform=\"translate({left} {HEAD}) scale({scale:.5})\">\
-         <path class=\"dot\" d=\"{path}\"/>\
-         <path class=\"edge\" vector-effect=\"non-scaling-stroke\" d=\"{edge}\"/></g>\n\
+         <path class=\"mark c0\" d=\"{path}\"/>\
+         <path class=\"thin line c1\" vector-effect=\"non-scaling-stroke\" d=\"{edge}\"/></g>\n\
          <rect class=\"frame\" x=\"{left}\" y=\"{HEAD}\" width=\"{SIZE}\" height=\"{SIZE}\"/>\n",
         HEAD - 10.0,
         escaped(name),

@@ -155,7 +155,7 @@ fn downdating(bench: &Bench, findings: &mut Findings) -> Result<()> {
     for share in SHARES {
         let line = rows.iter().filter(|row| row.1 == share);
         let line = line.map(|(n, _, times)| [*n as f64, faster(*times)]);
-        plot.add(format!("{share} % tight"), line.collect(), Mark::Line);
+        plot.add(format!("{share} % tight"), line, Mark::Line);
     }
     findings.plot("downdating-random", plot);
     Ok(())

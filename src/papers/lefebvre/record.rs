@@ -5,12 +5,13 @@ use std::time::Instant;
 use super::figures::{MACHINES, Machine};
 use crate::measure::{Stage, Summary};
 use crate::papers::Result;
+use crate::papers::measure::Bench;
 use crate::papers::measure::method::Method;
-use crate::papers::measure::race::{self, Racer, Rounds, Timing};
-use crate::papers::measure::{Bench, summary};
+use crate::papers::measure::race::{self, Racer, Timing};
 use crate::problem::Problem;
 use crate::scene::library;
-use crate::solve::{Budget, SolverConfig, Status, ToleranceNorm};
+use crate::solve::{Budget, Status, ToleranceNorm};
+use crate::step::{Simulation, StepReport};
 
 /// Pivots that no problem should need.
 pub const BUDGET: Budget = Budget {
@@ -22,26 +23,6 @@ pub const BUDGET: Budget = Budget {
     time: 0.0,
 };
 
-/// One step.
-pub struct Step {
-    /// Simulated time at its end (s).
-    pub time: f64,
-    /// Number of rows.
-    pub rows: f64,
-    /// Share of rows that are tight in the end (%).
-    pub tight: f64,
-    /// The largest such share on the way (%).
-    pub most_tight: f64,
-    /// Wall-clock time of the whole step (s).
-    pub seconds: f64,
-    /// Residual (m/s).
-    pub residual: f64,
-    /// Largest error of a joint (m).
-    pub joint_error: f64,
-    /// Whether the solver settled.
-    pub settled: bool,
-}
-
 /// A problem as its step solved it.
 pub struct Kept {
     /// The problem.
@@ -52,7 +33,51 @@ pub struct Kept {
     pub time: f64,
 }
 
-/// A run.
+/// Takes so many steps, unless one fails or it takes too long (s), and looks at each. With the steps comes why
+/// they ended early, or nothing.
+pub fn run(
+    simulation: &mut Simulation,
+    count: usize,
+    limit: f64,
+    mut look: impl FnMut(&Simulation, usize),
+) -> (Vec<StepReport>, String) {
+    let mut steps = Vec::new();
+    let start = Instant::now();
+    while steps.len() < count {
+        if start.elapsed().as_secs_f64() > limit {
+            let remark = format!("{} of {count} steps: time was over", steps.len());
+            return (steps, remark);
+        }
+        match simulation.step() {
+            Ok(report) => steps.push(report.clone()),
+            Err(error) => return (steps, error.to_string()),
+        }
+        look(simulation, steps.len());
+    }
+    (steps, String::new())
+}
+
+/// A number of a step's solver; 0 where it has none.
+pub fn count(step: &StepReport, name: &str) -> f64 {
+    step.solve.statistic(name).unwrap_or(0.0)
+}
+
+/// The same as share of all rows (%).
+pub fn share(step: &StepReport, name: &str) -> f64 {
+    100.0 * count(step, name) / count(step, "rows").max(1.0)
+}
+
+/// A step's residual (m/s).
+pub fn residual(step: &StepReport) -> f64 {
+    step.residual.unwrap_or_default().residual
+}
+
+/// Wall-clock time of a whole step (ms).
+pub fn milliseconds(step: &StepReport) -> f64 {
+    1e3 * step.timings.get(Stage::Step)
+}
+
+/// A run of a scene.
 pub struct Recording {
     /// The scene.
     pub scene: &'static str,
@@ -61,7 +86,7 @@ pub struct Recording {
     /// Condition number of the largest problem's A: as it is, and scaled to a unit diagonal.
     pub condition: Option<[f64; 2]>,
     /// All steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepReport>,
     /// Every so manieth problem.
     pub kept: Vec<Kept>,
     /// Why it ended early, or empty.
@@ -75,8 +100,8 @@ impl Recording {
     }
 
     /// A series of its steps, in brief.
-    pub fn summary(&self, of: impl Fn(&Step) -> f64) -> Summary {
-        Summary::of(&self.steps.iter().map(of).collect::<Vec<f64>>())
+    pub fn summary(&self, of: impl Fn(&StepReport) -> f64) -> Summary {
+        Summary::some(self.steps.iter().map(of)).unwrap_or_default()
     }
 
     /// The kept problem with the most rows.
@@ -87,68 +112,44 @@ impl Recording {
 
 /// Runs a scene's script on one thread with the solver's defaults.
 pub fn record(bench: &Bench, scene: &'static str) -> Result<Recording> {
-    let seconds = bench.either(2.0, 20.0);
-    let most = bench.either(12, 300);
     bench.say(format!("running {scene}"));
     let mut simulation = library::shipped(scene)?.simulation(1)?;
     if simulation.solver_config().name != "bpp" {
-        simulation.set_solver(SolverConfig {
-            name: "bpp".into(),
-            budget: BUDGET,
-            ..SolverConfig::default()
-        })?;
+        simulation.set_solver(Method::new("bpp: bpp").config(BUDGET))?;
     }
+    let seconds: f64 = bench.either(2.0, 20.0);
     let steps = (seconds / simulation.world().settings.step).round() as usize;
-    let every = steps.div_ceil(most);
-    let mut recording = Recording {
-        scene,
-        mass_ratio: 1.0,
-        condition: None,
-        steps: Vec::new(),
-        kept: Vec::new(),
-        remark: String::new(),
-    };
-    for k in 0..steps {
-        let report = match simulation.step() {
-            Ok(report) => report,
-            Err(error) => {
-                recording.remark = error.to_string();
-                break;
+    let every = steps.div_ceil(bench.either(12, 300));
+    let mut kept = Vec::new();
+    let (steps, remark) = run(
+        &mut simulation,
+        steps,
+        f64::INFINITY,
+        |simulation, taken| {
+            if taken % every == 0 {
+                kept.push(Kept {
+                    problem: simulation.problem().clone(),
+                    start: simulation.warm_start().to_vec(),
+                    time: simulation.world().time,
+                });
             }
-        };
-        let count = |name: &str| report.solve.statistic(name).unwrap_or(0.0);
-        let share = |name: &str| 100.0 * count(name) / count("rows").max(1.0);
-        let time = report.time;
-        recording.steps.push(Step {
-            time,
-            rows: count("rows"),
-            tight: share("tight rows"),
-            most_tight: share("most tight rows"),
-            seconds: report.timings.get(Stage::Step),
-            residual: report.residual.unwrap_or_default().residual,
-            joint_error: report.joint_error,
-            settled: report.solve.status == Status::Converged,
-        });
-        if (k + 1) % every == 0 {
-            recording.kept.push(Kept {
-                problem: simulation.problem().clone(),
-                start: simulation.warm_start().to_vec(),
-                time,
-            });
-        }
-    }
-    recording.mass_ratio = mass_ratio(simulation.problem());
-    Ok(recording)
+        },
+    );
+    Ok(Recording {
+        scene,
+        mass_ratio: mass_ratio(simulation.problem()),
+        condition: None,
+        steps,
+        kept,
+        remark,
+    })
 }
 
 fn mass_ratio(problem: &Problem) -> f64 {
-    let dynamic = problem.bodies.inverse_mass.iter().filter(|m| **m > 0.0);
-    let range = dynamic.fold([f64::INFINITY, 0.0f64], |r, m| [r[0].min(*m), r[1].max(*m)]);
-    if range[1] > 0.0 {
-        range[1] / range[0]
-    } else {
-        1.0
-    }
+    let masses = problem.bodies.inverse_mass.iter().copied();
+    let dynamic = || masses.clone().filter(|m| *m > 0.0);
+    let ratio = dynamic().reduce(f64::max).zip(dynamic().reduce(f64::min));
+    ratio.map_or(1.0, |(lightest, heaviest)| lightest / heaviest)
 }
 
 /// Makes solvers for the kept problems: on one thread, with all the pivots that they need.
@@ -185,7 +186,7 @@ impl Replay {
     /// The mean over those problems; none where there are none.
     pub fn mean(&self, method: &Method, of: impl Fn(&Timing) -> f64) -> Option<f64> {
         let solves = self.with_tight_rows(method);
-        summary(solves.into_iter().map(|(_, t)| of(t))).map(|s| s.mean)
+        Summary::some(solves.into_iter().map(|(_, t)| of(t))).map(|s| s.mean)
     }
 
     /// Those solves that did not settle.
@@ -213,14 +214,15 @@ pub fn replay(
             break;
         }
         let kept = &recording.kept[problem];
-        let rounds = Rounds {
-            // The first problem's first round makes room in memory.
-            warm_up: usize::from(problems.is_empty()),
-            most,
-            seconds: f64::INFINITY,
+        let mut race = |rounds| {
+            let from = Some(kept.start.as_slice());
+            race::in_turns(bench, &mut racers, &kept.problem, from, rounds)
         };
-        let from = Some(kept.start.as_slice());
-        let timings = race::in_turns(bench, &mut racers, &kept.problem, from, rounds);
+        if problems.is_empty() {
+            // The first problem's first round makes room in memory.
+            race((1, 0.0));
+        }
+        let timings = race((most, f64::INFINITY));
         problems.push((kept.time, timings));
     }
     problems.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -1,25 +1,24 @@
 //! What each solver makes of the crane: in a world of its own, and on one and the same problem.
 
-use std::time::Instant;
-
-use super::record::{BUDGET, Kept, Recording};
-use crate::measure::{Stage, Summary};
+use super::record::{self, BUDGET, Kept, Recording, milliseconds};
+use crate::measure::Summary;
+use crate::papers::measure::Bench;
 use crate::papers::measure::method::{COLORED_F64, GAUSS_SEIDEL, JACOBI_DEGREE, Method, NNCG};
-use crate::papers::measure::race::{self, Racer, Rounds};
+use crate::papers::measure::race::{self, Racer};
 use crate::papers::measure::table::Columns;
-use crate::papers::measure::{Bench, summary};
 use crate::papers::{Findings, Result};
 use crate::problem::residual::{self, ResidualWorkspace};
 use crate::scene::library;
 use crate::solve::{Budget, Status};
+use crate::step::StepReport;
 
 /// The scene.
 pub const SCENE: &str = "crane";
 
 const ITERATIVE: [Method; 4] = [COLORED_F64, GAUSS_SEIDEL, JACOBI_DEGREE, NNCG];
 const DIRECT: [Method; 2] = [
-    Method::new("bpp", "bpp factorization=skyline"),
-    Method::new("bpp sparse", "bpp factorization=sparse"),
+    Method::new("bpp: bpp factorization=skyline"),
+    Method::new("bpp sparse: bpp factorization=sparse"),
 ];
 
 /// Takes the kept problem with the most contact rows out of a recording, of those with as many the last.
@@ -56,23 +55,13 @@ fn iterations(method: Method, budget: Budget) -> String {
     }
 }
 
-/// One solver's run of the crane.
-struct World {
-    method: Method,
-    budget: Budget,
-    /// In millimetres.
-    joint_errors: Vec<f64>,
-    residuals: Vec<f64>,
-    /// In milliseconds.
-    times: Vec<f64>,
-    remark: String,
-}
-
-impl World {
-    /// A number of one of the series, if there is one.
-    fn of(&self, series: &[f64], number: fn(Summary) -> f64) -> Option<f64> {
-        summary(series.iter().copied()).map(number)
-    }
+/// A number of a run's steps, if it took any.
+fn of(
+    steps: &[StepReport],
+    value: fn(&StepReport) -> f64,
+    number: fn(Summary) -> f64,
+) -> Option<f64> {
+    Summary::some(steps.iter().map(value)).map(number)
 }
 
 /// The crane's first seconds with each solver.
@@ -80,23 +69,25 @@ fn own_worlds(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let seconds = bench.either(0.25, 5.0);
     let mut worlds = Vec::new();
     for (method, budget) in contenders() {
-        bench.say(format!("crane by {}", method.label));
-        worlds.push(own_world(bench, method, budget, seconds)?);
+        bench.say(format!("crane by {method}"));
+        let (steps, remark) = own_world(bench, method, budget, seconds)?;
+        worlds.push((method, budget, steps, remark));
     }
     let title = format!(
         "What each solver makes of the crane: its first {seconds} s, each in its own world, one thread"
     );
+    let error = |s: &StepReport| 1e3 * s.joint_error;
     findings.table(
         Columns::new("crane-solvers", title, "", &worlds)
-            .key("solver", |w| w.method.label)
-            .key("iterations", |w| iterations(w.method, w.budget))
-            .column("largest joint error [mm]", |w| w.of(&w.joint_errors, |s| s.max))
-            .column("joint error at the end [mm]", |w| w.joint_errors.last().copied())
-            .column("median residual [m/s]", |w| w.of(&w.residuals, |s| s.median))
-            .column("largest residual [m/s]", |w| w.of(&w.residuals, |s| s.max))
-            .column("median step [ms]", |w| w.of(&w.times, |s| s.median))
-            .column("p95 step [ms]", |w| w.of(&w.times, |s| s.p95))
-            .remark(|w| &w.remark)
+            .key("solver", |(method, ..)| method)
+            .key("iterations", |(method, budget, ..)| iterations(*method, *budget))
+            .column("largest joint error [mm]", |(_, _, steps, _)| of(steps, error, |s| s.max))
+            .column("joint error at the end [mm]", |(_, _, steps, _)| steps.last().map(error))
+            .column("median residual [m/s]", |(_, _, steps, _)| of(steps, record::residual, |s| s.median))
+            .column("largest residual [m/s]", |(_, _, steps, _)| of(steps, record::residual, |s| s.max))
+            .column("median step [ms]", |(_, _, steps, _)| of(steps, milliseconds, |s| s.median))
+            .column("p95 step [ms]", |(_, _, steps, _)| of(steps, milliseconds, |s| s.p95))
+            .remark(|(.., remark)| remark)
             .note(
                 "Iterations are the most of each solve; solvers stop early at 1e-9 m/s. Residuals under the law that \
                  each solves.",
@@ -105,48 +96,25 @@ fn own_worlds(bench: &Bench, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-fn own_world(bench: &Bench, method: Method, budget: Budget, seconds: f64) -> Result<World> {
-    let mut world = World {
-        method,
-        budget,
-        joint_errors: Vec::new(),
-        residuals: Vec::new(),
-        times: Vec::new(),
-        remark: String::new(),
-    };
+fn own_world(
+    bench: &Bench,
+    method: Method,
+    budget: Budget,
+    seconds: f64,
+) -> Result<(Vec<StepReport>, String)> {
     if bench.quick && method.solver() != "bpp" && budget.iterations > 500 {
-        world.remark = "not in a quick run".to_owned();
-        return Ok(world);
+        return Ok((Vec::new(), "not in a quick run".to_owned()));
     }
     let mut simulation = library::shipped(SCENE)?.simulation(1)?;
     simulation.set_solver(method.config(budget))?;
-    let steps = (seconds / simulation.world().settings.step).round() as usize;
+    let count = (seconds / simulation.world().settings.step).round() as usize;
     let limit = bench.either(1.0, 60.0);
-    let start = Instant::now();
-    let mut failed = 0;
-    for step in 1..=steps {
-        if start.elapsed().as_secs_f64() > limit {
-            world.remark = format!("{} of {steps} steps: time was over", step - 1);
-            break;
-        }
-        let report = match simulation.step() {
-            Ok(report) => report,
-            Err(error) => {
-                world.remark = error.to_string();
-                break;
-            }
-        };
-        failed += usize::from(matches!(report.solve.status, Status::Failed(_)));
-        world.joint_errors.push(1e3 * report.joint_error);
-        world
-            .residuals
-            .push(report.residual.unwrap_or_default().residual);
-        world.times.push(1e3 * report.timings.get(Stage::Step));
+    let (steps, mut remark) = record::run(&mut simulation, count, limit, |_, _| ());
+    let failed = steps.iter().filter(|s| !s.solve.status.is_usable()).count();
+    if failed > 0 && remark.is_empty() {
+        remark = format!("failed in {failed} steps, where the fallback took over");
     }
-    if failed > 0 && world.remark.is_empty() {
-        world.remark = format!("failed in {failed} steps, where the fallback took over");
-    }
-    Ok(world)
+    Ok((steps, remark))
 }
 
 /// Each solver on the same problem from the step's own start.
@@ -154,12 +122,17 @@ fn same_problem(bench: &Bench, findings: &mut Findings, kept: &Kept) -> Result<(
     let problem = &kept.problem;
     let racers = contenders().map(|(method, budget)| Racer::new(method, 1, budget));
     let mut racers = racers.collect::<Result<Vec<Racer>>>()?;
-    let rounds = Rounds {
-        warm_up: 1,
-        most: bench.either(1, 5),
-        seconds: f64::INFINITY,
+    let mut race = |most| {
+        race::in_turns(
+            bench,
+            &mut racers,
+            problem,
+            Some(&kept.start),
+            (most, f64::INFINITY),
+        )
     };
-    let timings = race::in_turns(bench, &mut racers, problem, Some(&kept.start), rounds);
+    race(1);
+    let timings = race(bench.either(1, 5));
     let mut workspace = ResidualWorkspace::default();
     let rows = timings.iter().zip(&racers).map(|(timing, racer)| {
         let law = racer.solver().judged_law();
@@ -176,9 +149,9 @@ fn same_problem(bench: &Bench, findings: &mut Findings, kept: &Kept) -> Result<(
     );
     findings.table(
         Columns::new("crane-problem", title, "", &rows)
-            .key("solver", |(r, ..)| r.method.label)
+            .key("solver", |(r, ..)| r.method)
             .key("iterations", |(r, ..)| iterations(r.method, r.budget))
-            .column("iterations done", |(r, ..)| r.report.iterations)
+            .column("iterations done", |(r, ..)| f64::from(r.report.iterations))
             .column("residual at the start [m/s]", |(.., before, _)| {
                 before.residual
             })

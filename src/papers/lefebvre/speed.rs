@@ -9,70 +9,47 @@ use crate::papers::measure::race::Timing;
 use crate::papers::measure::table::{Columns, Pair};
 use crate::papers::{Findings, Result};
 
-/// What is compared, from all rows free. "Always": tight rows are removed from the factor of A at every
-/// pivot, however many there are. The others factor A_FF above 15 % tight rows; they also go on from the
-/// last pivot's factor where that is cheaper.
-const FROM_FREE: [Method; 7] = [
-    Method::new("full", "bpp factorization=full warm_start=false"),
-    Method::new(
-        "downdate, always",
-        "bpp factorization=downdate warm_start=false refactor_share=1",
-    ),
-    Method::new(
-        "skyline, always",
-        "bpp factorization=skyline warm_start=false refactor_share=1",
-    ),
-    Method::new("downdate", "bpp factorization=downdate warm_start=false"),
-    Method::new("skyline", "bpp factorization=skyline warm_start=false"),
-    Method::new("cached", "bpp factorization=cached warm_start=false"),
-    Method::new("sparse", "bpp factorization=sparse warm_start=false"),
+/// What is compared. "Always": tight rows are removed from the factor of A at every pivot, however many there
+/// are. The others factor A_FF above 15 % tight rows; they also go on from the last pivot's factor where that
+/// is cheaper.
+const FACTORISATIONS: [Method; 7] = [
+    Method::new("full: bpp factorization=full"),
+    Method::new("downdate, always: bpp factorization=downdate refactor_share=1"),
+    Method::new("skyline, always: bpp factorization=skyline refactor_share=1"),
+    Method::new("downdate: bpp factorization=downdate"),
+    Method::new("skyline: bpp factorization=skyline"),
+    Method::new("cached: bpp factorization=cached"),
+    Method::new("sparse: bpp factorization=sparse"),
 ];
-/// The same from the last step's sets.
-const FROM_LAST: [Method; 7] = [
-    Method::new("full, warm", "bpp factorization=full"),
-    Method::new(
-        "downdate, always, warm",
-        "bpp factorization=downdate refactor_share=1",
-    ),
-    Method::new(
-        "skyline, always, warm",
-        "bpp factorization=skyline refactor_share=1",
-    ),
-    Method::new("downdate, warm", "bpp factorization=downdate"),
-    Method::new("skyline, warm", "bpp factorization=skyline"),
-    Method::new("cached, warm", "bpp factorization=cached"),
-    Method::new("sparse, warm", "bpp factorization=sparse"),
-];
+
+/// From all rows free.
+pub const FREE: &str = ": warm_start=false";
+/// From the last step's sets.
+const WARM: &str = ", warm: warm_start=true";
+/// The thesis's own problem, with friction bounds held at those of the last step's normal impulses: nothing
+/// makes the bounds consistent.
+const HELD: &str = ", held: warm_start=false outer_iterations=1 refinements=0 coupled_steps=0";
 
 /// What stands beside a column of the thesis's. In its three, every pivot downdates the factor of A; in
 /// our last one A_FF is factored anew above 15 % of tight rows.
-type Beside = [(Method, usize); 4];
-const THESIS: Beside = [
-    (FROM_FREE[0], 0),
-    (FROM_FREE[1], 1),
-    (FROM_FREE[2], 2),
-    (FROM_FREE[4], 2),
+const BESIDE: [(Method, usize); 4] = [
+    (FACTORISATIONS[0], 0),
+    (FACTORISATIONS[1], 1),
+    (FACTORISATIONS[2], 2),
+    (FACTORISATIONS[4], 2),
 ];
-/// The same for the thesis's own problem, with friction bounds held at those of the last step's normal
-/// impulses: nothing makes the bounds consistent.
-#[rustfmt::skip]
-const HELD: Beside = [
-    (Method::new("full, held", "bpp factorization=full warm_start=false \
-        outer_iterations=1 refinements=0 coupled_steps=0"), 0),
-    (Method::new("downdate, always, held", "bpp factorization=downdate warm_start=false refactor_share=1 \
-        outer_iterations=1 refinements=0 coupled_steps=0"), 1),
-    (Method::new("skyline, always, held", "bpp factorization=skyline warm_start=false refactor_share=1 \
-        outer_iterations=1 refinements=0 coupled_steps=0"), 2),
-    (Method::new("skyline, held", "bpp factorization=skyline warm_start=false \
-        outer_iterations=1 refinements=0 coupled_steps=0"), 2),
-];
+
+/// All that is raced.
+fn methods() -> Vec<Method> {
+    let starts = [FREE, WARM].map(|start| FACTORISATIONS.map(|m| m.with(start)));
+    let held = BESIDE.map(|(method, _)| method.with(HELD));
+    starts.into_iter().flatten().chain(held).collect()
+}
 
 /// Solves a machine's problems by every factorisation.
 pub fn replay(bench: &Bench, recording: &Recording) -> Result<Replay> {
-    let methods = FROM_FREE.into_iter().chain(FROM_LAST);
-    let methods: Vec<Method> = methods.chain(HELD.map(|(method, _)| method)).collect();
     let rounds = bench.either((1, 1.5), (3, 60.0));
-    record::replay(bench, recording, &methods, rounds)
+    record::replay(bench, recording, &methods(), rounds)
 }
 
 /// Adds tables and plots of all machines.
@@ -81,7 +58,7 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
         findings,
         "lefebvre-2.3",
         "Solves of problems with a tight row, all rows free at the start, always downdating",
-        &rows(replays, THESIS),
+        &rows(replays, FREE),
         &[
             "Times: one thread, ordering and assembling A included; the thesis does not say whether its own are.",
             "rows³ holds for dense factors with the same share of tight rows; within an envelope it would flatter \
@@ -101,10 +78,11 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
     for replay in replays {
         let title = format!("Time of a solve: {}", replay.scene);
         let mut plot = Plot::new(title, Axis::linear("time [s]"), Axis::log("solve [ms]"));
-        for method in FROM_FREE.iter().chain([&FROM_LAST[4], &FROM_LAST[6]]) {
-            let solves = replay.with_tight_rows(method).into_iter();
+        let warm = [4, 6].map(|k| FACTORISATIONS[k].with(WARM));
+        for method in FACTORISATIONS.map(|m| m.with(FREE)).into_iter().chain(warm) {
+            let solves = replay.with_tight_rows(&method).into_iter();
             let line = solves.map(|(time, t)| [time, 1e3 * t.whole]);
-            plot.add(method.label, thinned(line), Mark::Line);
+            plot.add(method, thinned(line), Mark::Line);
         }
         findings.plot(format!("machines-{}", replay.scene), plot);
     }
@@ -120,16 +98,16 @@ struct Row<'a> {
     full: Method,
 }
 
-fn rows(replays: &[Replay], beside: Beside) -> Vec<Row<'_>> {
+fn rows<'a>(replays: &'a [Replay], variant: &'static str) -> Vec<Row<'a>> {
     let machine = |r: &Replay| MACHINES.iter().find(|m| m.scene == r.scene);
     let known = replays.iter().filter_map(|r| Some((machine(r)?, r)));
     let row = |(machine, replay)| {
-        beside.map(|(method, column)| Row {
+        BESIDE.map(|(method, column)| Row {
             machine,
             replay,
-            method,
+            method: method.with(variant),
             column,
-            full: beside[0].0,
+            full: BESIDE[0].0.with(variant),
         })
     };
     known.flat_map(row).collect()
@@ -169,7 +147,7 @@ impl Row<'_> {
     }
 
     fn remark(&self) -> String {
-        let held = HELD[0].0 == self.full;
+        let held = self.full == BESIDE[0].0.with(HELD);
         match (self.time(), self.replay.unsettled(&self.method)) {
             (None, _) => "no step had a tight row".to_owned(),
             (_, n) if n > 0 && !held => format!("{n} of {} not settled", self.replay.len()),
@@ -182,7 +160,7 @@ impl Row<'_> {
 fn beside(findings: &mut Findings, id: &str, title: &str, rows: &[Row], notes: &[&str]) {
     let table = Columns::new(id, title, "Lefebvre 2020, table 2.3", rows)
         .key("scene", |r| r.machine.scene)
-        .key("factorisation", |r| r.method.label)
+        .key("factorisation", |r| r.method)
         .column("mean time [ms]", |r| (r.machine.times[r.column], r.time()))
         .column("the same, if the thesis's grew with rows³ [ms]", |r| {
             let there = r.grown();
@@ -204,26 +182,32 @@ fn beside(findings: &mut Findings, id: &str, title: &str, rows: &[Row], notes: &
 
 /// Every factorisation on the same problems, in time and as a speed-up.
 fn compare(findings: &mut Findings, replays: &[Replay]) {
-    let starts = [("all free", FROM_FREE), ("last step", FROM_LAST)];
-    let each = replays
-        .iter()
-        .flat_map(|r| starts.map(|(start, methods)| (r, start, methods)));
-    let rows: Vec<_> = each.collect();
-    let mean = |replay: &Replay, method: &Method| replay.mean(method, |t| 1e3 * t.whole);
+    let starts = [("all free", FREE), ("last step", WARM)];
+    let each = replays.iter();
+    let rows: Vec<_> = each
+        .flat_map(|r| starts.map(|(name, start)| (r, name, start)))
+        .collect();
+    let mean = |replay: &Replay, k: usize, start| {
+        replay.mean(&FACTORISATIONS[k].with(start), |t| 1e3 * t.whole)
+    };
     let title = "Mean time of the same problems by every factorisation";
     let mut times = Columns::new("factorisations", title, "", &rows)
         .key("scene", |(r, ..)| r.scene)
-        .key("start", |(_, start, _)| start)
-        .remark(|(r, ..)| format!("{} problems", r.with_tight_rows(&FROM_FREE[0]).len()));
+        .key("start", |(_, name, _)| name)
+        .remark(|(r, ..)| {
+            format!(
+                "{} problems",
+                r.with_tight_rows(&FACTORISATIONS[0].with(FREE)).len()
+            )
+        });
     let title = "The same as speed-up over full from all rows free";
     let mut faster = Columns::new("factorisation-speedups", title, "", &rows)
         .key("scene", |(r, ..)| r.scene)
-        .key("start", |(_, start, _)| start);
-    for (k, method) in FROM_FREE.iter().enumerate() {
-        let name = format!("{} [ms]", method.label);
-        times = times.column(name, |(r, _, methods)| mean(r, &methods[k]));
-        faster = faster.column(method.label, |(r, _, methods)| {
-            Some(mean(r, &FROM_FREE[0])? / mean(r, &methods[k])?)
+        .key("start", |(_, name, _)| name);
+    for (k, method) in FACTORISATIONS.iter().enumerate() {
+        times = times.column(format!("{method} [ms]"), |(r, _, start)| mean(r, k, start));
+        faster = faster.column(method, |(r, _, start)| {
+            Some(mean(r, 0, FREE)? / mean(r, k, start)?)
         });
     }
     findings.table(times);
@@ -237,9 +221,7 @@ mod tests {
 
     #[test]
     fn every_factorisation_can_be_made() {
-        let methods = FROM_FREE.into_iter().chain(FROM_LAST);
-        let methods: Vec<Method> = methods.chain(HELD.map(|(method, _)| method)).collect();
-        if let Err(error) = racers(&methods) {
+        if let Err(error) = racers(&methods()) {
             panic!("{error}");
         }
     }

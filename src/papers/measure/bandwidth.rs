@@ -19,25 +19,17 @@ const SCALE: f64 = 3.0;
 /// Assumed where the system does not say (bytes).
 const UNKNOWN_CACHE: usize = 32 << 20;
 
-/// What to measure.
-#[derive(Clone, Copy, Debug)]
-pub struct Effort {
-    /// Size of one of the three arrays in last-level caches; STREAM asks for 4.
-    pub caches: usize,
-    /// Passes per pool; the best counts.
-    pub passes: usize,
-}
-
 /// Triad bandwidth of each pool (bytes/s), the best of several passes. Passes go round the pools, so
-/// that a disturbance hits all of them.
-pub fn triad(pools: &[&ThreadPool], effort: Effort) -> Vec<f64> {
-    let length = array_length(effort.caches);
+/// that a disturbance hits all of them. Each of the three arrays is as large as so many last-level caches;
+/// STREAM asks for 4.
+pub fn triad(pools: &[&ThreadPool], caches: usize, passes: usize) -> Vec<f64> {
+    let length = array_length(caches);
     // Touched first by many threads, as the passes will touch it.
     let b: Vec<f64> = (0..length).into_par_iter().map(|_| 1.0).collect();
     let c: Vec<f64> = (0..length).into_par_iter().map(|_| 0.5).collect();
     let mut a: Vec<f64> = (0..length).into_par_iter().map(|_| 0.0).collect();
     let mut best = vec![0.0f64; pools.len()];
-    for _ in 0..effort.passes.max(1) {
+    for _ in 0..passes {
         for (pool, best) in pools.iter().zip(&mut best) {
             let seconds = pool.install(|| pass(&mut a, &b, &c));
             *best = best.max(BYTES * length as f64 / seconds);
@@ -70,15 +62,8 @@ pub fn last_level_cache() -> usize {
     let size = |level: usize| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{level}/size");
         let text = fs::read_to_string(path).ok()?;
-        let text = text.trim();
-        let unit = match text.chars().last()? {
-            'K' => 1 << 10,
-            'M' => 1 << 20,
-            'G' => 1 << 30,
-            _ => 1,
-        };
-        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-        Some(digits.parse::<usize>().ok()? * unit)
+        let kibibytes: usize = text.trim().strip_suffix('K')?.parse().ok()?;
+        Some(kibibytes << 10)
     };
     (0..8).filter_map(size).max().unwrap_or(UNKNOWN_CACHE)
 }

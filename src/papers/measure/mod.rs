@@ -19,9 +19,8 @@ use crate::problem::residual::{self, JudgedLaw, Residual, ResidualWorkspace};
 use crate::scene::library;
 use crate::solve::{Budget, Status};
 use crate::step::{Simulation, StepReport};
-use bandwidth::Effort;
 use method::Method;
-use race::{Racer, Rounds, Timing};
+use race::{Racer, Timing};
 use table::Columns;
 
 /// One contact problem, assembled.
@@ -102,12 +101,8 @@ impl Bench {
     /// Measures what the memory can do.
     pub fn machine(&mut self, findings: &mut Findings) {
         self.say("triad bandwidth");
-        let effort = Effort {
-            caches: 4,
-            passes: self.either(10, 40),
-        };
         let pools: Vec<&ThreadPool> = self.pools.values().collect();
-        let found = bandwidth::triad(&pools, effort);
+        let found = bandwidth::triad(&pools, 4, self.either(10, 40));
         self.triad = self.pools.keys().copied().zip(found).collect();
         let title =
             "Memory: triad a = b + s c over arrays that no cache holds, best of many passes";
@@ -190,18 +185,15 @@ impl Bench {
         problem: &Problem,
         methods: &[(Method, u32)],
         threads: &[usize],
-        (most, seconds): (usize, f64),
+        rounds: (usize, f64),
     ) -> Result<Vec<Timing>> {
         let each = methods
             .iter()
             .flat_map(|m| threads.iter().map(move |n| (*m, *n)));
         let racers = each.map(|((method, n), threads)| Racer::new(method, threads, fixed(n)));
         let mut racers = racers.collect::<Result<Vec<Racer>>>()?;
-        let rounds = Rounds {
-            warm_up: 1,
-            most,
-            seconds,
-        };
+        // The first round makes room in memory.
+        race::in_turns(self, &mut racers, problem, None, (1, 0.0));
         Ok(race::in_turns(self, &mut racers, problem, None, rounds))
     }
 }
@@ -241,12 +233,6 @@ pub fn in_turns<const N: usize>(
         }
     }
     Ok(times.map(|t| Summary::of(&t[1..]).median))
-}
-
-/// Some of a series of values in brief; `None` where there are none.
-pub fn summary(values: impl IntoIterator<Item = f64>) -> Option<Summary> {
-    let values: Vec<f64> = values.into_iter().collect();
-    (!values.is_empty()).then(|| Summary::of(&values))
 }
 
 /// 1, 2, 3, … for few threads; powers of two and all of them for many.

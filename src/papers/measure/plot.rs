@@ -3,8 +3,6 @@
 //! The colours follow the reader's light or dark scheme, and the plot brings its own background, so
 //! that it can be read wherever it is put.
 
-use std::fmt::Write as _;
-
 /// An axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
@@ -39,6 +37,10 @@ impl Axis {
             whole: true,
             ..Self::linear(label)
         }
+    }
+
+    fn shows(&self, value: f64) -> bool {
+        value.is_finite() && (!self.log || value > 0.0)
     }
 }
 
@@ -91,7 +93,8 @@ const STYLE: &str = "\
 svg{font:13px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}
 .back{fill:#ffffff}.text{fill:#24292f}.soft{fill:#57606a}
 .grid{stroke:#d8dee4;stroke-width:1}.frame{stroke:#8c959f;stroke-width:1;fill:none}
-.line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}.dash{stroke-dasharray:7 4}
+.line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}.thin{stroke-width:1}
+.dash{stroke-dasharray:7 4}
 .mark{fill:currentColor}.ref{color:#6e7781;stroke-width:1.5;stroke-dasharray:3 4}.alt{stroke-dasharray:10 3 2 3}
 .c0{color:#0969da}.c1{color:#cf4a00}.c2{color:#1a7f37}.c3{color:#a626a4}
 .c4{color:#9a6700}.c5{color:#0e8a8a}.c6{color:#cf222e}.c7{color:#57606a}
@@ -101,6 +104,26 @@ svg{font:13px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}
 .c0{color:#58a6ff}.c1{color:#ff8f4d}.c2{color:#4ac764}.c3{color:#d58bff}
 .c4{color:#e3b341}.c5{color:#3ad0d0}.c6{color:#ff7b72}.c7{color:#b1bac4}
 }";
+
+/// An SVG document of a size (px), with a title that begins at `left`.
+pub(in crate::papers) fn document(title: &str, left: f64, size: [f64; 2], content: &str) -> String {
+    let ([width, height], title) = (size, escaped(title));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" height=\"{height}\" role=\"img\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n\
+         <rect class=\"back\" width=\"{width}\" height=\"{height}\"/>\n\
+         <text class=\"text\" x=\"{left}\" y=\"26\" font-size=\"16\" font-weight=\"600\">{title}</text>\n\
+         {content}</svg>\n"
+    )
+}
+
+pub(in crate::papers) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
 
 impl Plot {
     /// A plot without series.
@@ -114,10 +137,16 @@ impl Plot {
     }
 
     /// Adds a series, unless it has no point. A point that is not finite leaves a gap in the line.
-    pub fn add(&mut self, name: impl Into<String>, points: Vec<[f64; 2]>, mark: Mark) {
+    pub fn add(
+        &mut self,
+        name: impl ToString,
+        points: impl IntoIterator<Item = [f64; 2]>,
+        mark: Mark,
+    ) {
+        let points: Vec<[f64; 2]> = points.into_iter().collect();
         if points.iter().any(|p| p[0].is_finite() && p[1].is_finite()) {
             self.series.push(Series {
-                name: name.into(),
+                name: name.to_string(),
                 points,
                 mark,
             });
@@ -126,40 +155,27 @@ impl Plot {
 
     /// The plot as an SVG document.
     pub fn svg(&self) -> String {
-        let [width, height] = SIZE;
         let [left, top, right, bottom] = AREA;
         let x = Scale::new(&self.x, self.values(0), [left, right]);
         let y = Scale::new(&self.y, self.values(1), [bottom, top]);
-        let title = escaped(&self.title);
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
-             width=\"{width}\" height=\"{height}\" role=\"img\">\n\
-             <title>{title}</title>\n<style>{STYLE}</style>\n\
-             <rect class=\"back\" width=\"{width}\" height=\"{height}\"/>\n\
-             <text class=\"text\" x=\"{left}\" y=\"26\" font-size=\"16\" font-weight=\"600\">{title}</text>\n"
-        );
+        let mut out = String::new();
         self.axes(&mut out, &x, &y);
+        // Its place among those of its kind is a series' colour or its dashes.
+        let mut looks = [0; 2];
         for (k, series) in self.series.iter().enumerate() {
-            // Its place among those of its kind is its colour or its dashes.
-            let is_reference = |s: &Series| s.mark == Mark::Reference;
-            let before = self.series[..k].iter();
-            let look = before
-                .filter(|s| is_reference(s) == is_reference(series))
-                .count();
-            series.draw(&mut out, look, &x, &y);
-            series.legend(&mut out, look, [right + 18.0, top + 12.0 + 22.0 * k as f64]);
+            let look = &mut looks[usize::from(series.mark == Mark::Reference)];
+            let legend = [right + 18.0, top + 12.0 + 22.0 * k as f64];
+            series.draw(&mut out, *look, &x, &y, legend);
+            *look += 1;
         }
-        out + "</svg>\n"
+        document(&self.title, left, SIZE, &out)
     }
 
     /// All values along one axis that can be shown.
     fn values(&self, axis: usize) -> Vec<f64> {
-        let log = [self.x.log, self.y.log];
+        let shown = |p: &&[f64; 2]| self.x.shows(p[0]) && self.y.shows(p[1]);
         let points = self.series.iter().flat_map(|s| &s.points);
-        points
-            .filter(|p| (0..2).all(|k| p[k].is_finite() && (!log[k] || p[k] > 0.0)))
-            .map(|p| p[axis])
-            .collect()
+        points.filter(shown).map(|p| p[axis]).collect()
     }
 
     fn axes(&self, out: &mut String, x: &Scale, y: &Scale) {
@@ -167,76 +183,52 @@ impl Plot {
         for (value, label) in x.ticks() {
             let at = x.place(value);
             line(out, "grid", [at, top, at, bottom]);
-            text(
-                out,
-                "soft",
-                &format!(
-                    "x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\"",
-                    bottom + 19.0
-                ),
-                &label,
-            );
+            text(out, "soft", "middle", [at, bottom + 19.0], &label);
         }
         for (value, label) in y.ticks() {
             let at = y.place(value);
             line(out, "grid", [left, at, right, at]);
-            text(
-                out,
-                "soft",
-                &format!(
-                    "x=\"{}\" y=\"{:.1}\" text-anchor=\"end\"",
-                    left - 8.0,
-                    at + 4.5
-                ),
-                &label,
-            );
+            text(out, "soft", "end", [left - 8.0, at + 4.5], &label);
         }
-        let (width, height) = (right - left, bottom - top);
-        let _ = writeln!(
+        let middle = [0.5 * (left + right), 0.5 * (top + bottom)];
+        let (width, height, turned) = (right - left, bottom - top, middle[1]);
+        *out += &format!(
+            "<rect class=\"frame\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/>\n\
+             <g transform=\"translate(20 {turned}) rotate(-90)\">\n"
+        );
+        text(out, "text", "middle", [0.0; 2], &self.y.label);
+        out.push_str("</g>\n");
+        text(
             out,
-            "<rect class=\"frame\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/>"
+            "text",
+            "middle",
+            [middle[0], bottom + 43.0],
+            &self.x.label,
         );
-        let place = format!(
-            "x=\"{}\" y=\"{}\" text-anchor=\"middle\"",
-            left + 0.5 * width,
-            bottom + 43.0
-        );
-        text(out, "text", &place, &self.x.label);
-        let turned = format!(
-            "transform=\"translate(20 {}) rotate(-90)\" text-anchor=\"middle\"",
-            top + 0.5 * height
-        );
-        text(out, "text", &turned, &self.y.label);
     }
 }
 
 fn line(out: &mut String, class: &str, [x1, y1, x2, y2]: [f64; 4]) {
-    let _ = writeln!(
-        out,
-        "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
+    *out += &format!(
+        "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>\n"
     );
 }
 
-fn text(out: &mut String, class: &str, place: &str, words: &str) {
+fn text(out: &mut String, class: &str, anchor: &str, [x, y]: [f64; 2], words: &str) {
     let words = escaped(words);
-    let _ = writeln!(out, "<text class=\"{class}\" {place}>{words}</text>");
-}
-
-pub(in crate::papers) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
+    *out += &format!(
+        "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{words}</text>\n"
+    );
 }
 
 impl Series {
-    /// Colour and dashes of its line.
+    /// Colour and dashes.
     fn class(&self, look: usize) -> String {
         match self.mark {
-            Mark::Reference if look % 2 == 1 => "line ref alt".into(),
-            Mark::Reference => "line ref".into(),
-            _ if look >= COLORS => format!("line dash c{}", look % COLORS),
-            _ => format!("line c{look}"),
+            Mark::Reference if look % 2 == 1 => "ref alt".into(),
+            Mark::Reference => "ref".into(),
+            _ if look >= COLORS => format!("dash c{}", look % COLORS),
+            _ => format!("c{look}"),
         }
     }
 
@@ -253,101 +245,80 @@ impl Series {
             2 => format!("M{x:.1} {:.1}l4.8 8.4h-9.6z", y - 5.4),
             _ => format!("M{x:.1} {:.1}l5 5l-5 5l-5 -5z", y - 5.0),
         };
-        let color = match self.mark {
-            Mark::Reference => "ref".to_owned(),
-            _ => format!("c{}", look % COLORS),
-        };
-        let _ = writeln!(out, "<path class=\"mark {color}\" d=\"{shape}\"/>");
+        let class = self.class(look);
+        *out += &format!("<path class=\"mark {class}\" d=\"{shape}\"/>\n");
     }
 
-    fn draw(&self, out: &mut String, look: usize, x: &Scale, y: &Scale) {
+    fn draw(&self, out: &mut String, look: usize, x: &Scale, y: &Scale, [left, at]: [f64; 2]) {
+        let class = format!("line {}", self.class(look));
         let name = escaped(&self.name);
-        let _ = writeln!(out, "<g class=\"series\"><title>{name}</title>");
+        *out += &format!("<g class=\"series\"><title>{name}</title>\n");
         // A point that cannot be shown leaves a gap.
-        let runs = self.points.split(|p| !(x.shows(p[0]) && y.shows(p[1])));
+        let runs = self
+            .points
+            .split(|p| !(x.axis.shows(p[0]) && y.axis.shows(p[1])));
         for run in runs.filter(|run| !run.is_empty()) {
             let places = run.iter().map(|p| [x.place(p[0]), y.place(p[1])]);
             if self.mark != Mark::Points {
-                let path: Vec<String> = places
-                    .clone()
-                    .map(|[x, y]| format!("{x:.1},{y:.1}"))
-                    .collect();
-                let (class, path) = (self.class(look), path.join(" "));
-                let _ = writeln!(out, "<polyline class=\"{class}\" points=\"{path}\"/>");
+                let path = places.clone().map(|[x, y]| format!("{x:.1},{y:.1}"));
+                let path = path.collect::<Vec<String>>().join(" ");
+                *out += &format!("<polyline class=\"{class}\" points=\"{path}\"/>\n");
             }
-            for place in places {
-                self.marker(out, look, place);
-            }
+            places.for_each(|place| self.marker(out, look, place));
         }
         out.push_str("</g>\n");
-    }
-
-    fn legend(&self, out: &mut String, look: usize, [left, at]: [f64; 2]) {
         if self.mark != Mark::Points {
-            line(out, &self.class(look), [left, at, left + 26.0, at]);
+            line(out, &class, [left, at, left + 26.0, at]);
         }
         self.marker(out, look, [left + 13.0, at]);
-        text(
-            out,
-            "text",
-            &format!("x=\"{}\" y=\"{}\"", left + 34.0, at + 4.5),
-            &self.name,
-        );
+        text(out, "text", "start", [left + 34.0, at + 4.5], &self.name);
     }
 }
 
 /// From values to places on the picture.
-struct Scale {
-    log: bool,
-    whole: bool,
+struct Scale<'a> {
+    axis: &'a Axis,
     /// Smallest and largest value shown.
     range: [f64; 2],
     /// Where these are (px).
     places: [f64; 2],
 }
 
-impl Scale {
-    fn new(axis: &Axis, values: Vec<f64>, places: [f64; 2]) -> Self {
-        let low = values.iter().copied().reduce(f64::min);
-        let high = values.iter().copied().reduce(f64::max);
-        let [mut low, mut high] = match low.zip(high) {
-            Some((low, high)) => [low, high],
-            None if axis.log => [1.0, 10.0],
-            None => [0.0, 1.0],
-        };
+impl<'a> Scale<'a> {
+    fn new(axis: &'a Axis, values: Vec<f64>, places: [f64; 2]) -> Self {
+        let low = values.iter().copied().reduce(f64::min).unwrap_or(1.0);
+        let high = values.iter().copied().reduce(f64::max).unwrap_or(10.0);
+        let mut range = [low, high];
         if axis.log {
-            [low, high] = [round(low, false), round(high, true)];
-            if low >= high {
-                [low, high] = [low / 2.0, high * 2.0];
+            range = [round(low, false), round(high, true)];
+            if range[0] >= range[1] {
+                range = [range[0] / 2.0, range[1] * 2.0];
             }
         } else if axis.whole {
             let pad = 0.04 * (high - low).max(1.0);
-            [low, high] = [low - pad, high + pad];
+            range = [low - pad, high + pad];
         } else {
             if low > 0.0 && low < 0.7 * high {
-                low = 0.0;
+                range[0] = 0.0;
             }
             if low == high {
-                [low, high] = [low - 0.5, high + 0.5];
+                range = [low - 0.5, high + 0.5];
             }
-            let step = nice_step(high - low);
-            low = (low / step).floor() * step;
-            high = (high / step - 1e-9).ceil() * step;
+            let step = nice_step(range[1] - range[0]);
+            range = [
+                (range[0] / step).floor() * step,
+                (range[1] / step - 1e-9).ceil() * step,
+            ];
         }
         Self {
-            log: axis.log,
-            whole: axis.whole,
-            range: [low, high],
+            axis,
+            range,
             places,
         }
     }
 
-    fn shows(&self, value: f64) -> bool {
-        value.is_finite() && (!self.log || value > 0.0)
-    }
-
     fn place(&self, value: f64) -> f64 {
-        let of = |v: f64| if self.log { v.ln() } else { v };
+        let of = |v: f64| if self.axis.log { v.ln() } else { v };
         let [from, to] = self.range.map(of);
         let share = (of(value) - from) / (to - from);
         self.places[0] + share * (self.places[1] - self.places[0])
@@ -356,14 +327,15 @@ impl Scale {
     /// Values to mark, with their labels.
     fn ticks(&self) -> Vec<(f64, String)> {
         let [from, to] = self.range;
-        if self.log {
+        if self.axis.log {
             return log_ticks(from, to);
         }
-        let mut step = nice_step(to - from);
-        if self.whole {
+        let step = match nice_step(to - from) {
             // Every number of a few threads is of interest.
-            step = if to - from < 16.0 { 1.0 } else { step.ceil() };
-        }
+            _ if self.axis.whole && to - from < 16.0 => 1.0,
+            step if self.axis.whole => step.ceil(),
+            step => step,
+        };
         let first = (from / step - 1e-9).ceil() as i64;
         let last = (to / step + 1e-9).floor() as i64;
         let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
@@ -460,8 +432,9 @@ mod tests {
 
     #[test]
     fn values_are_placed_within_the_axes() {
-        let scale = Scale::new(&Axis::log("x"), vec![1.0, 100.0], [10.0, 210.0]);
+        let axis = Axis::log("x");
+        let scale = Scale::new(&axis, vec![1.0, 100.0], [10.0, 210.0]);
         assert!((scale.place(10.0) - 110.0).abs() < 1e-9);
-        assert!(!scale.shows(0.0) && !scale.shows(f64::NAN));
+        assert!(!axis.shows(0.0) && !axis.shows(f64::NAN));
     }
 }

@@ -10,17 +10,6 @@ use crate::problem::Problem;
 use crate::solve::prox::{BYTES_READ, BYTES_WRITTEN};
 use crate::solve::{Budget, Request, SolveReport, Solver, Status};
 
-/// How often everybody runs.
-#[derive(Clone, Copy, Debug)]
-pub struct Rounds {
-    /// Rounds that are not counted.
-    pub warm_up: usize,
-    /// Most rounds that are.
-    pub most: usize,
-    /// No round but the first one that is counted begins after this time (s).
-    pub seconds: f64,
-}
-
 /// A solver in a race, with its memory and its last result.
 pub struct Racer {
     /// How it is made.
@@ -133,30 +122,30 @@ pub fn of(timings: &[Timing], method: Method, threads: usize) -> Option<&Timing>
     timings.iter().find(same).filter(|t| t.failure().is_none())
 }
 
+/// Its time per iteration (s).
+pub fn sweep(timings: &[Timing], method: Method, threads: usize) -> Option<f64> {
+    of(timings, method, threads).map(Timing::per_iteration)
+}
+
 /// Lets solvers solve one problem from the impulses `start`, or from Λ = 0. Every round runs each of them
-/// once, so that a disturbance hits all.
+/// once, so that a disturbance hits all; there are so many, but none begins after so many seconds.
 pub fn in_turns(
     bench: &Bench,
     racers: &mut [Racer],
     problem: &Problem,
     start: Option<&[f64]>,
-    rounds: Rounds,
+    (most, seconds): (usize, f64),
 ) -> Vec<Timing> {
     let mut reports: Vec<Vec<SolveReport>> = vec![Vec::new(); racers.len()];
     let begin = Instant::now();
-    for round in 0..rounds.warm_up + rounds.most {
-        if round > rounds.warm_up && begin.elapsed().as_secs_f64() > rounds.seconds {
+    for round in 0..most {
+        if round > 0 && begin.elapsed().as_secs_f64() > seconds {
             break;
         }
         for (racer, reports) in racers.iter_mut().zip(&mut reports) {
-            bench.say(format!(
-                "{}, threads: {}",
-                racer.method.label, racer.threads
-            ));
+            bench.say(format!("{}, threads: {}", racer.method, racer.threads));
             racer.solve(bench, problem, start, false);
-            if round >= rounds.warm_up {
-                reports.push(racer.report.clone());
-            }
+            reports.push(racer.report.clone());
         }
     }
     let racers = racers.iter().zip(&reports);

@@ -1,8 +1,8 @@
 //! Tables of measured numbers, beside a paper's where it gives some: text for people, JSON and CSV for programs.
 
-use std::fmt::Write as _;
-
-use serde_json::{Map, Value, json};
+use indicatif::HumanCount;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::measure::report;
 
@@ -23,49 +23,26 @@ impl Pair {
     }
 }
 
-/// What can stand in a table.
-pub trait Number {
-    /// The number; `None` where there is none.
-    fn number(self) -> Option<f64>;
-}
-
-impl Number for f64 {
-    fn number(self) -> Option<f64> {
-        Some(self)
-    }
-}
-
-impl Number for u32 {
-    fn number(self) -> Option<f64> {
-        Some(self.into())
-    }
-}
-
-impl Number for usize {
-    fn number(self) -> Option<f64> {
-        Some(self as f64)
-    }
-}
-
-impl<N: Number> Number for Option<N> {
-    fn number(self) -> Option<f64> {
-        self.and_then(N::number)
-    }
-}
-
 /// A number that the paper does not give.
-impl<N: Number> From<N> for Pair {
-    fn from(here: N) -> Self {
-        (None::<f64>, here).into()
+impl From<f64> for Pair {
+    fn from(here: f64) -> Self {
+        (None, here).into()
+    }
+}
+
+/// The same, which may be missing here too.
+impl From<Option<f64>> for Pair {
+    fn from(here: Option<f64>) -> Self {
+        (None, here).into()
     }
 }
 
 /// The paper's number and ours.
-impl<P: Number, H: Number> From<(P, H)> for Pair {
+impl<P: Into<Option<f64>>, H: Into<Option<f64>>> From<(P, H)> for Pair {
     fn from((paper, here): (P, H)) -> Self {
         Self {
-            paper: paper.number(),
-            here: here.number(),
+            paper: paper.into(),
+            here: here.into(),
         }
     }
 }
@@ -129,7 +106,7 @@ impl<'a, R> Columns<'a, R> {
 
     /// A column of numbers, `name [unit]`.
     #[must_use]
-    pub fn column<P: Into<Pair>>(self, name: impl Into<String>, of: impl Fn(&'a R) -> P) -> Self {
+    pub fn column<P: Into<Pair>>(self, name: impl ToString, of: impl Fn(&'a R) -> P) -> Self {
         self.columns([name], |from| [of(from)])
     }
 
@@ -137,10 +114,11 @@ impl<'a, R> Columns<'a, R> {
     #[must_use]
     pub fn columns<P: Into<Pair>, const N: usize>(
         mut self,
-        names: [impl Into<String>; N],
+        names: [impl ToString; N],
         of: impl Fn(&'a R) -> [P; N],
     ) -> Self {
-        self.table.quantities.extend(names.map(Into::into));
+        let names = names.map(|name| name.to_string());
+        self.table.quantities.extend(names);
         for (row, from) in self.table.rows.iter_mut().zip(self.from) {
             row.pairs.extend(of(from).map(Into::into));
         }
@@ -187,15 +165,20 @@ impl Table {
     pub fn text(&self) -> String {
         let mut out = self.title.clone();
         if !self.source.is_empty() {
-            let _ = write!(out, " ({})", self.source);
+            out += &format!(" ({})", self.source);
         }
         let mut pairs = self.rows.iter().flat_map(|row| &row.pairs);
         let beside = pairs.any(|pair| pair.paper.is_some());
-        let (mut header, mut lines) = match beside {
-            true => self.beside(),
-            false => self.columns(),
+        let (names, mut lines) = if beside {
+            self.beside()
+        } else {
+            self.columns()
         };
-        let numbers = self.keys.len() + usize::from(beside)..header.len() - 1;
+        let keys = self.keys.iter().map(|key| (*key).to_owned());
+        let mut header: Vec<String> = keys.chain(names).collect();
+        let numbers = self.keys.len() + usize::from(beside)..header.len();
+        // Remarks stand last.
+        header.push(String::new());
         if lines
             .iter()
             .all(|line| line.last().is_some_and(String::is_empty))
@@ -205,85 +188,86 @@ impl Table {
                 .iter_mut()
                 .for_each(|line| line.truncate(header.len()));
         }
-        let _ = write!(out, "\n\n{}", report::table(&header, &lines, numbers));
-        for note in &self.notes {
-            let _ = write!(out, "\n{note}\n");
-        }
+        out += &format!("\n\n{}", report::table(&header, &lines, numbers));
+        out.extend(self.notes.iter().map(|note| format!("\n{note}\n")));
         out
     }
 
-    fn header<'a>(&'a self, rest: impl IntoIterator<Item = String> + 'a) -> Vec<String> {
-        let keys = self.keys.iter().map(|k| (*k).to_owned());
-        keys.chain(rest).chain([String::new()]).collect()
-    }
-
     fn beside(&self) -> (Vec<String>, Vec<Vec<String>>) {
-        let header = self.header(["", "paper", "here", "ratio"].map(String::from));
         let mut lines = Vec::new();
-        let mut last: &[String] = &[];
-        for row in &self.rows {
-            // A name that repeats the line above says nothing new.
-            let same = row.keys.iter().zip(last).take_while(|(a, b)| a == b);
-            let mut repeated = same.count();
-            last = &row.keys;
-            let mut remark = row.remark.as_str();
-            for (quantity, pair) in self.shown(row) {
-                let mut line = row.keys.clone();
-                line[..repeated].fill(String::new());
-                line.push(quantity.to_owned());
-                line.push(pair.paper.map(number).unwrap_or_default());
-                line.push(pair.here.map_or_else(|| "-".to_owned(), number));
-                line.push(pair.ratio().map(fraction).unwrap_or_default());
-                line.push(std::mem::take(&mut remark).to_owned());
-                lines.push(line);
-                repeated = row.keys.len();
-            }
+        let mut last: Option<&Row> = None;
+        for (row, quantity, pair) in self.shown() {
+            let mut line = row.keys.clone();
+            // What repeats the line above says nothing new.
+            let above = last.map_or(&[][..], |last| &last.keys);
+            let same = line.iter().zip(above).take_while(|(a, b)| a == b);
+            let repeated = same.count();
+            line[..repeated].fill(String::new());
+            let first = last.is_none_or(|last| !std::ptr::eq(last, row));
+            let remark = if first { row.remark.as_str() } else { "" };
+            last = Some(row);
+            line.extend([
+                quantity.to_owned(),
+                pair.paper.map(number).unwrap_or_default(),
+                cell(&pair),
+                pair.ratio().map(fraction).unwrap_or_default(),
+                remark.to_owned(),
+            ]);
+            lines.push(line);
         }
-        (header, lines)
+        let names = ["", "paper", "here", "ratio"].map(String::from);
+        (names.to_vec(), lines)
     }
 
     fn columns(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let used = |q: &usize| self.rows.iter().any(|row| row.pairs[*q].here.is_some());
         let used: Vec<usize> = (0..self.quantities.len()).filter(used).collect();
-        let header = self.header(used.iter().map(|q| self.quantities[*q].clone()));
         let line = |row: &Row| {
-            let cell = |q: &usize| row.pairs[*q].here.map_or_else(|| "-".to_owned(), number);
-            let cells = row.keys.iter().cloned().chain(used.iter().map(cell));
-            cells.chain([row.remark.clone()]).collect()
+            let cells = used.iter().map(|q| cell(&row.pairs[*q]));
+            let keys = row.keys.iter().cloned();
+            keys.chain(cells).chain([row.remark.clone()]).collect()
         };
-        (header, self.rows.iter().map(line).collect())
+        let names = used.iter().map(|q| self.quantities[*q].clone());
+        (names.collect(), self.rows.iter().map(line).collect())
     }
 
-    /// The quantities of a row that have a number, or one without when there is only a remark.
-    fn shown<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = (&'a str, Pair)> {
-        let bare = row.pairs.iter().all(|p| *p == Pair::default()) && !row.remark.is_empty();
-        let names = self.quantities.iter().map(String::as_str);
-        let all = names.zip(row.pairs.iter().copied());
-        all.enumerate()
-            .filter(move |(k, (_, pair))| *pair != Pair::default() || (bare && *k == 0))
-            .map(|(_, shown)| shown)
+    /// The quantities of every row that have a number, or one without where there is only a remark.
+    fn shown(&self) -> impl Iterator<Item = (&Row, &str, Pair)> {
+        self.rows.iter().flat_map(|row| {
+            let bare = row.pairs.iter().all(|p| *p == Pair::default()) && !row.remark.is_empty();
+            let all = self.quantities.iter().zip(&row.pairs).enumerate();
+            all.filter(move |(k, (_, pair))| **pair != Pair::default() || (bare && *k == 0))
+                .map(move |(_, (name, pair))| (row, name.as_str(), *pair))
+        })
+    }
+
+    /// The same for programs.
+    fn entries(&self) -> impl Iterator<Item = (&Row, Entry<'_>)> {
+        self.shown().map(|(row, name, pair)| {
+            let unit = name.strip_suffix(']').and_then(|n| n.rsplit_once(" ["));
+            let (quantity, unit) = unit.unwrap_or((name, "-"));
+            let entry = Entry {
+                quantity,
+                unit,
+                paper: pair.paper,
+                here: pair.here,
+                ratio: pair.ratio(),
+                remark: &row.remark,
+            };
+            (row, entry)
+        })
     }
 
     /// The table as a JSON object: `id`, `title`, `source`, `notes`, and `rows` with one object per
     /// row and quantity (`case`, `quantity`, `unit`, `paper`, `here`, `ratio`, `remark`); what is
     /// missing is null.
     pub fn json(&self) -> Value {
-        let cell = |row: &Row, name: &str, pair: Pair| {
-            let (quantity, unit) = split(name);
-            let keys = self.keys.iter().zip(&row.keys);
-            let case: Map<String, Value> = keys.map(|(k, v)| ((*k).to_owned(), json!(v))).collect();
-            json!({
-                "case": case,
-                "quantity": quantity,
-                "unit": unit,
-                "paper": pair.paper,
-                "here": pair.here,
-                "ratio": pair.ratio(),
-                "remark": row.remark,
-            })
-        };
-        let rows = self.rows.iter();
-        let rows = rows.flat_map(|r| self.shown(r).map(move |(q, pair)| cell(r, q, pair)));
+        let rows = self.entries().map(|(row, entry)| {
+            let mut value = json!(entry);
+            let keys = row.keys.iter().cloned();
+            value["case"] = self.keys.iter().copied().zip(keys).collect();
+            value
+        });
         json!({
             "id": self.id,
             "title": self.title,
@@ -294,72 +278,52 @@ impl Table {
     }
 }
 
+/// A number of a table for programs.
+#[derive(Serialize)]
+struct Entry<'a> {
+    quantity: &'a str,
+    unit: &'a str,
+    paper: Option<f64>,
+    here: Option<f64>,
+    ratio: Option<f64>,
+    remark: &'a str,
+}
+
 /// Tables as comma-separated values, one line per row and quantity.
 ///
 /// # Errors
 /// None that these values could cause.
 pub fn csv(tables: &[Table]) -> Result<String, csv::Error> {
-    let header = [
-        "table", "case", "quantity", "unit", "paper", "here", "ratio", "remark",
-    ];
-    let rows = tables
-        .iter()
-        .flat_map(|t| t.rows.iter().map(move |row| (t, row)));
-    let lines = rows.flat_map(|(table, row)| {
-        table.shown(row).map(move |(name, p)| {
-            let (quantity, unit) = split(name);
-            let case = row.keys.join(" / ");
-            (
-                &table.id,
-                case,
-                quantity,
-                unit,
-                p.paper,
-                p.here,
-                p.ratio(),
-                &row.remark,
-            )
-        })
+    let header = "table,case,quantity,unit,paper,here,ratio,remark".split(',');
+    let lines = tables.iter().flat_map(|table| {
+        let entries = table.entries();
+        entries.map(|(row, entry)| (&table.id, row.keys.join(" / "), entry))
     });
-    report::csv(&header, lines)
+    report::csv(&header.collect::<Vec<_>>(), lines)
 }
 
-/// A quantity and its unit, "-" for none.
-fn split(name: &str) -> (&str, &str) {
-    let parts = name.strip_suffix(']').and_then(|n| n.rsplit_once(" ["));
-    parts.unwrap_or((name, "-"))
+/// Our number for people, "-" for none.
+fn cell(pair: &Pair) -> String {
+    pair.here.map_or_else(|| "-".to_owned(), number)
 }
 
 /// A number for people: whole numbers in full, others with three significant digits.
 pub fn number(v: f64) -> String {
     let size = v.abs();
-    if !v.is_finite() {
-        return v.to_string();
-    }
-    if v.fract() == 0.0 && size < 1e12 {
-        return grouped(&format!("{v:.0}"));
-    }
-    if !(1e-3..1e6).contains(&size) {
-        return format!("{v:.2e}");
-    }
-    let decimals = (2 - size.log10().floor() as i32).max(0) as usize;
-    grouped(&format!("{v:.decimals$}"))
-}
-
-/// Commas between thousands, from five digits on.
-fn grouped(text: &str) -> String {
-    let digits = text.trim_start_matches('-');
-    if digits.len() < 5 || digits.contains('.') {
-        return text.to_owned();
-    }
-    let mut out = text[..text.len() - digits.len()].to_owned();
-    for (k, c) in digits.chars().enumerate() {
-        if k > 0 && (digits.len() - k).is_multiple_of(3) {
-            out.push(',');
+    let decimals = match size {
+        _ if !v.is_finite() => return v.to_string(),
+        _ if v.fract() == 0.0 && size < 1e12 => 0,
+        1e-3..1e6 => (2 - size.log10().floor() as i32).max(0) as usize,
+        _ => return format!("{v:.2e}"),
+    };
+    match (decimals, size.round_ties_even() as u64) {
+        // Commas between thousands, from five digits on.
+        (0, whole @ 10_000..) => {
+            let sign = if v < 0.0 { "-" } else { "" };
+            format!("{sign}{}", HumanCount(whole))
         }
-        out.push(c);
+        _ => format!("{v:.decimals$}"),
     }
-    out
 }
 
 /// A ratio for people: `1/134` says more than `0.00746`.

@@ -29,10 +29,7 @@ const SCENES: [(&str, &str); 2] = [
 ];
 
 const METHODS: [Method; 7] = [
-    Method {
-        label: "jacobi, no relaxation",
-        ..JACOBI
-    },
+    JACOBI.with(", no relaxation: "),
     JACOBI_DEGREE,
     JOR,
     JACOBI_GLOBAL,
@@ -64,7 +61,7 @@ struct Run {
     /// First iteration from which on the residual stays below the tolerance, and the time until then (s).
     reached: Option<(u32, f64)>,
     last: Option<f64>,
-    halvings: u32,
+    halvings: f64,
     history: Vec<HistoryPoint>,
     remark: String,
 }
@@ -117,12 +114,12 @@ fn problems(findings: &mut Findings, pyramids: &[Pyramid]) {
         Columns::new(id, "The problems", source, &loaded)
             .key("layers", |p| p.layers)
             .column("contacts between discs", |p| {
-                (contacts(p.layers), p.contacts)
+                (contacts(p.layers), p.contacts as f64)
             })
             .column("most neighbours of a contact", |p| {
                 // The paper's ten are reached only where a pyramid has an inside.
                 let paper = (p.layers >= 8).then_some(NEIGHBOURS);
-                (paper, p.neighbours)
+                (paper, f64::from(p.neighbours))
             })
             .note(
                 "The paper gives no times and no iterations; it says that without relaxation the sum of impulses \
@@ -148,8 +145,8 @@ fn convergence(findings: &mut Findings, scene: &str, name: &str, runs: &[Run]) {
     findings.table(
         Columns::new(id, title, "", runs)
             .key("layers", |r| r.layers)
-            .key("method", |r| r.method.label)
-            .column("iterations", |r| r.reached.map(|(n, _)| n))
+            .key("method", |r| r.method)
+            .column("iterations", |r| r.reached.map(|(n, _)| f64::from(n)))
             .column("residual at the end [m/s]", |r| r.last)
             .column("R halved", |r| r.halvings)
             .column("time [ms]", |r| r.reached.map(|(_, time)| 1e3 * time))
@@ -168,11 +165,11 @@ fn convergence(findings: &mut Findings, scene: &str, name: &str, runs: &[Run]) {
     for method in METHODS {
         let own = || runs.iter().filter(|r| r.method == method);
         if let Some(run) = own().find(|r| r.layers == DRAWN) {
-            way.add(method.label, thinned(&run.history), Mark::Line);
+            way.add(method, thinned(&run.history), Mark::Line);
         }
         let iterations = |r: &Run| r.reached.map_or(f64::NAN, |(n, _)| f64::from(n));
         let line = own().map(|r| [f64::from(r.layers), iterations(r)]);
-        heights.add(method.label, line.collect(), Mark::Line);
+        heights.add(method, line, Mark::Line);
     }
     findings.plot(format!("{scene}-convergence"), way);
     findings.plot(format!("{scene}-height"), heights);
@@ -181,7 +178,7 @@ fn convergence(findings: &mut Findings, scene: &str, name: &str, runs: &[Run]) {
 fn converge(bench: &Bench, case: &Case, layers: u32, method: Method) -> Result<Run> {
     let most = bench.either(1000, 5000);
     let contacts = case.problem.contacts.len();
-    bench.say(format!("{} on {contacts} contacts", method.label));
+    bench.say(format!("{method} on {contacts} contacts"));
     // Solvers stop by what they see of an iteration: with this they go on until the residual is reached.
     let budget = Budget {
         iterations: most,
@@ -195,7 +192,6 @@ fn converge(bench: &Bench, case: &Case, layers: u32, method: Method) -> Result<R
     let above = history
         .iter()
         .rposition(|p| p.residual.is_nan() || p.residual > TOLERANCE);
-    let halvings = halvings as u32;
     let reached = history.get(above.map_or(0, |k| k + 1)).filter(|_| !failed);
     Ok(Run {
         layers,

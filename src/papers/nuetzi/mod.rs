@@ -9,8 +9,9 @@ use super::measure::method::{
 use super::measure::plot::{Axis, Mark, Plot};
 use super::measure::race::{self, Timing};
 use super::measure::table::Columns;
-use super::measure::{Bench, step, summary};
+use super::measure::{Bench, step};
 use super::{Findings, Result};
+use crate::measure::Summary;
 use crate::problem::Problem;
 use crate::scene::library;
 use crate::solve::{Budget, Status, ToleranceNorm};
@@ -42,16 +43,16 @@ const PRECISION: f64 = 2.0;
 
 /// Nützi's full SOR in diagonal blocks of so many contacts.
 const BLOCK_SOR: [Method; 2] = [
-    Method::new("block-sor, 32 contacts", "block-sor size=32"),
-    Method::new("block-sor, 64 contacts", "block-sor size=64"),
+    Method::new("block-sor, 32 contacts: block-sor size=32"),
+    Method::new("block-sor, 64 contacts: block-sor size=64"),
 ];
 /// His relaxed SOR: so many contacts projected together.
 const RELAXED_SOR: [Method; 5] = [
-    Method::new("relaxed-sor, 2 contacts", "relaxed-sor size=2"),
-    Method::new("relaxed-sor, 4 contacts", "relaxed-sor size=4"),
-    Method::new("relaxed-sor, 16 contacts", "relaxed-sor size=16"),
-    Method::new("relaxed-sor, 32 contacts", "relaxed-sor size=32"),
-    Method::new("relaxed-sor, 128 contacts", "relaxed-sor size=128"),
+    Method::new("relaxed-sor, 2 contacts: relaxed-sor size=2"),
+    Method::new("relaxed-sor, 4 contacts: relaxed-sor size=4"),
+    Method::new("relaxed-sor, 16 contacts: relaxed-sor size=16"),
+    Method::new("relaxed-sor, 32 contacts: relaxed-sor size=32"),
+    Method::new("relaxed-sor, 128 contacts: relaxed-sor size=128"),
 ];
 
 /// Figures 6.1 to 6.3.
@@ -118,18 +119,8 @@ fn sample(bench: &Bench) -> Result<Vec<Problem>> {
     Ok(samples)
 }
 
-/// What all methods took on one sample.
-struct Raced {
-    contacts: usize,
-    timings: Vec<Timing>,
-}
-
-impl Raced {
-    /// Time of one iteration (s).
-    fn sweep(&self, method: Method, threads: usize) -> Option<f64> {
-        race::of(&self.timings, method, threads).map(Timing::per_iteration)
-    }
-}
+/// The contacts of a sample, and what all methods took on it.
+type Raced = (usize, Vec<Timing>);
 
 /// Figures 6.1 to 6.3: the time of one iteration by the number of contacts.
 fn iteration_times(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> Result<()> {
@@ -143,10 +134,8 @@ fn iteration_times(bench: &Bench, findings: &mut Findings, samples: &[Problem]) 
     for problem in chosen {
         let methods = TIMED.map(|m| (m, ITERATIONS));
         let rounds = bench.either((5, 0.5), (9, 3.0));
-        raced.push(Raced {
-            contacts: problem.contacts.len(),
-            timings: bench.race(problem, &methods, &threads, rounds)?,
-        });
+        let timings = bench.race(problem, &methods, &threads, rounds)?;
+        raced.push((problem.contacts.len(), timings));
     }
     times_beside(findings, &raced, most);
     observations(findings, &raced, most);
@@ -157,17 +146,18 @@ fn iteration_times(bench: &Bench, findings: &mut Findings, samples: &[Problem]) 
         Axis::log("time of one iteration [ms]"),
     );
     for method in TIMED {
-        let line = raced.iter();
-        let line = line.filter_map(|r| Some([r.contacts as f64, 1e3 * r.sweep(method, most)?]));
-        plot.add(method.label, line.collect(), Mark::Line);
+        let line = raced.iter().filter_map(|(contacts, timings)| {
+            Some([*contacts as f64, 1e3 * race::sweep(timings, method, most)?])
+        });
+        plot.add(method, line, Mark::Line);
     }
     for (name, cost) in [
         ("dense T at 170 GB/s, JOR", 1.0),
         ("dense T at 170 GB/s, full SOR", SOR_COST),
     ] {
-        let time = |r: &Raced| 1e3 * cost * dense_iteration(r.contacts);
-        let line = raced.iter().map(|r| [r.contacts as f64, time(r)]);
-        plot.add(name, line.collect(), Mark::Reference);
+        let contacts = raced.iter().map(|r| r.0);
+        let line = contacts.map(|n| [n as f64, 1e3 * cost * dense_iteration(n)]);
+        plot.add(name, line, Mark::Reference);
     }
     findings.plot("sphere_box-iteration", plot);
     Ok(())
@@ -191,15 +181,15 @@ fn times_beside(findings: &mut Findings, raced: &[Raced], threads: usize) {
                 "gauss-seidel" | "block-sor" => Some(SOR_COST),
                 _ => None,
             };
-            let there = cost.map(|c| 1e3 * c * dense_iteration(r.contacts));
-            let here = 1e3 * r.sweep(method, threads)?;
-            Some((method, r.contacts, (there, here)))
+            let there = cost.map(|c| 1e3 * c * dense_iteration(r.0));
+            let here = 1e3 * race::sweep(&r.1, method, threads)?;
+            Some((method, r.0, (there, here)))
         })
         .collect();
     let title = format!("Time of one iteration by contacts, threads: {threads}");
     findings.table(
         Columns::new("nuetzi-6.1", title, "Nützi 2011, figure 6.1", &rows)
-            .key("method", |(method, ..)| method.label)
+            .key("method", |(method, ..)| method)
             .key("contacts", |(_, contacts, _)| contacts)
             .column("iteration [ms]", |(.., time)| *time)
             .note(
@@ -214,11 +204,13 @@ fn observations(findings: &mut Findings, raced: &[Raced], threads: usize) {
     let Some(last) = raced.last() else {
         return;
     };
-    let ratio = |above, at, below, of| Some(last.sweep(above, at)? / last.sweep(below, of)?);
+    let ratio = |above, at, below, of| {
+        Some(race::sweep(&last.1, above, at)? / race::sweep(&last.1, below, of)?)
+    };
     // The first size from which many threads are faster, and stay so.
-    let wins = |r: &Raced| {
-        let (one, many) = (r.sweep(JOR, 1), r.sweep(JOR, threads));
-        matches!((one, many), (Some(one), Some(many)) if many < one)
+    let wins = |(_, timings): &Raced| {
+        let [one, many] = [1, threads].map(|n| race::sweep(timings, JOR, n));
+        one.zip(many).is_some_and(|(one, many)| many < one)
     };
     let losing = raced.iter().rposition(|r| !wins(r));
     let pays = raced
@@ -229,7 +221,7 @@ fn observations(findings: &mut Findings, raced: &[Raced], threads: usize) {
             "full SOR iteration over JOR iteration",
             SOR_COST,
             ratio(GAUSS_SEIDEL, threads, JOR, threads),
-            format!("{} contacts, threads: {threads}; GPU there", last.contacts),
+            format!("{} contacts, threads: {threads}; GPU there", last.0),
         ),
         (
             "JOR iteration, 1 thread over many",
@@ -246,7 +238,7 @@ fn observations(findings: &mut Findings, raced: &[Raced], threads: usize) {
         (
             "contacts from which JOR pays in parallel",
             TRADE_OFF,
-            pays.map(|r| r.contacts as f64),
+            pays.map(|r| r.0 as f64),
             "50 iterations; GPU with its transfers there, threads here".to_owned(),
         ),
     ];
@@ -264,42 +256,35 @@ fn observations(findings: &mut Findings, raced: &[Raced], threads: usize) {
     );
 }
 
-/// One method on one sample.
-struct Point {
-    contacts: f64,
-    /// `None` when it did not converge.
-    iterations: Option<f64>,
-    /// Time of the iterations (ms); `None` as well.
-    time: Option<f64>,
-}
-
-/// What a plot or a ratio is made of.
-type Take = fn(&Point) -> Option<f64>;
-
-/// One method on all samples.
+/// One method on all samples: their contacts, and iterations and time (ms) where it converged.
 struct Course {
     method: Method,
-    points: Vec<Point>,
+    points: Vec<(f64, Option<[f64; 2]>)>,
     failed: usize,
 }
 
+const ITERATIONS_TAKEN: usize = 0;
+const TIME: usize = 1;
+
 impl Course {
-    /// Median over all samples that have a value.
-    fn median(&self, take: Take) -> Option<f64> {
-        summary(self.points.iter().filter_map(take)).map(|s| s.median)
+    /// Of the samples that were solved.
+    fn values(&self, k: usize) -> impl Iterator<Item = [f64; 2]> {
+        let solved = self
+            .points
+            .iter()
+            .filter_map(|(n, solved)| Some((n, solved.as_ref()?)));
+        solved.map(move |(contacts, solved)| [*contacts, solved[k]])
+    }
+
+    fn summary(&self, k: usize) -> Option<Summary> {
+        Summary::some(self.values(k).map(|[_, value]| value))
     }
 
     /// Median of the ratios to another method, over the samples that both solved.
-    fn over(&self, other: &Course, take: Take) -> Option<f64> {
+    fn over(&self, other: &Course, k: usize) -> Option<f64> {
         let both = self.points.iter().zip(&other.points);
-        let ratios = both.filter_map(|(a, b)| Some(take(a)? / take(b)?));
-        summary(ratios.filter(|r| r.is_finite())).map(|s| s.median)
-    }
-
-    /// Share of the samples that were solved (%).
-    fn solved(&self) -> f64 {
-        let solved = self.points.iter().filter(|p| p.time.is_some()).count();
-        100.0 * solved as f64 / self.points.len().max(1) as f64
+        let ratios = both.filter_map(|(a, b)| Some(a.1?[k] / b.1?[k]));
+        Summary::some(ratios.filter(|r| r.is_finite())).map(|s| s.median)
     }
 }
 
@@ -314,15 +299,12 @@ fn to_tolerance(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> 
         };
         for problem in samples {
             let contacts = problem.contacts.len();
-            bench.say(format!("{} on {contacts} contacts", method.label));
+            bench.say(format!("{method} on {contacts} contacts"));
             let report = bench.solve(problem, method, budget(bench), false)?.report;
+            course.failed += usize::from(!report.status.is_usable());
+            let taken = [f64::from(report.iterations), 1e3 * report.solve_time];
             let done = report.status == Status::Converged;
-            course.failed += usize::from(matches!(report.status, Status::Failed(_)));
-            course.points.push(Point {
-                contacts: contacts as f64,
-                iterations: done.then_some(f64::from(report.iterations)),
-                time: done.then_some(1e3 * report.solve_time),
-            });
+            course.points.push((contacts as f64, done.then_some(taken)));
         }
         courses.push(course);
     }
@@ -333,18 +315,16 @@ fn to_tolerance(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> 
     );
     findings.table(
         Columns::new("nuetzi-6.6", title, "Nützi 2011, figure 6.6", &courses)
-            .key("method", |c| c.method.label)
-            .column("iterations, median", |c| c.median(|p| p.iterations))
-            .column("iterations, most", |c| {
-                summary(c.points.iter().filter_map(|p| p.iterations)).map(|s| s.max)
-            })
+            .key("method", |c| c.method)
+            .column("iterations, median", |c| c.summary(ITERATIONS_TAKEN).map(|s| s.median))
+            .column("iterations, most", |c| c.summary(ITERATIONS_TAKEN).map(|s| s.max))
             .column("iterations over full SOR", |c| {
                 let there = (c.method == JOR).then_some(JOR_ITERATIONS);
-                (there, c.over(&courses[0], |p| p.iterations))
+                (there, c.over(&courses[0], ITERATIONS_TAKEN))
             })
-            .column("time, median [ms]", |c| c.median(|p| p.time))
-            .column("time over full SOR", |c| c.over(&courses[0], |p| p.time))
-            .column("converged [%]", Course::solved)
+            .column("time, median [ms]", |c| c.summary(TIME).map(|s| s.median))
+            .column("time over full SOR", |c| c.over(&courses[0], TIME))
+            .column("converged [%]", |c| 100.0 * c.values(TIME).count() as f64 / samples.len() as f64)
             .remark(|c| match c.failed {
                 0 => String::new(),
                 n => format!("diverged: {n}"),
@@ -356,17 +336,14 @@ fn to_tolerance(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> 
                 budget(bench).iterations
             )),
     );
-    let plots: [(&str, &str, &str, Take); 2] = [
-        ("iterations", "Iterations", "iterations", |p| p.iterations),
-        ("time", "Time", "time [ms]", |p| p.time),
-    ];
-    for (name, what, axis, value) in plots {
+    for (k, name, what, axis) in [
+        (ITERATIONS_TAKEN, "iterations", "Iterations", "iterations"),
+        (TIME, "time", "Time", "time [ms]"),
+    ] {
         let title = format!("{what} to 1e-7: spheres in a box");
         let mut plot = Plot::new(title, Axis::linear("contacts"), Axis::log(axis));
         for course in &courses {
-            let points = course.points.iter();
-            let points = points.filter_map(|p| Some([p.contacts, value(p)?]));
-            plot.add(course.method.label, points.collect(), Mark::Points);
+            plot.add(course.method, course.values(k), Mark::Points);
         }
         findings.plot(format!("sphere_box-{name}"), plot);
     }
@@ -394,7 +371,7 @@ fn group_sizes(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> R
     let title = format!("Groups as in Nützi's table 6.1: {contacts} contacts, threads: {threads}");
     findings.table(
         Columns::new("nuetzi-groups", title, "", &rows)
-            .key("method", |(t, _)| t.method.label)
+            .key("method", |(t, _)| t.method)
             .column("iteration [ms]", |(t, _)| timed(t, t.per_iteration()))
             .column("prepare [ms]", |(t, _)| timed(t, t.prepare))
             .column("iterations to 1e-7", |(_, iterations)| *iterations)
@@ -426,7 +403,7 @@ mod tests {
     fn every_method_can_be_made() {
         for method in TIMED.into_iter().chain(SOLVED).chain(GROUPED) {
             let built = method.config(Budget::default()).build();
-            assert!(built.is_ok(), "{}: {:?}", method.label, built.err());
+            assert!(built.is_ok(), "{}: {:?}", method, built.err());
         }
     }
 }

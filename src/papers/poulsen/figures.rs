@@ -16,20 +16,14 @@ pub struct Demo {
     pub name: &'static str,
     /// Our scene.
     pub scene: &'static str,
-    /// Tables 3.2 and 3.4.
-    pub bodies: f64,
-    pub contacts: f64,
-    /// Non-zero blocks of T, the ground coupling its contacts.
-    pub blocks: f64,
+    /// Tables 3.2 and 3.4: bodies, contacts, non-zero blocks of T with the ground coupling its contacts.
+    pub size: [f64; 3],
     pub gauss_seidel: Sequential,
     pub jacobi: Sequential,
-    /// Table 6.1.
-    pub csp_factorized: Speedup,
-    /// Table 6.2.
-    pub csp_t: Speedup,
-    /// Table 6.3; without preprocessing.
-    pub openmp_factorized: Speedup,
-    pub openmp_t: Speedup,
+    /// Tables 6.1 and 6.2: factorized and T.
+    pub csp: [Speedup; 2],
+    /// Table 6.3; without preprocessing: factorized and T.
+    pub openmp: [Speedup; 2],
 }
 
 /// Section 3.8.1.
@@ -37,41 +31,29 @@ pub static BALL_GRIDS: [Demo; 3] = [
     Demo {
         name: "ball grid 8³",
         scene: "ball_grid_8",
-        bodies: 513.0,
-        contacts: 1408.0,
-        blocks: 17_728.0,
+        size: [513.0, 1408.0, 17_728.0],
         gauss_seidel: [50.0, 247.0, 0.088, 0.105, 0.00015],
         jacobi: [63.0, 249.0, 0.068, 0.0933, 0.0003],
-        csp_factorized: [3.1, 2.6, 4.0],
-        csp_t: [2.7, 2.0, 4.0],
-        openmp_factorized: [5.3, 6.1, 8.0],
-        openmp_t: [6.4, 4.7, 8.0],
+        csp: [[3.1, 2.6, 4.0], [2.7, 2.0, 4.0]],
+        openmp: [[5.3, 6.1, 8.0], [6.4, 4.7, 8.0]],
     },
     Demo {
         name: "ball grid 24³",
         scene: "ball_grid_24",
-        bodies: 13_825.0,
-        contacts: 40_320.0,
-        blocks: 757_824.0,
+        size: [13_825.0, 40_320.0, 757_824.0],
         gauss_seidel: [50.0, 2850.0, 0.090, 3.24, 0.003],
         jacobi: [66.0, 2790.0, 0.035, 3.20, 0.003],
-        csp_factorized: [3.7, 2.9, 7.0],
-        csp_t: [3.1, 1.8, 6.0],
-        openmp_factorized: [6.3, 4.9, 8.0],
-        openmp_t: [3.4, 2.0, 8.0],
+        csp: [[3.7, 2.9, 7.0], [3.1, 1.8, 6.0]],
+        openmp: [[6.3, 4.9, 8.0], [3.4, 2.0, 8.0]],
     },
     Demo {
         name: "ball grid 40³",
         scene: "ball_grid_40",
-        bodies: 64_001.0,
-        contacts: 188_800.0,
-        blocks: 4_587_840.0,
+        size: [64_001.0, 188_800.0, 4_587_840.0],
         gauss_seidel: [50.0, 7920.0, 0.090, 13.1, 0.005],
         jacobi: [65.0, 7890.0, 0.035, 14.3, 0.003],
-        csp_factorized: [4.8, 2.7, 7.0],
-        csp_t: [3.2, 1.5, 8.0],
-        openmp_factorized: [3.7, 4.6, 8.0],
-        openmp_t: [2.6, 1.2, 8.0],
+        csp: [[4.8, 2.7, 7.0], [3.2, 1.5, 8.0]],
+        openmp: [[3.7, 4.6, 8.0], [2.6, 1.2, 8.0]],
     },
 ];
 
@@ -81,28 +63,20 @@ pub static BALL_PILES: [Demo; 2] = [
     Demo {
         name: "ball pile 40³",
         scene: "ball_pile_40",
-        bodies: 64_001.0,
-        contacts: 6605.0,
-        blocks: 7415.0,
+        size: [64_001.0, 6605.0, 7415.0],
         gauss_seidel: [50.0, 0.000219, 0.00036, 0.897, 0.0009],
         jacobi: [63.0, 0.000235, 0.00026, 1.63, 0.0016],
-        csp_factorized: [2.4, 2.6, 8.0],
-        csp_t: [3.6, 7.5, 4.0],
-        openmp_factorized: [6.2, 8.4, 8.0],
-        openmp_t: [7.3, 14.6, 8.0],
+        csp: [[2.4, 2.6, 8.0], [3.6, 7.5, 4.0]],
+        openmp: [[6.2, 8.4, 8.0], [7.3, 14.6, 8.0]],
     },
     Demo {
         name: "ball pile 80³",
         scene: "ball_pile_80",
-        bodies: 512_001.0,
-        contacts: 52_909.0,
-        blocks: 58_631.0,
+        size: [512_001.0, 52_909.0, 58_631.0],
         gauss_seidel: [50.0, 0.0148, 0.0073, 7.26, 0.0018],
         jacobi: [65.0, 0.0137, 0.0049, 14.1, 0.005],
-        csp_factorized: [2.8, 2.8, 8.0],
-        csp_t: [5.1, 11.0, 7.0],
-        openmp_factorized: [5.2, 7.3, 8.0],
-        openmp_t: [7.7, 16.1, 8.0],
+        csp: [[2.8, 2.8, 8.0], [5.1, 11.0, 7.0]],
+        openmp: [[5.2, 7.3, 8.0], [7.7, 16.1, 8.0]],
     },
 ];
 
@@ -114,61 +88,36 @@ pub fn sweep([iterations, .., seconds, _]: Sequential) -> f64 {
 impl Demo {
     /// One sweep of the fastest parallel Jacobi scheme, on 8 cores (s): tables 3.3 or 3.5, and 6.3.
     pub fn parallel_sweep(&self) -> f64 {
-        let [_, factorized, _] = self.openmp_factorized;
-        let [_, t, _] = self.openmp_t;
+        let [factorized, t] = self.openmp.map(|[_, speedup, _]| speedup);
         sweep(self.jacobi) / factorized.max(t)
     }
 }
 
-/// A scheme of chapter 7, run to the γ of 50 sequential Gauss–Seidel iterations.
-pub struct Scheme {
-    pub figure: &'static str,
-    pub name: &'static str,
-    /// The method that stands in for it here.
-    pub here: Method,
-    pub iterations: Option<f64>,
-    /// Largest speed-up against itself on one core.
-    pub one: Option<f64>,
-    /// Largest speed-up against sequential Gauss–Seidel.
-    pub sequential: Option<f64>,
-}
-
-const fn scheme(
-    figure: &'static str,
-    name: &'static str,
-    here: Method,
-    [iterations, one, sequential]: [Option<f64>; 3],
-) -> Scheme {
-    Scheme {
-        figure,
-        name,
-        here,
-        iterations,
-        one,
-        sequential,
-    }
-}
+/// A scheme of chapter 7, run to the γ of 50 sequential Gauss–Seidel iterations: the figure, its name there, the
+/// method that stands in for it here; iterations, and the largest speed-ups against itself on one core and
+/// against sequential Gauss–Seidel, where they are given.
+pub type Scheme = (&'static str, &'static str, Method, [Option<f64>; 3]);
 
 /// 7.2.4, 7.3 and 7.5: the medium ball grid.
 #[rustfmt::skip]
 pub static MEDIUM_GRID: [Scheme; 6] = [
-    scheme("7.5", "CSP greedy rigid factorized", COLORED_F64, [None; 3]),
-    scheme("7.5", "CSP greedy relaxed factorized", RELAXED_NAIVE, [Some(57.0), Some(2.6), None]),
-    scheme("7.5", "CSP greedy relaxed T", RELAXED_JACOBI, [Some(65.0), None, None]),
-    scheme("7.7", "OpenMP greedy relaxed", RELAXED_JACOBI, [Some(57.0), Some(3.0), Some(2.0)]),
-    scheme("7.7", "OpenMP balanced", BALANCED, [Some(49.0), Some(3.0), Some(2.0)]),
-    scheme("7.10", "OpenMP Jacobi factorized", JACOBI, [Some(66.0), Some(6.3), None]),
+    ("7.5", "CSP greedy rigid factorized", COLORED_F64, [None; 3]),
+    ("7.5", "CSP greedy relaxed factorized", RELAXED_NAIVE, [Some(57.0), Some(2.6), None]),
+    ("7.5", "CSP greedy relaxed T", RELAXED_JACOBI, [Some(65.0), None, None]),
+    ("7.7", "OpenMP greedy relaxed", RELAXED_JACOBI, [Some(57.0), Some(3.0), Some(2.0)]),
+    ("7.7", "OpenMP balanced", BALANCED, [Some(49.0), Some(3.0), Some(2.0)]),
+    ("7.10", "OpenMP Jacobi factorized", JACOBI, [Some(66.0), Some(6.3), None]),
 ];
 
 /// 7.3 and 7.5: the large ball pile.
 #[rustfmt::skip]
 pub static LARGE_PILE: [Scheme; 6] = [
-    scheme("7.6", "CSP greedy rigid factorized", COLORED_F64, [None; 3]),
-    scheme("7.6", "CSP greedy relaxed factorized", RELAXED_NAIVE, [None; 3]),
-    scheme("7.8", "OpenMP greedy relaxed T", RELAXED_JACOBI, [Some(51.0), Some(6.6), Some(8.4)]),
-    scheme("7.8", "OpenMP balanced", BALANCED, [Some(50.0), None, None]),
-    scheme("7.9", "OpenMP Jacobi T", JACOBI_T, [Some(65.0), Some(7.7), None]),
-    scheme("7.9", "OpenMP Jacobi factorized", JACOBI, [Some(65.0), Some(5.2), None]),
+    ("7.6", "CSP greedy rigid factorized", COLORED_F64, [None; 3]),
+    ("7.6", "CSP greedy relaxed factorized", RELAXED_NAIVE, [None; 3]),
+    ("7.8", "OpenMP greedy relaxed T", RELAXED_JACOBI, [Some(51.0), Some(6.6), Some(8.4)]),
+    ("7.8", "OpenMP balanced", BALANCED, [Some(50.0), None, None]),
+    ("7.9", "OpenMP Jacobi T", JACOBI_T, [Some(65.0), Some(7.7), None]),
+    ("7.9", "OpenMP Jacobi factorized", JACOBI, [Some(65.0), Some(5.2), None]),
 ];
 
 /// A colouring, the method that stands in for it here, and what it found: number of colours, and contacts
@@ -216,8 +165,8 @@ mod tests {
     #[test]
     fn grids_have_the_contacts_of_their_size() {
         for (demo, n) in BALL_GRIDS.iter().zip([8.0, 24.0, 40.0f64]) {
-            assert_eq!(demo.contacts, 3.0 * n * n * n - 2.0 * n * n);
-            assert_eq!(demo.bodies, n * n * n + 1.0);
+            assert_eq!(demo.size[1], 3.0 * n * n * n - 2.0 * n * n);
+            assert_eq!(demo.size[0], n * n * n + 1.0);
         }
     }
 }

@@ -35,7 +35,7 @@ fn against_the_thesis(bench: &Bench, findings: &mut Findings, large: &Outcome) {
             "Poulsen 2010, tables 3.3 and 6.3",
             &rows,
         )
-        .key("method", |(method, ..)| method.label)
+        .key("method", |(method, ..)| method)
         .key("threads", |(_, threads, _)| threads)
         .column("sweep, beside sequential Gauss–Seidel [ms]", |row| {
             (1e3 * sweep(large.demo.gauss_seidel), row.2)
@@ -55,7 +55,7 @@ fn ratios(bench: &Bench, findings: &mut Findings, large: &Outcome) {
     let over = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
     rows.extend(large.contenders.iter().map(|c| {
         let sweep = |threads| large.sweep(c.method, threads);
-        let name = format!("speed of {}, {most} threads over 1", c.method.label);
+        let name = format!("speed of {}, {most} threads over 1", c.method);
         (name, over(sweep(1), sweep(most)))
     }));
     rows.extend([1, most].map(|threads| {
@@ -79,14 +79,14 @@ fn by_size(bench: &Bench, outcomes: &[Outcome], large: &Outcome) -> Plot {
         Axis::log("contacts"),
         Axis::log("time per contact and iteration [ns]"),
     );
-    let point = |o: &Outcome, sweep: f64| [o.demo.contacts, 1e9 * sweep / o.demo.contacts];
+    let point = |o: &Outcome, sweep: f64| [o.demo.size[1], 1e9 * sweep / o.demo.size[1]];
     for c in &large.contenders {
         let line = outcomes.iter();
         let line = line.filter_map(|o| Some(point(o, o.sweep(c.method, bench.most_threads())?)));
-        plot.add(c.method.label, line.collect(), Mark::Line);
+        plot.add(c.method, line, Mark::Line);
     }
     let thesis = outcomes.iter().map(|o| point(o, o.demo.parallel_sweep()));
-    plot.add("thesis: best Jacobi", thesis.collect(), Mark::Reference);
+    plot.add("thesis: best Jacobi", thesis, Mark::Reference);
     plot
 }
 
@@ -151,7 +151,7 @@ fn weak(bench: &Bench, findings: &mut Findings) -> Result<()> {
     }
     let mut points = by_method.into_iter().flatten().collect::<Vec<Point>>();
     points.retain(|p| p.timing.failure().is_none());
-    let label = |p: &Point| p.timing.method.label;
+    let label = |p: &Point| p.timing.method;
     let efficiency = |p: &Point| {
         let one = points
             .iter()
@@ -165,7 +165,7 @@ fn weak(bench: &Bench, findings: &mut Findings) -> Result<()> {
     );
     for own in points.chunk_by(|a, b| label(a) == label(b)) {
         let line = own.iter().map(|p| [p.timing.threads as f64, efficiency(p)]);
-        plot.add(label(&own[0]), line.collect(), Mark::Line);
+        plot.add(label(&own[0]), line, Mark::Line);
     }
     let title = "Weak scaling: the grid grows with the threads, as many contacts for each";
     findings.table(
@@ -173,7 +173,7 @@ fn weak(bench: &Bench, findings: &mut Findings) -> Result<()> {
             .key("method", label)
             .key("threads", |p| p.timing.threads)
             .key("grid", |p| format!("{}³", p.size))
-            .column("contacts", |p| p.contacts)
+            .column("contacts", |p| p.contacts as f64)
             .column("iteration [ms]", |p| 1e3 * p.timing.per_iteration())
             .column("time per contact and thread [ns]", |p| 1e9 * p.share())
             .column("efficiency", efficiency),

@@ -24,23 +24,20 @@ const MOST_ITERATIONS: u32 = 400;
 /// Gauss–Seidel by colours in f64; small colours are merged, and the merged one is solved by Jacobi, as in
 /// both OpenMP versions and the T versions.
 const RELAXED_JACOBI: Method = Method::new(
-    "colored-gs f64 relaxed (jacobi)",
-    "colored-gs precision=f64 coloring=greedy treatment=relaxed unsafe=jacobi",
+    "colored-gs f64 relaxed (jacobi): colored-gs precision=f64 coloring=greedy treatment=relaxed unsafe=jacobi",
 );
 /// The merged colour in naive parts, as in the factorized CSP version.
 const RELAXED_NAIVE: Method = Method::new(
-    "colored-gs f64 relaxed (naive)",
-    "colored-gs precision=f64 coloring=greedy treatment=relaxed unsafe=naive",
+    "colored-gs f64 relaxed (naive): colored-gs precision=f64 coloring=greedy treatment=relaxed unsafe=naive",
 );
 /// Colours of equal size.
 const BALANCED: Method = Method::new(
-    "colored-gs f64 balanced",
-    "colored-gs precision=f64 coloring=balanced treatment=rigid",
+    "colored-gs f64 balanced: colored-gs precision=f64 coloring=balanced treatment=rigid",
 );
 /// Gauss–Seidel in parts without regard for dependencies.
 const NAIVE: [Method; 2] = [
-    Method::new("naive-gs, 1 part", "naive-gs parts=1"),
-    Method::new("naive-gs, 8 parts", "naive-gs parts=8"),
+    Method::new("naive-gs, 1 part: naive-gs parts=1"),
+    Method::new("naive-gs, 8 parts: naive-gs parts=8"),
 ];
 
 /// Which problems, and on which of them the thesis compares its parallel Gauss–Seidel schemes.
@@ -52,6 +49,8 @@ struct Plan {
     /// The γ to reach is what 50 Gauss–Seidel iterations reach in the thesis, not here: where ours end in
     /// rounding errors, comparing is no use.
     quality_of_thesis: bool,
+    /// What that is called.
+    quality: &'static str,
     /// Numbers of the tables with the problems' sizes and the sequential solvers.
     tables: [&'static str; 2],
     figures: &'static str,
@@ -65,6 +64,7 @@ const GRIDS: Plan = Plan {
     schemes: &figures::MEDIUM_GRID,
     colors: &figures::MEDIUM_GRID_COLORS,
     quality_of_thesis: false,
+    quality: "the γ of 50 Gauss–Seidel iterations",
     tables: ["3.2", "3.3"],
     figures: "figures 7.5, 7.7 and 7.10",
     notes: [
@@ -81,6 +81,7 @@ const PILES: Plan = Plan {
     schemes: &figures::LARGE_PILE,
     colors: &figures::LARGE_PILE_COLORS,
     quality_of_thesis: true,
+    quality: "the γ that the thesis reaches with 50 Gauss–Seidel iterations",
     tables: ["3.4", "3.5"],
     figures: "figures 7.6, 7.8 and 7.9",
     notes: [
@@ -90,15 +91,6 @@ const PILES: Plan = Plan {
         None,
     ],
 };
-
-impl Plan {
-    fn quality(&self) -> &'static str {
-        match self.quality_of_thesis {
-            false => "the γ of 50 Gauss–Seidel iterations",
-            true => "the γ that the thesis reaches with 50 Gauss–Seidel iterations",
-        }
-    }
-}
 
 /// A method on a problem.
 struct Contender {
@@ -127,7 +119,7 @@ struct Outcome {
 impl Outcome {
     /// Time of one iteration (s).
     fn sweep(&self, method: Method, threads: usize) -> Option<f64> {
-        race::of(&self.sweeps, method, threads).map(Timing::per_iteration)
+        race::sweep(&self.sweeps, method, threads)
     }
 
     /// The run to equal quality.
@@ -202,17 +194,17 @@ fn measure(bench: &Bench, plan: &Plan, demo: &'static Demo, case: &Case) -> Resu
         false => bench.gamma(case, GAUSS_SEIDEL, ITERATIONS)?,
         true => Some(demo.gauss_seidel[1]),
     };
-    let target = target.ok_or(Error::NoReference(demo.name, GAUSS_SEIDEL.label))?;
+    let target = target.ok_or(Error::NoReference(demo.name, GAUSS_SEIDEL))?;
     let mut contenders: Vec<Contender> = Vec::new();
     for method in methods(bench, thorough) {
-        bench.say(format!("{}: iterations of {}", demo.name, method.label));
+        bench.say(format!("{}: iterations of {}", demo.name, method));
         // The same iterates through another matrix.
         let twin = contenders.iter().find(|c| c.method.iterates_as(&method));
         let (iterations, remark) = if method == GAUSS_SEIDEL && !plan.quality_of_thesis {
             (Some(ITERATIONS), String::new())
         } else if let Some(twin) = twin {
             (twin.iterations, twin.remark.clone())
-        } else if thorough || demo.contacts < 1e4 {
+        } else if thorough || demo.size[1] < 1e4 {
             match iterations_to(bench, case, method, target)? {
                 Some(n) => (Some(n), String::new()),
                 None => (None, format!("not within {MOST_ITERATIONS} iterations")),
@@ -292,7 +284,7 @@ mod tests {
         let bench = Bench::new(false, 1).expect("a thread");
         for method in methods(&bench, true).into_iter().chain(NAIVE) {
             let built = method.config(fixed(1)).build();
-            assert!(built.is_ok(), "{}: {:?}", method.label, built.err());
+            assert!(built.is_ok(), "{}: {:?}", method, built.err());
         }
     }
 }

@@ -40,10 +40,10 @@ fn sizes(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
     findings.table(
         table(plan.tables[0], "The problems", outcomes)
             .key("problem", |o| o.demo.name)
-            .column("bodies", |o| (o.demo.bodies, o.bodies))
-            .column("contacts", |o| (o.demo.contacts, o.contacts))
+            .column("bodies", |o| (o.demo.size[0], o.bodies as f64))
+            .column("contacts", |o| (o.demo.size[1], o.contacts as f64))
             .column("blocks of T, ground coupling", |o| {
-                (o.demo.blocks, o.blocks[0])
+                (o.demo.size[2], o.blocks[0])
             })
             .column("blocks of T", |o| o.blocks[1])
             .notes(plan.notes[0]),
@@ -81,10 +81,10 @@ fn sequential(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
     };
     let rounding = "50 Gauss–Seidel iterations end in rounding errors here, so that equal quality is the thesis's \
                     own γ.";
-    let title = format!("One thread, factorized: to {}", plan.quality());
+    let title = format!("One thread, factorized: to {}", plan.quality);
     findings.table(
         table(plan.tables[1], &title, &rows)
-            .key("method", |(_, c)| c.method.label)
+            .key("method", |(_, c)| c.method)
             .key("problem", |(o, _)| o.demo.name)
             .columns(names, pairs)
             .remark(|(_, c)| &c.remark)
@@ -97,15 +97,12 @@ type Parallel = (Method, fn(&Demo) -> Speedup);
 
 fn speedups(findings: &mut Findings, outcomes: &[Outcome]) {
     let tables: [(&str, &str, &[Parallel]); 3] = [
-        ("6.1", "CSP", &[(JACOBI, |d| d.csp_factorized)]),
-        ("6.2", "CSP", &[(JACOBI_T, |d| d.csp_t)]),
+        ("6.1", "CSP", &[(JACOBI, |d| d.csp[0])]),
+        ("6.2", "CSP", &[(JACOBI_T, |d| d.csp[1])]),
         (
             "6.3",
             "OpenMP, 8 cores",
-            &[
-                (JACOBI, |d| d.openmp_factorized),
-                (JACOBI_T, |d| d.openmp_t),
-            ],
+            &[(JACOBI, |d| d.openmp[0]), (JACOBI_T, |d| d.openmp[1])],
         ),
     ];
     let names = [
@@ -122,7 +119,7 @@ fn speedups(findings: &mut Findings, outcomes: &[Outcome]) {
             (base_there, base / best),
             (threads_there, threads as f64),
         ];
-        Some((method.label, o.demo.name, pairs))
+        Some((*method, o.demo.name, pairs))
     };
     let sequential = "Sequential is the factorized scheme on one thread; both speed-ups are of the fastest \
                       number of threads.";
@@ -176,7 +173,7 @@ fn sweeps(bench: &Bench, findings: &mut Findings, outcomes: &[Outcome]) {
     findings.table(
         Columns::new("sweeps", title, "", &rows)
             .key("problem", |(o, _)| o.demo.name)
-            .key("method", |(_, t)| t.method.label)
+            .key("method", |(_, t)| t.method)
             .key("threads", |(_, t)| t.threads)
             .columns(names, numbers)
             .remark(|(_, t)| t.failure().unwrap_or_default())
@@ -190,11 +187,16 @@ fn sweeps(bench: &Bench, findings: &mut Findings, outcomes: &[Outcome]) {
 fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
     let base = outcome.run(GAUSS_SEIDEL, 1).map(|t| t.solve);
     let rows = plan.schemes.iter().filter_map(|scheme| {
-        let contender = outcome.contender(scheme.here)?;
-        let time = |threads: &usize| outcome.run(scheme.here, *threads).map(|t| t.solve);
+        let contender = outcome.contender(scheme.2)?;
+        let time = |threads: &usize| outcome.run(scheme.2, *threads).map(|t| t.solve);
         let best = bench.threads.iter().filter_map(time).reduce(f64::min);
         let over = |a: Option<f64>| Some(a? / best?);
-        Some((scheme, contender, [over(time(&1)), over(base)]))
+        let here = [
+            contender.iterations.map(f64::from),
+            over(time(&1)),
+            over(base),
+        ];
+        Some((scheme, contender, here))
     });
     let names = [
         "iterations",
@@ -202,20 +204,14 @@ fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &
         "largest speed-up on sequential Gauss–Seidel",
     ];
     let scene = plan.compared.replace('_', "-");
-    let title = format!("To {}: {}", plan.quality(), outcome.demo.name);
+    let title = format!("To {}: {}", plan.quality, outcome.demo.name);
     let source = format!("Poulsen 2010, {}", plan.figures);
     findings.table(
         Columns::new(format!("poulsen-7-{scene}"), title, source, &rows.collect::<Vec<_>>())
-            .key("figure", |(there, ..)| there.figure)
-            .key("there", |(there, ..)| there.name)
-            .key("here", |(there, ..)| there.here.label)
-            .columns(names, |(there, c, [one, sequential])| {
-                [
-                    (there.iterations, c.iterations.map(f64::from)),
-                    (there.one, *one),
-                    (there.sequential, *sequential),
-                ]
-            })
+            .key("figure", |((figure, ..), ..)| figure)
+            .key("there", |((_, name, ..), ..)| name)
+            .key("here", |((_, _, method, _), ..)| method)
+            .columns(names, |((.., there), _, here)| [0, 1, 2].map(|k| (there[k], here[k])))
             .remark(|(_, c, _)| &c.remark)
             .note(format!(
                 "Up to 8 cores there, up to {} threads here; preparation left out. Coloured sweeps are factorized \
@@ -233,12 +229,12 @@ fn all_methods(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &Ou
     let rows: Vec<(&Contender, usize)> = rows.collect();
     let run = |(c, threads): &(&Contender, usize)| outcome.run(c.method, *threads);
     let scene = plan.compared.replace('_', "-");
-    let title = format!("Time to {}: {}", plan.quality(), outcome.demo.name);
+    let title = format!("Time to {}: {}", plan.quality, outcome.demo.name);
     findings.table(
         Columns::new(format!("equal-quality-{scene}"), title, "", &rows)
-            .key("method", |(c, _)| c.method.label)
+            .key("method", |(c, _)| c.method)
             .key("threads", |(_, threads)| threads)
-            .column("iterations", |(c, _)| c.iterations)
+            .column("iterations", |(c, _)| c.iterations.map(f64::from))
             .column("time [ms]", |row| run(row).map(|t| 1e3 * t.solve))
             .column("prepare [ms]", |row| run(row).map(|t| 1e3 * t.prepare))
             .column("time with prepare [ms]", |row| {
@@ -261,11 +257,11 @@ fn colors(findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
     let rows: Vec<(&Colors, Vec<u32>)> = rows.collect();
     let pairs = |((_, _, there), found): &(&Colors, Vec<u32>)| {
         let [colors, largest, smallest] = there.map_or([None; 3], |there| there.map(Some));
-        let count = Some(found.len() as u32).filter(|n| *n > 0);
+        let count = Some(found.len() as f64).filter(|n| *n > 0.0);
         [
             (colors, count),
-            (largest, found.iter().max().copied()),
-            (smallest, found.iter().min().copied()),
+            (largest, found.iter().max().map(|n| f64::from(*n))),
+            (smallest, found.iter().min().map(|n| f64::from(*n))),
         ]
     };
     let scene = plan.compared.replace('_', "-");
@@ -292,14 +288,14 @@ pub fn convergence(bench: &Bench, case: &Case, outcome: &Outcome) -> Result<Plot
         Axis::log("γ [N² s²]"),
     );
     for c in &outcome.contenders {
-        bench.say(format!("{name}: convergence of {}", c.method.label));
+        bench.say(format!("{name}: convergence of {}", c.method));
         let mut line = Vec::new();
         for n in [2, 5, 10, 20, 30, 40, 50, 60, 70, 85, 100] {
             if let Some(gamma) = bench.gamma(case, c.method, n)? {
                 line.push([f64::from(n), gamma]);
             }
         }
-        plot.add(c.method.label, line, Mark::Line);
+        plot.add(c.method, line, Mark::Line);
     }
     Ok(plot)
 }
@@ -319,7 +315,7 @@ fn by_threads(
     for c in &outcome.contenders {
         let threads = bench.threads.iter();
         let line = threads.filter_map(|n| Some([*n as f64, 1e3 * time(c.method, *n)?]));
-        plot.add(c.method.label, line.collect(), Mark::Line);
+        plot.add(c.method, line, Mark::Line);
     }
     plot
 }
@@ -335,16 +331,11 @@ fn threads_plot(bench: &Bench, outcome: &Outcome) -> Plot {
     let mut plot = by_threads(bench, outcome, "of one iteration", time);
     // The two ends of the thesis's curves that its tables give.
     let demo = outcome.demo;
-    for (name, [one, sequential, _]) in [
-        ("thesis: OpenMP Jacobi", demo.openmp_factorized),
-        ("thesis: OpenMP Jacobi T", demo.openmp_t),
-    ] {
+    let names = ["thesis: OpenMP Jacobi", "thesis: OpenMP Jacobi T"];
+    for (name, [one, sequential, _]) in names.into_iter().zip(demo.openmp) {
         let eight = 1e3 * sweep(demo.jacobi) / sequential;
-        plot.add(
-            name,
-            vec![[1.0, eight * one], [8.0, eight]],
-            Mark::Reference,
-        );
+        let ends = [[1.0, eight * one], [8.0, eight]];
+        plot.add(name, ends, Mark::Reference);
     }
     plot
 }
