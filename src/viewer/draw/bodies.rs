@@ -61,7 +61,12 @@ struct Dressed {
 }
 
 impl Dressing {
-    fn dress(&mut self, table: &Arc<BodyTable>, library: &mut MeshLibrary) {
+    fn dress(
+        &mut self,
+        table: &Arc<BodyTable>,
+        library: &mut MeshLibrary,
+        meshes: &mut Assets<Mesh>,
+    ) {
         // Addresses of shapes that are gone may be used again.
         library.forget_scene();
         self.table = table.clone();
@@ -78,7 +83,7 @@ impl Dressing {
                 _ => palette::FIXED,
             });
             pieces.clear();
-            library.pieces(shape, &mut pieces);
+            library.pieces(shape, meshes, &mut pieces);
             let (turn, shift) = (quat(look.offset.rotation), vec3(look.offset.position));
             self.pieces.extend(pieces.iter().map(|piece| {
                 let piece = Piece {
@@ -174,13 +179,15 @@ impl Look<'_> {
 }
 
 /// Fills the canvas with all bodies.
-pub fn paint(
+#[expect(clippy::too_many_arguments, reason = "a system takes what it reads")]
+pub(super) fn paint(
     playback: Res<Playback>,
     eye: Res<Eye>,
     hands: Res<Hands>,
     quality: Res<Quality>,
     mut dressing: ResMut<Dressing>,
     mut canvas: ResMut<Canvas>,
+    mut meshes: ResMut<Assets<Mesh>>,
     mut bounds: ResMut<Bounds>,
 ) {
     let (canvas, dressing) = (&mut *canvas, &mut *dressing);
@@ -189,7 +196,7 @@ pub fn paint(
         return;
     };
     if !Arc::ptr_eq(&dressing.table, &frame.table) {
-        dressing.dress(&frame.table, &mut canvas.library);
+        dressing.dress(&frame.table, &mut canvas.library, &mut meshes);
     }
     let options = dressing.options;
     let islands = Some(frame.islands.as_slice());
