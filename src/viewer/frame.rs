@@ -209,8 +209,6 @@ pub struct JointNumbers {
 /// Everything about one body.
 #[derive(Clone, Debug)]
 pub struct BodyNumbers {
-    /// Its id.
-    pub id: BodyId,
     /// How it is called.
     pub label: String,
     /// What moves it.
@@ -237,22 +235,11 @@ pub struct BodyNumbers {
     pub joints: Vec<JointNumbers>,
 }
 
-/// How a message is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    /// For the record.
-    Info,
-    /// Something did not work, and the simulation goes on.
-    Warning,
-    /// Something did not work, and the simulation has stopped.
-    Error,
-}
-
-/// A message of the physics thread.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// How bad it is.
-    pub severity: Severity,
+    /// Whether something went wrong that stops the simulation, or that the scene does not open for.
+    pub is_error: bool,
     /// What happened.
     pub text: String,
 }

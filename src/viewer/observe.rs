@@ -115,7 +115,6 @@ fn numbers(simulation: &Simulation, id: BodyId, solved: bool) -> Option<BodyNumb
     let moving = bodies.kind[slot] == BodyKind::Dynamic;
     let mass = 1.0 / bodies.inverse_mass[slot];
     let mut numbers = BodyNumbers {
-        id,
         label: bodies.label(slot),
         kind: bodies.kind[slot],
         mass,

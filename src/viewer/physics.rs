@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bevy::prelude::Resource;
 
-use super::frame::{BodyTable, Energy, Exchange, Notice, Severity, StepSample};
+use super::frame::{BodyTable, Energy, Exchange, Notice, StepSample};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
 use crate::math::{Mat3, Twist, Vec3, cross_matrix};
 use crate::solve::{MatrixView, Status};
@@ -288,12 +288,8 @@ impl Worker {
 
     fn load(&mut self, build: Build, play: bool) {
         // A scene that does not load leaves the old one running.
-        let built = guarded(build).and_then(|result| result);
-        match built {
-            Err(error) => {
-                self.state.playing = false;
-                self.say(Severity::Error, error);
-            }
+        match guarded(build) {
+            Err(error) => self.stop(error),
             Ok(mut simulation) => {
                 simulation.set_record_history(self.state.observe.history);
                 self.start = Some(simulation.snapshot());
@@ -329,8 +325,11 @@ impl Worker {
         self.simulation.as_ref().map_or(0.0, |s| s.world().time)
     }
 
-    fn say(&mut self, severity: Severity, text: String) {
-        self.state.notice = Some(Notice { severity, text });
+    fn stop(&mut self, text: String) {
+        self.state.playing = false;
+        self.state.pending_steps = 0;
+        let is_error = true;
+        self.state.notice = Some(Notice { is_error, text });
     }
 
     fn change(&mut self, change: Change) {
@@ -338,12 +337,13 @@ impl Worker {
             return;
         };
         let solver = simulation.solver_config().clone();
-        let changed = guarded(|| change(simulation)).and_then(|result| result);
+        let changed = guarded(|| change(simulation));
         if *simulation.solver_config() != solver {
             self.state.failure_shown = false;
         }
         if let Err(text) = changed {
-            self.say(Severity::Warning, text);
+            let is_error = false;
+            self.state.notice = Some(Notice { is_error, text });
         }
     }
 
@@ -374,13 +374,9 @@ impl Worker {
             simulation.world_mut().bodies.force[slot] = before;
         }
         self.state.dirty = true;
-        match result.and_then(|result| result) {
+        match result {
             Ok(()) => self.note(&simulation),
-            Err(error) => {
-                self.state.playing = false;
-                self.state.pending_steps = 0;
-                self.say(Severity::Error, error);
-            }
+            Err(error) => self.stop(error),
         }
         if !single {
             let h = simulation.world().settings.step / self.state.speed;
@@ -405,14 +401,13 @@ impl Worker {
             && !self.state.failure_shown
         {
             self.state.failure_shown = true;
-            self.state.playing = false;
             let solver = &simulation.solver_config().name;
             let text = format!(
                 "step {}: {solver} failed ({reason}). The plain Gauss–Seidel solver took the step \
                  instead; press play to go on like that.",
                 report.step
             );
-            self.say(Severity::Error, text);
+            self.stop(text);
         }
     }
 
@@ -453,14 +448,14 @@ impl Worker {
 }
 
 /// Runs what may panic, and turns a panic into words.
-fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let words = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
-        format!("internal error: {words}")
+        Err(format!("internal error: {words}"))
     })
 }
 

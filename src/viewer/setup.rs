@@ -6,7 +6,6 @@ use super::keys::Action;
 use super::observe::ResidualRate;
 use super::physics::{Command, Physics};
 use super::playback::Playback;
-use super::scenes::Opened;
 use crate::solve::SolverConfig;
 use crate::world::Settings;
 
@@ -40,20 +39,12 @@ impl Default for Setup {
 /// Slowest and fastest that the keys go.
 const SPEEDS: [f64; 2] = [1.0 / 64.0, 8.0];
 
-/// Follows scenes and keys.
+/// Follows keys.
 pub struct SetupPlugin;
 
 impl Plugin for SetupPlugin {
     fn build(&self, app: &mut App) {
-        app.init_resource::<Setup>()
-            .add_systems(Update, (follow_scene, press_keys).chain());
-    }
-}
-
-fn follow_scene(mut opened: MessageReader<Opened>, mut setup: ResMut<Setup>) {
-    for scene in opened.read() {
-        setup.solver = scene.solver.clone();
-        setup.settings = scene.settings;
+        app.init_resource::<Setup>().add_systems(Update, press_keys);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bevy::prelude::*;
 
 use super::mesh::{MeshLibrary, Piece};
-use super::{Canvas, Instance, Layer, Quality, flags, palette};
+use super::{Canvas, Drawing, Instance, Layer, Quality, flags, palette};
 use crate::problem::islands::NO_ISLAND;
 use crate::viewer::camera::{Bounds, Eye};
 use crate::viewer::frame::{BodyLook, BodyPose, BodyTable, quat, vec3};
@@ -19,34 +19,14 @@ const GROUND_SIZE: f32 = 6.0;
 const BALL_PIXELS: [f32; 3] = [2.5, 7.0, 32.0];
 
 /// The pieces of all bodies, sorted by mesh; made again when bodies come or go.
-#[derive(Resource, Default)]
-pub struct Dressing {
+#[derive(Default)]
+pub(super) struct Dressing {
     table: Arc<BodyTable>,
     /// Spheres first, then by mesh.
     pieces: Vec<Dressed>,
     balls: usize,
     finer: [Vec<Instance>; MeshLibrary::BALL_LEVELS - 1],
     body_size: f32,
-    /// What is shown, and how.
-    pub options: Options,
-}
-
-/// What of the bodies is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Colours by island instead of by body.
-    pub islands: bool,
-    /// The grid on the ground.
-    pub grid: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            islands: false,
-            grid: true,
-        }
-    }
 }
 
 struct Dressed {
@@ -185,7 +165,8 @@ pub(super) fn paint(
     eye: Res<Eye>,
     hands: Res<Hands>,
     quality: Res<Quality>,
-    mut dressing: ResMut<Dressing>,
+    drawing: Res<Drawing>,
+    mut dressing: Local<Dressing>,
     mut canvas: ResMut<Canvas>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut bounds: ResMut<Bounds>,
@@ -198,13 +179,12 @@ pub(super) fn paint(
     if !Arc::ptr_eq(&dressing.table, &frame.table) {
         dressing.dress(&frame.table, &mut canvas.library, &mut meshes);
     }
-    let options = dressing.options;
     let islands = Some(frame.islands.as_slice());
     let look = Look {
         playback: &playback,
-        islands: islands.filter(|islands| options.islands && !islands.is_empty()),
+        islands: islands.filter(|islands| drawing.islands && !islands.is_empty()),
         selected: hands.selected.map_or(u32::MAX, |id| id.slot),
-        hidden: u32::from(!options.grid) * flags::GRID,
+        hidden: u32::from(!drawing.grid) * flags::GRID,
     };
     dressing.paint_balls(&look, &eye, quality.ball_detail, canvas);
     let others = &dressing.pieces[dressing.balls..];

@@ -3,9 +3,8 @@
 
 use bevy::prelude::*;
 
-use super::contacts::Overlays;
 use super::mesh::MeshLibrary;
-use super::{Canvas, Instance, Layer, palette};
+use super::{Canvas, Drawing, Instance, Layer, palette};
 use crate::viewer::camera::{Bounds, Eye};
 use crate::viewer::frame::{BodyPose, Frame, JointMark};
 use crate::viewer::playback::Playback;
@@ -37,7 +36,7 @@ fn body_pose(playback: &Playback, slot: u32) -> BodyPose {
 /// Draws them over the bodies.
 pub(super) fn paint(
     playback: Res<Playback>,
-    overlays: Res<Overlays>,
+    drawing: Res<Drawing>,
     eye: Res<Eye>,
     bounds: Res<Bounds>,
     mut canvas: ResMut<Canvas>,
@@ -47,8 +46,8 @@ pub(super) fn paint(
     };
     let pixel = |at: Vec3| eye.pixel_at(at);
     let (mut lines, mut points) = (Vec::new(), Vec::new());
-    for mark in frame.joints.iter().filter(|m| overlays.joints || m.is_rope) {
-        let color = palette::pack(if overlays.joints {
+    for mark in frame.joints.iter().filter(|m| drawing.joints || m.is_rope) {
+        let color = palette::pack(if drawing.joints {
             palette::error(mark.error)
         } else {
             palette::ROPE
@@ -62,7 +61,7 @@ pub(super) fn paint(
             }
         };
         let anchors = [0, 1].map(|side| anchor(&playback, mark, side));
-        if !overlays.joints {
+        if !drawing.joints {
             line(anchors[0], anchors[1], ROPE_PIXELS);
             continue;
         }
@@ -80,7 +79,7 @@ pub(super) fn paint(
             points.push(Instance::point(at, ANCHOR_PIXELS * pixel(at), color));
         }
     }
-    let layer = if overlays.joints {
+    let layer = if drawing.joints {
         Layer::Overlay
     } else {
         Layer::Bodies

@@ -4,11 +4,11 @@
 //! swapping buffers and draws it with the pipelines of `gpu`. No body is an entity: 64,000 spheres
 //! cost one pass over an array and a handful of draw calls.
 
-pub mod bodies;
-pub mod contacts;
+mod bodies;
+mod contacts;
 mod gpu;
 mod joints;
-pub mod mesh;
+mod mesh;
 pub mod palette;
 
 use std::ops::Range;
@@ -19,9 +19,57 @@ use bevy::render::render_resource::ShaderType;
 use bytemuck::{Pod, Zeroable};
 
 pub use gpu::Quality;
-pub use mesh::{MeshId, MeshLibrary};
+use mesh::{MeshId, MeshLibrary};
 
-use super::camera::{Bounds, Eye, Settle};
+use super::camera::{Bounds, Eye};
+
+/// What is drawn over the bodies, and how they themselves are.
+#[derive(Resource, Clone, Copy, Debug, PartialEq)]
+pub struct Drawing {
+    /// Contact points.
+    pub points: bool,
+    /// Contact normals.
+    pub normals: bool,
+    /// Normal forces of contacts, and the forces of joints where joints are shown.
+    pub normal_forces: bool,
+    /// Friction forces.
+    pub friction_forces: bool,
+    /// Joints.
+    pub joints: bool,
+    /// Colours by island instead of by body.
+    pub islands: bool,
+    /// The grid on the ground.
+    pub grid: bool,
+    /// Length of the arrows, as a multiple of the usual one (-).
+    pub scale: f32,
+}
+
+impl Default for Drawing {
+    fn default() -> Self {
+        Self::of(&crate::scene::View::default())
+    }
+}
+
+impl Drawing {
+    /// What a scene asks for.
+    pub fn of(view: &crate::scene::View) -> Self {
+        Self {
+            points: view.contacts,
+            normals: view.normals,
+            normal_forces: view.forces,
+            friction_forces: view.forces,
+            joints: view.joints,
+            islands: view.islands,
+            grid: view.grid,
+            scale: 1.0,
+        }
+    }
+
+    /// Whether any of it needs the contacts.
+    pub fn any_contacts(&self) -> bool {
+        self.points || self.normals || self.normal_forces || self.friction_forces
+    }
+}
 
 /// One drawn piece, as the shader reads it.
 #[repr(C)]
@@ -157,16 +205,14 @@ impl Plugin for DrawPlugin {
         app.init_resource::<Canvas>()
             .init_resource::<Bounds>()
             .init_resource::<View>()
-            .init_resource::<bodies::Dressing>()
-            .init_resource::<contacts::Overlays>()
-            .configure_sets(PostUpdate, Settle.after(contacts::paint))
+            .init_resource::<Drawing>()
             .add_systems(
                 PostUpdate,
                 (
                     bodies::paint.before(AssetEventSystems),
                     joints::paint,
                     contacts::paint,
-                    set_view.after(Settle),
+                    set_view,
                 )
                     .chain(),
             )

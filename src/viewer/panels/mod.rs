@@ -27,9 +27,8 @@ use bevy::window::PrimaryWindow;
 use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 
 use super::camera::{Eye, Pointer};
-use super::draw::bodies::Dressing;
-use super::draw::contacts::Overlays;
-use super::frame::{Notice, Severity};
+use super::draw::Drawing;
+use super::frame::Notice;
 use super::hands::{Hands, Hold};
 use super::history::History;
 use super::keys::Action;
@@ -173,8 +172,7 @@ struct Context<'w> {
     history: Res<'w, History>,
     scenes: ResMut<'w, Scenes>,
     setup: ResMut<'w, Setup>,
-    overlays: ResMut<'w, Overlays>,
-    dressing: ResMut<'w, Dressing>,
+    drawing: ResMut<'w, Drawing>,
     hands: ResMut<'w, Hands>,
     eye: ResMut<'w, Eye>,
     open: ResMut<'w, Open>,
@@ -197,8 +195,7 @@ impl Plugin for PanelsPlugin {
 fn press_keys(
     mut actions: MessageReader<Action>,
     mut open: ResMut<Open>,
-    mut overlays: ResMut<Overlays>,
-    mut dressing: ResMut<Dressing>,
+    mut drawing: ResMut<Drawing>,
 ) {
     let flip = |value: &mut bool| *value = !*value;
     for action in actions.read() {
@@ -207,12 +204,12 @@ fn press_keys(
             Action::Plots => flip(&mut open.plots),
             Action::Help => flip(&mut open.help),
             Action::Escape => open.help = false,
-            Action::ContactPoints => flip(&mut overlays.points),
-            Action::Normals => flip(&mut overlays.normals),
-            Action::NormalForces => flip(&mut overlays.normal_forces),
-            Action::FrictionForces => flip(&mut overlays.friction_forces),
-            Action::Joints => flip(&mut overlays.joints),
-            Action::Islands => flip(&mut dressing.options.islands),
+            Action::ContactPoints => flip(&mut drawing.points),
+            Action::Normals => flip(&mut drawing.normals),
+            Action::NormalForces => flip(&mut drawing.normal_forces),
+            Action::FrictionForces => flip(&mut drawing.friction_forces),
+            Action::Joints => flip(&mut drawing.joints),
+            Action::Islands => flip(&mut drawing.islands),
             _ => {}
         }
     }
@@ -221,17 +218,16 @@ fn press_keys(
 /// Asks for what is shown, and for nothing else: each of it costs the physics thread some time.
 fn observe(
     open: Res<Open>,
-    overlays: Res<Overlays>,
-    dressing: Res<Dressing>,
+    drawing: Res<Drawing>,
     hands: Res<Hands>,
     setup: Res<Setup>,
     physics: Res<Physics>,
     mut asked: Local<Option<Observe>>,
 ) {
     let wanted = Observe {
-        contacts: overlays.any_contacts(),
-        joints: overlays.joints,
-        islands: dressing.options.islands,
+        contacts: drawing.any_contacts(),
+        joints: drawing.joints,
+        islands: drawing.islands,
         residual: setup.residual,
         body: hands.selected,
         ..open.asked
@@ -358,10 +354,10 @@ fn notice(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
     let Some(shown) = latest.filter(|n| open.dismissed.as_ref() != Some(n)) else {
         return;
     };
-    let (sign, color) = match shown.severity {
-        Severity::Info => ("ℹ", theme::ACCENT),
-        Severity::Warning => ("⚠", theme::WARNING),
-        Severity::Error => ("⛔", theme::ERROR),
+    let (sign, color) = if shown.is_error {
+        ("⛔", theme::ERROR)
+    } else {
+        ("⚠", theme::WARNING)
     };
     egui::Area::new("notice".into())
         .order(egui::Order::Foreground)
