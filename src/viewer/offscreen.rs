@@ -1,6 +1,7 @@
 //! Pictures without a window: the same drawing on a texture, read back.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use bevy::camera::RenderTarget;
@@ -12,7 +13,7 @@ use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured};
 use image::RgbImage;
 
 use super::camera::{Eye, Pointer};
-use super::draw::{DrawPlugin, Drawing, Quality};
+use super::draw::{self, Drawing, Quality};
 use super::frame::{BodyTable, Frame};
 use super::graphics::{self, NoAdapter};
 use super::hands::Hands;
@@ -61,7 +62,7 @@ impl Offscreen {
             .init_resource::<Hands>()
             .init_resource::<Eye>()
             .init_resource::<Pointer>()
-            .add_plugins(DrawPlugin);
+            .add_plugins(draw::plugin);
         app.finish();
         app.cleanup();
 
@@ -123,15 +124,13 @@ impl Offscreen {
             self.app.update();
         }
 
-        let captured: Arc<Mutex<Option<Image>>> = Arc::default();
-        let slot = captured.clone();
+        let (captured, pictures) = channel();
         self.app
             .world_mut()
             .spawn(Screenshot::image(self.target.clone()))
             .observe(move |event: On<ScreenshotCaptured>| {
-                if let Ok(mut slot) = slot.lock() {
-                    *slot = Some(event.image.clone());
-                }
+                // Nobody hears of a picture that comes too late.
+                let _ = captured.send(event.image.clone());
             });
         let device = self.app.world().resource::<RenderDevice>().clone();
         let start = Instant::now();
@@ -139,8 +138,7 @@ impl Offscreen {
             self.app.update();
             // A lost device shows as a picture that never comes.
             let _ = device.poll(PollType::wait_indefinitely());
-            let taken = captured.lock().ok().and_then(|mut slot| slot.take());
-            if let Some(image) = taken {
+            if let Ok(image) = pictures.try_recv() {
                 return image
                     .try_into_dynamic()
                     .map(|picture| picture.to_rgb8())
