@@ -11,26 +11,23 @@ use crate::scene::Camera;
 
 /// Distance of the near plane, as a share of the distance to the focus.
 const NEAR_SHARE: f32 = 0.01;
-/// How far the mouse turns the camera \[rad per pixel\].
+/// How far the mouse turns the camera (rad per pixel).
 const TURN: f32 = 0.0055;
 const PITCH_LIMIT: f32 = 1.54;
 
 /// Where the scene is seen from.
 #[derive(Resource, Clone, Debug)]
 pub struct Eye {
-    /// Where it is.
     pub position: Vec3,
     /// Camera to world; it looks along −z.
     pub rotation: Quat,
-    /// Vertical angle of view \[rad\].
+    /// Vertical angle of view (rad).
     pub fov: f32,
-    /// Distance to what it orbits around \[m\].
+    /// Distance to what it orbits around (m).
     pub focus_distance: f32,
     /// The part of the window that shows the scene, in physical pixels.
     pub viewport: URect,
-    /// Whether the keys fly it.
     pub flying: bool,
-    /// The view that the scene asks for.
     start: Camera,
     opened: bool,
 }
@@ -38,11 +35,11 @@ pub struct Eye {
 /// How much there is to see: what moves. Shadows are fitted to it, and "frame all" shows it.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// Centre of a sphere around it \[m\].
+    /// Centre of a sphere around it (m).
     pub center: Vec3,
-    /// Radius of the sphere \[m\].
+    /// Radius of the sphere (m).
     pub radius: f32,
-    /// Typical size of a body, for the grid and for arrows \[m\].
+    /// Typical size of a body, for the grid and for arrows (m).
     pub body_size: f32,
 }
 
@@ -56,7 +53,6 @@ impl Default for Bounds {
     }
 }
 
-/// Where the mouse is.
 #[derive(Resource, Clone, Copy, Debug, Default)]
 pub struct Pointer {
     /// In physical pixels from the window's upper left corner.
@@ -89,12 +85,10 @@ impl Eye {
         self.opened = true;
     }
 
-    /// What it orbits around.
     pub fn focus(&self) -> Vec3 {
         self.position + self.rotation * Vec3::NEG_Z * self.focus_distance
     }
 
-    /// World to camera.
     pub fn view_from_world(&self) -> Mat4 {
         Mat4::from_rotation_translation(self.rotation, self.position).inverse()
     }
@@ -114,7 +108,6 @@ impl Eye {
         (self.position, (self.rotation * local).normalize())
     }
 
-    /// Goes to a place and looks at another.
     pub fn look(&mut self, from: Vec3, at: Vec3) {
         let distance = from.distance(at);
         if distance.is_finite() && distance > 1e-4 {
@@ -126,7 +119,7 @@ impl Eye {
             } else {
                 Vec3::Y
             };
-            self.rotation = Transform::default().looking_to(way, up).rotation;
+            self.rotation = Quat::from_mat3(&Mat3::look_to_rh(way, up).transpose());
         }
     }
 
@@ -152,7 +145,7 @@ impl Eye {
         self.look(single(position), single(target));
     }
 
-    /// What one pixel covers at a place in front of the camera \[m\].
+    /// What one pixel covers at a place in front of the camera (m).
     pub fn pixel_at(&self, place: Vec3) -> f32 {
         let height = self.viewport.height().max(1) as f32;
         let depth = (place - self.position).dot(self.rotation * Vec3::NEG_Z);
@@ -184,15 +177,10 @@ impl Eye {
     }
 }
 
-/// Moves the camera.
-pub struct CameraPlugin;
-
-impl Plugin for CameraPlugin {
-    fn build(&self, app: &mut App) {
-        app.init_resource::<Eye>()
-            .init_resource::<Pointer>()
-            .add_systems(Update, (begin, steer, fly).chain().after(Hold));
-    }
+pub fn plugin(app: &mut App) {
+    app.init_resource::<Eye>()
+        .init_resource::<Pointer>()
+        .add_systems(Update, (begin, steer, fly).chain().after(Hold));
 }
 
 fn begin(mut begun: MessageReader<Begun>, mut eye: ResMut<Eye>) {

@@ -12,22 +12,15 @@ use super::playback::Playback;
 /// A picture to take some time after the first frame, after which the program ends.
 #[derive(Resource, Clone, Debug)]
 pub struct Automatic {
-    /// Where to save it.
     pub path: PathBuf,
-    /// Seconds to wait.
     pub after: f64,
     /// Hears whether it was saved, or why not.
     pub outcome: Sender<Result<(), String>>,
 }
 
-/// Takes pictures.
-pub struct CapturePlugin;
-
-impl Plugin for CapturePlugin {
-    fn build(&self, app: &mut App) {
-        let take = take.run_if(resource_exists::<Automatic>);
-        app.add_systems(Update, (press_key, take));
-    }
+pub fn plugin(app: &mut App) {
+    let take = take.run_if(resource_exists::<Automatic>);
+    app.add_systems(Update, (press_key, take));
 }
 
 fn press_key(mut actions: MessageReader<Action>, mut commands: Commands) {
@@ -70,7 +63,6 @@ fn take(
     );
 }
 
-/// Saves a picture as PNG.
 fn save(image: &Image, path: &Path) -> Result<(), String> {
     let picture = image
         .clone()

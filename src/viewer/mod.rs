@@ -137,17 +137,17 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
         .insert_resource(scenes::Scenes::new(&options.scene))
         .insert_resource(panels::Open::new(options.panels))
         .add_plugins((
-            playback::PlaybackPlugin,
-            history::HistoryPlugin,
-            keys::KeysPlugin,
-            machines::MachinesPlugin,
-            setup::SetupPlugin,
-            scenes::ScenesPlugin,
-            camera::CameraPlugin,
-            hands::HandsPlugin,
-            draw::DrawPlugin,
-            panels::PanelsPlugin,
-            capture::CapturePlugin,
+            playback::plugin,
+            history::plugin,
+            keys::plugin,
+            machines::plugin,
+            setup::plugin,
+            scenes::plugin,
+            camera::plugin,
+            hands::plugin,
+            draw::plugin,
+            panels::plugin,
+            capture::plugin,
         ))
         .add_systems(Startup, spawn_camera)
         .add_systems(Update, set_title);

@@ -10,31 +10,22 @@ use crate::world::{Bodies, BodyId, BodyKind, joint_geometry};
 /// How often the residual is evaluated, which the frame rate pays for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResidualRate {
-    /// In every step.
     EveryStep,
     /// Some twenty times per second, and in every step that is taken singly.
     #[default]
     Sometimes,
-    /// Not at all.
     Never,
 }
 
 /// What the frames hold besides poses and counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observe {
-    /// The contacts.
     pub contacts: bool,
-    /// The joints.
     pub joints: bool,
-    /// The solver's matrices.
     pub matrix: bool,
-    /// The islands.
     pub islands: bool,
-    /// The solver's convergence history.
     pub history: bool,
-    /// How often the residual is evaluated.
     pub residual: ResidualRate,
-    /// One body.
     pub body: Option<BodyId>,
 }
 
@@ -96,7 +87,7 @@ pub(super) fn is_solved(simulation: &Simulation) -> bool {
     simulation.report().step == step && step > 0
 }
 
-/// The errors of all joints \[m\]; empty where they are not of the present state.
+/// The errors of all joints (m); empty where they are not of the present state.
 fn joint_errors(simulation: &Simulation, solved: bool) -> Vec<f64> {
     let errors: Vec<f64> = simulation.joints().map(|(_, error)| error).collect();
     if solved && errors.len() == simulation.world().joints().len() {
@@ -153,7 +144,6 @@ fn numbers(simulation: &Simulation, id: BodyId, solved: bool) -> Option<BodyNumb
     Some(numbers)
 }
 
-/// Everything about the joints of a body.
 fn joints_of(simulation: &Simulation, slot: usize, solved: bool) -> Vec<JointNumbers> {
     let world = simulation.world();
     let errors = joint_errors(simulation, solved);

@@ -10,7 +10,6 @@ use super::physics::Physics;
 /// The last two frames, and where between them the picture is.
 #[derive(Resource, Default)]
 pub struct Playback {
-    /// The latest frame.
     pub frame: Option<Frame>,
     before: Vec<BodyPose>,
     arrived: Option<Instant>,
@@ -43,18 +42,13 @@ pub struct Begun {
     pub loaded: bool,
 }
 
-/// Brings the physics thread's frames into the window.
-pub struct PlaybackPlugin;
-
-impl Plugin for PlaybackPlugin {
-    fn build(&self, app: &mut App) {
-        app.insert_resource(Playback {
-            smooth: true,
-            ..Playback::default()
-        })
-        .add_message::<Begun>()
-        .add_systems(PreUpdate, receive);
-    }
+pub fn plugin(app: &mut App) {
+    app.insert_resource(Playback {
+        smooth: true,
+        ..Playback::default()
+    })
+    .add_message::<Begun>()
+    .add_systems(PreUpdate, receive);
 }
 
 fn receive(physics: Res<Physics>, mut playback: ResMut<Playback>, mut begun: MessageWriter<Begun>) {

@@ -37,7 +37,7 @@ pub struct Moreau {
     pub most_steps: u32,
     /// Whether entities glide between the last two steps. It costs one step of delay.
     pub smooth: bool,
-    /// Time that has passed since the last step \[s\].
+    /// Time that has passed since the last step (s).
     due: f64,
     /// The poses one step ago, by slot.
     before: Vec<BodyPose>,

@@ -19,18 +19,13 @@ use crate::scene::{Scene, library};
 /// Editors write a file in several goes; it is read when it has been left alone for this long.
 const SETTLE: Duration = Duration::from_millis(150);
 
-/// The scenes.
 #[derive(Resource, Default)]
 pub struct Scenes {
-    /// All of them.
     pub entries: Vec<library::Entry>,
-    /// What is typed into the search field.
     pub search: String,
     /// The open one, with the sliders' values.
     pub scene: Option<Scene>,
-    /// Values of its sliders, by path.
     pub values: BTreeMap<String, f64>,
-    /// What went wrong with opening.
     pub notice: Option<Notice>,
     /// Its name in the list, or its path.
     current: String,
@@ -106,14 +101,9 @@ impl Scenes {
     }
 }
 
-/// Opens, reloads and watches scenes.
-pub struct ScenesPlugin;
-
-impl Plugin for ScenesPlugin {
-    fn build(&self, app: &mut App) {
-        let watch = watch.run_if(on_real_timer(SETTLE));
-        app.add_systems(First, (ask, watch, open).chain());
-    }
+pub fn plugin(app: &mut App) {
+    let watch = watch.run_if(on_real_timer(SETTLE));
+    app.add_systems(First, (ask, watch, open).chain());
 }
 
 fn ask(

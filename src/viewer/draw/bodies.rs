@@ -122,7 +122,6 @@ fn typical_size(table: &BodyTable) -> f32 {
     *sizes.select_nth_unstable_by(middle, f32::total_cmp).1
 }
 
-/// How the bodies of this frame are drawn.
 struct Look<'a> {
     playback: &'a Playback,
     islands: Option<&'a [u32]>,
@@ -158,7 +157,6 @@ impl Look<'_> {
     }
 }
 
-/// Fills the canvas with all bodies.
 #[expect(clippy::too_many_arguments, reason = "a system takes what it reads")]
 pub(super) fn paint(
     playback: Res<Playback>,

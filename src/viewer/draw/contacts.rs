@@ -11,19 +11,17 @@ use crate::viewer::frame::{JointMark, vec3};
 use crate::viewer::hands::Hands;
 use crate::viewer::playback::Playback;
 
-/// Least radius of an arrow's shaft \[pixels\].
+/// Least radius of an arrow's shaft (pixels).
 const ARROW_PIXELS: f32 = 1.2;
 /// Half the length of a machine's usual force, as a share of its size.
 const MACHINE_SHARE: f32 = 0.04;
 
-/// An arrow in the world.
 pub(super) struct Arrow {
     from: Vec3,
     by: Vec3,
     color: [f32; 3],
 }
 
-/// Draws them over the bodies.
 #[expect(clippy::too_many_arguments, reason = "a system takes what it reads")]
 pub(super) fn paint(
     playback: Res<Playback>,

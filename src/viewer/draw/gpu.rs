@@ -37,7 +37,6 @@ const SHADER: Handle<Shader> = uuid_handle!("9d0c4a8b-5b0e-4a8e-9a43-1f1f0c6f4b7
 pub struct Quality {
     /// Width of the shadow map in texels; 0 means no shadows.
     pub shadow_map: u32,
-    /// Samples per pixel.
     pub msaa: Msaa,
     /// How finely spheres are divided, 1 for as finely as can be seen.
     pub ball_detail: f32,
@@ -58,32 +57,27 @@ impl Quality {
     };
 }
 
-/// Draws in the render world.
-pub(super) struct GpuPlugin;
-
-impl Plugin for GpuPlugin {
-    fn build(&self, app: &mut App) {
-        load_internal_asset!(
-            app,
-            SHADER,
-            "../../../shaders/scene.wgsl",
-            Shader::from_wgsl
+pub(super) fn plugin(app: &mut App) {
+    load_internal_asset!(
+        app,
+        SHADER,
+        "../../../shaders/scene.wgsl",
+        Shader::from_wgsl
+    );
+    let Some(render_app) = app.get_sub_app_mut(RenderApp) else {
+        return;
+    };
+    render_app
+        .init_gpu_resource::<Gpu>()
+        .init_gpu_resource::<SpecializedRenderPipelines<Layouts>>()
+        .add_systems(ExtractSchedule, take_canvas)
+        .add_systems(Render, prepare.in_set(RenderSystems::PrepareResources))
+        .add_systems(
+            Core3d,
+            draw.after(main_opaque_pass_3d)
+                .before(main_transparent_pass_3d)
+                .in_set(Core3dSystems::MainPass),
         );
-        let Some(render_app) = app.get_sub_app_mut(RenderApp) else {
-            return;
-        };
-        render_app
-            .init_gpu_resource::<Gpu>()
-            .init_gpu_resource::<SpecializedRenderPipelines<Layouts>>()
-            .add_systems(ExtractSchedule, take_canvas)
-            .add_systems(Render, prepare.in_set(RenderSystems::PrepareResources))
-            .add_systems(
-                Core3d,
-                draw.after(main_opaque_pass_3d)
-                    .before(main_transparent_pass_3d)
-                    .in_set(Core3dSystems::MainPass),
-            );
-    }
 }
 
 /// What was taken over from the main world, and where it is drawn from.

@@ -11,7 +11,7 @@ use crate::viewer::playback::Playback;
 use crate::world::BodyKind;
 use crate::world::joint::WORLD;
 
-/// Half widths of lines and radii of points \[pixels\].
+/// Half widths of lines and radii of points (pixels).
 const ROPE_PIXELS: f32 = 1.0;
 const AXIS_PIXELS: f32 = 1.5;
 const ARM_PIXELS: f32 = 0.7;
@@ -33,7 +33,6 @@ fn body_pose(playback: &Playback, slot: u32) -> BodyPose {
     }
 }
 
-/// Draws them over the bodies.
 pub(super) fn paint(
     playback: Res<Playback>,
     drawing: Res<Drawing>,

@@ -10,7 +10,6 @@ use crate::math::Pose;
 use crate::viewer::frame::{quat, vec3};
 use crate::world::{Geometry, Shape};
 
-/// Index of a mesh in a [`MeshLibrary`].
 pub type MeshId = usize;
 
 /// Points on each edge of the icosahedron that a sphere is made of, from the coarsest sphere (far away) to
@@ -21,7 +20,7 @@ const SEGMENTS: u32 = 48;
 const CREASE_DEGREES: f32 = 35.0;
 /// The same for height fields, which stand for smooth ground.
 const GROUND_CREASE_DEGREES: f32 = 80.0;
-/// A half-space is drawn as a square of this half width \[m\].
+/// A half-space is drawn as a square of this half width (m).
 pub const PLANE_EXTENT: f32 = 2000.0;
 
 /// The unit meshes, and those that belong to the shapes of the current scene.
@@ -40,13 +39,9 @@ enum Key {
 /// One drawn piece of a body: a mesh with its place in the shape's frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// What is drawn.
     pub mesh: MeshId,
-    /// Position in the shape's frame.
     pub position: Vec3,
-    /// Rotation in the shape's frame.
     pub rotation: Quat,
-    /// Scale along the mesh's axes.
     pub scale: Vec3,
     /// Whether it is a sphere, which takes the level of detail that its distance asks for.
     pub ball: bool,
@@ -55,7 +50,6 @@ pub struct Piece {
 impl MeshLibrary {
     /// The coarsest unit sphere; the next [`MeshLibrary::BALL_LEVELS`] − 1 are finer.
     pub const BALL: MeshId = 0;
-    /// Number of levels of detail of the sphere.
     pub const BALL_LEVELS: usize = BALL_SUBDIVISIONS.len();
     /// The cube from −1 to 1.
     pub const CUBE: MeshId = Self::BALL_LEVELS;
@@ -71,7 +65,6 @@ impl MeshLibrary {
     pub const TIP: MeshId = Self::CUBE + 5;
     const UNIT_MESHES: usize = Self::CUBE + 6;
 
-    /// The unit meshes.
     pub fn new(assets: &mut Assets<Mesh>) -> Self {
         Self {
             meshes: unit_meshes().map(|mesh| assets.add(mesh)).collect(),
@@ -79,12 +72,10 @@ impl MeshLibrary {
         }
     }
 
-    /// What the renderer calls a mesh.
     pub fn id(&self, mesh: MeshId) -> AssetId<Mesh> {
         self.meshes[mesh].id()
     }
 
-    /// Forgets the meshes that belong to a scene.
     pub fn forget_scene(&mut self) {
         self.meshes.truncate(Self::UNIT_MESHES);
         self.keys.clear();

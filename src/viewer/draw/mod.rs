@@ -75,13 +75,10 @@ impl Drawing {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Instance {
-    /// World position.
     pub position: [f32; 3],
-    /// Bits of [`flags`].
     pub flags: u32,
     /// Rotation quaternion, x y z w.
     pub rotation: [f32; 4],
-    /// Scale along the mesh's axes.
     pub scale: [f32; 3],
     /// Colour from [`palette::pack`].
     pub color: u32,
@@ -113,7 +110,6 @@ pub mod flags {
     pub const GRID: u32 = 2;
     /// Not lit: an arrow or a point of an overlay.
     pub const UNLIT: u32 = 4;
-    /// The selected body.
     pub const SELECTED: u32 = 8;
 }
 
@@ -124,7 +120,6 @@ struct Batch {
     layer: Layer,
 }
 
-/// How a batch is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
     /// Lit, and casting shadows.
@@ -155,13 +150,11 @@ impl FromWorld for Canvas {
 }
 
 impl Canvas {
-    /// Starts a new picture.
     fn clear(&mut self) {
         self.instances.clear();
         self.batches.clear();
     }
 
-    /// Adds instances of one mesh.
     fn add(&mut self, mesh: MeshId, layer: Layer, instances: impl IntoIterator<Item = Instance>) {
         let first = self.instances.len() as u32;
         self.instances.extend(instances);
@@ -197,27 +190,22 @@ struct View {
     shadow_map: u32,
 }
 
-/// Draws a [`Canvas`].
-pub struct DrawPlugin;
-
-impl Plugin for DrawPlugin {
-    fn build(&self, app: &mut App) {
-        app.init_resource::<Canvas>()
-            .init_resource::<Bounds>()
-            .init_resource::<View>()
-            .init_resource::<Drawing>()
-            .add_systems(
-                PostUpdate,
-                (
-                    bodies::paint.before(AssetEventSystems),
-                    joints::paint,
-                    contacts::paint,
-                    set_view,
-                )
-                    .chain(),
+pub fn plugin(app: &mut App) {
+    app.init_resource::<Canvas>()
+        .init_resource::<Bounds>()
+        .init_resource::<View>()
+        .init_resource::<Drawing>()
+        .add_systems(
+            PostUpdate,
+            (
+                bodies::paint.before(AssetEventSystems),
+                joints::paint,
+                contacts::paint,
+                set_view,
             )
-            .add_plugins(gpu::GpuPlugin);
-    }
+                .chain(),
+        )
+        .add_plugins(gpu::plugin);
 }
 
 /// Direction towards the sun.

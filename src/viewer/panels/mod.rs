@@ -61,15 +61,12 @@ static PANELS: &[Panel] = &[
 
 /// A part of the window with a purpose of its own.
 struct Panel {
-    /// What it is called.
     title: &'static str,
-    /// Where it is.
     place: Place,
     /// Whether it is open at the start; those on the left always are.
     open: bool,
     /// Whether it has anything to show now.
     applies: fn(&Context) -> bool,
-    /// Lays it out.
     show: Show,
 }
 
@@ -91,12 +88,10 @@ impl Panel {
         Self::new(title, Place::Left, true, show)
     }
 
-    /// A section on the right.
     const fn right(title: &'static str, open: bool, show: Show) -> Self {
         Self::new(title, Place::Right, open, show)
     }
 
-    /// A plot at the bottom.
     const fn plot(title: &'static str, open: bool, show: Show) -> Self {
         Self::new(title, Place::Bottom, open, show)
     }
@@ -107,7 +102,6 @@ impl Panel {
     }
 }
 
-/// Where a panel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// On the left, under its own title.
@@ -121,11 +115,8 @@ enum Place {
 /// Which panels are open, and what they ask for.
 #[derive(Resource, Clone, Debug)]
 pub struct Open {
-    /// All panels.
     pub panels: bool,
-    /// The plots at the bottom.
     pub plots: bool,
-    /// The list of keys.
     pub help: bool,
     /// Titles of the plots that are as they are not at the start.
     toggled: BTreeSet<&'static str>,
@@ -133,7 +124,7 @@ pub struct Open {
     statistics: BTreeSet<&'static str>,
     /// What the panels of this frame need to be observed, made anew every frame.
     asked: Observe,
-    /// Time between two frames, smoothed \[s\].
+    /// Time between two frames, smoothed (s).
     frame_time: f64,
     dismissed: Option<Notice>,
 }
@@ -181,15 +172,10 @@ struct Context<'w> {
     time: Res<'w, Time<Real>>,
 }
 
-/// Lays out the panels around the picture.
-pub struct PanelsPlugin;
-
-impl Plugin for PanelsPlugin {
-    fn build(&self, app: &mut App) {
-        app.add_plugins(EguiPlugin::default())
-            .add_systems(EguiPrimaryContextPass, lay_out)
-            .add_systems(Update, (press_keys, observe).chain().after(Hold));
-    }
+pub fn plugin(app: &mut App) {
+    app.add_plugins(EguiPlugin::default())
+        .add_systems(EguiPrimaryContextPass, lay_out)
+        .add_systems(Update, (press_keys, observe).chain().after(Hold));
 }
 
 fn press_keys(
