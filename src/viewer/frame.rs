@@ -2,29 +2,23 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bevy::math as glam;
+use bevy::math::{self as glam, Isometry3d};
 
-use crate::math::{Pose, Quat, Twist, Vec3};
+use crate::math::{Pose, Twist, Vec3};
 use crate::solve::MatrixView;
 use crate::step::{ContactView, StepReport};
 use crate::world::joint::{Axis, Joint, JointKind, Motion, Target};
 use crate::world::{Bodies, BodyId, BodyKind, Drive, Shape, World, joint_geometry};
 
-/// The pose of a body's centre of mass, in single precision.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct BodyPose {
-    /// World position (m).
-    pub position: glam::Vec3,
-    /// Body to world.
-    pub rotation: glam::Quat,
-}
-
 pub fn vec3(v: Vec3) -> glam::Vec3 {
     glam::Vec3::new(v.x as f32, v.y as f32, v.z as f32)
 }
 
-pub fn quat(q: Quat) -> glam::Quat {
-    glam::Quat::from_xyzw(q.i as f32, q.j as f32, q.k as f32, q.w as f32)
+/// A pose in single precision.
+pub fn isometry(pose: &Pose) -> Isometry3d {
+    let q = pose.rotation;
+    let rotation = glam::Quat::from_xyzw(q.i as f32, q.j as f32, q.k as f32, q.w as f32);
+    Isometry3d::new(vec3(pose.position), rotation)
 }
 
 /// What does not change from step to step: the looks of the bodies, by slot.
@@ -226,8 +220,8 @@ pub struct Frame {
     pub epoch: u64,
     pub load: u64,
     pub table: Arc<BodyTable>,
-    /// Poses by slot.
-    pub poses: Vec<BodyPose>,
+    /// Poses of the centres of mass, by slot.
+    pub poses: Vec<Isometry3d>,
     /// Island of each slot, where asked for; else empty.
     pub islands: Vec<u32>,
     /// The contacts, where asked for; else empty.

@@ -5,7 +5,7 @@ use std::error::Error;
 use bevy::prelude::*;
 
 use super::camera::{Bounds, Eye, Pointer};
-use super::frame::{BodyLook, BodyPose, vec3};
+use super::frame::{BodyLook, vec3};
 use super::keys::Action;
 use super::physics::{Command, Drag, Physics};
 use super::playback::{Begun, Playback};
@@ -134,7 +134,7 @@ fn drag(
         let dynamic = hit.filter(|(look, _)| look.kind == BodyKind::Dynamic);
         hands.grip = dynamic.map(|(look, distance)| {
             let target = origin + way * distance;
-            let pose = center_pose(&playback.pose(look.id.index()));
+            let pose = center_pose(playback.pose(look.id.index()));
             Grip {
                 body: look.id,
                 anchor: pose.inverse_transform_point(double(target)),
@@ -165,7 +165,7 @@ pub fn pick(playback: &Playback, origin: Vec3, way: Vec3) -> Option<(&BodyLook, 
     let (origin, way) = (double(origin), double(way));
     for look in frame.table.bodies.iter().flatten() {
         let Some(shape) = &look.shape else { continue };
-        let pose = center_pose(&playback.pose(look.id.index())).compose(&look.offset);
+        let pose = center_pose(playback.pose(look.id.index())).compose(&look.offset);
         let farthest = best.map_or(1e6, |(_, d)| d);
         let to = pose.position - origin;
         let radius = shape.bounding_radius();
@@ -186,10 +186,10 @@ pub fn pick(playback: &Playback, origin: Vec3, way: Vec3) -> Option<(&BodyLook, 
     best.map(|(look, distance)| (look, distance as f32))
 }
 
-fn center_pose(pose: &BodyPose) -> Pose {
+fn center_pose(pose: Isometry3d) -> Pose {
     let [i, j, k, w] = pose.rotation.to_array().map(f64::from);
     let rotation = math::Quat::new_normalize(nalgebra::Quaternion::new(w, i, j, k));
-    Pose::new(double(pose.position), rotation)
+    Pose::new(double(pose.translation.into()), rotation)
 }
 
 fn double(v: Vec3) -> math::Vec3 {

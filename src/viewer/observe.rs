@@ -1,6 +1,6 @@
 //! What of a simulation goes into a frame.
 
-use super::frame::{BodyNumbers, BodyPose, Energy, Frame, JointMark, JointNumbers, quat, vec3};
+use super::frame::{BodyNumbers, Energy, Frame, JointMark, JointNumbers, isometry};
 use crate::math::Vec3;
 use crate::problem::islands::NO_ISLAND;
 use crate::step::Simulation;
@@ -43,13 +43,9 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     frame.dynamic_bodies = bodies.iter().filter(|b| bodies.is_dynamic(*b)).count();
     frame.momentum = bodies.momentum();
     frame.energy = Energy::of(world);
-    let pose = |(x, q): (&Vec3, &_)| BodyPose {
-        position: vec3(*x),
-        rotation: quat(*q),
-    };
     frame.poses.clear();
-    let poses = bodies.position.iter().zip(&bodies.rotation);
-    frame.poses.extend(poses.map(pose));
+    let poses = (0..bodies.slots()).map(|slot| isometry(&bodies.pose(slot)));
+    frame.poses.extend(poses);
 
     let solved = is_solved(simulation);
     let problem = simulation.problem();

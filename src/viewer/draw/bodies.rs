@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use bevy::math::Vec3A;
 use bevy::prelude::*;
 
 use super::mesh::{MeshLibrary, Piece};
 use super::{Canvas, Drawing, Instance, Layer, Quality, flags, palette};
 use crate::problem::islands::NO_ISLAND;
 use crate::viewer::camera::{Bounds, Eye};
-use crate::viewer::frame::{BodyLook, BodyPose, BodyTable, quat, vec3};
+use crate::viewer::frame::{BodyLook, BodyTable, isometry};
 use crate::viewer::hands::Hands;
 use crate::viewer::playback::Playback;
 use crate::world::{BodyKind, Geometry};
@@ -64,16 +65,15 @@ impl Dressing {
             });
             pieces.clear();
             library.pieces(shape, meshes, &mut pieces);
-            let (turn, shift) = (quat(look.offset.rotation), vec3(look.offset.position));
+            let offset = isometry(&look.offset);
             self.pieces.extend(pieces.iter().map(|piece| {
                 let piece = Piece {
-                    position: shift + turn * piece.position,
-                    rotation: turn * piece.rotation,
+                    place: offset * piece.place,
                     ..*piece
                 };
                 Dressed {
                     slot: slot as u32,
-                    plain: piece.ball && piece.position == Vec3::ZERO,
+                    plain: piece.ball && piece.place.translation == Vec3A::ZERO,
                     color: palette::pack(color),
                     flags: if ground {
                         flags::GRID
@@ -132,11 +132,9 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn instance(&self, dressed: &Dressed) -> Instance {
-        let pose = self.playback.pose(dressed.slot as usize);
-        let (mut position, mut rotation) = (pose.position, pose.rotation);
+        let mut pose = self.playback.pose(dressed.slot as usize);
         if !dressed.plain {
-            position += rotation * dressed.piece.position;
-            rotation *= dressed.piece.rotation;
+            pose = pose * dressed.piece.place;
         }
         let island = |islands: &[u32]| match islands.get(dressed.slot as usize) {
             Some(island) if *island != NO_ISLAND => palette::island(*island),
@@ -148,9 +146,9 @@ impl Look<'_> {
         };
         let chosen = u32::from(dressed.slot == self.selected) * flags::SELECTED;
         Instance {
-            position: position.to_array(),
+            position: pose.translation.to_array(),
             flags: (dressed.flags | chosen) & !self.hidden,
-            rotation: rotation.to_array(),
+            rotation: pose.rotation.to_array(),
             scale: dressed.piece.scale.to_array(),
             color,
         }
@@ -224,9 +222,10 @@ impl Dressing {
     }
 
     /// What moves.
-    fn bounds(&self, poses: &[BodyPose]) -> Bounds {
+    fn bounds(&self, poses: &[Isometry3d]) -> Bounds {
         let moving = self.pieces.iter().filter(|dressed| dressed.moving);
-        let places = moving.filter_map(|dressed| Some(poses.get(dressed.slot as usize)?.position));
+        let places =
+            moving.filter_map(|dressed| Some(poses.get(dressed.slot as usize)?.translation.into()));
         let (low, high) = places.fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(low, high), p| {
             (low.min(p), high.max(p))
         });

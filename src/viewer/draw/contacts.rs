@@ -76,8 +76,7 @@ pub(super) fn paint(
     if let Some((body, anchor, target)) = hands.rope()
         && frame.table.get(body).is_some()
     {
-        let pose = playback.pose(body.index());
-        let from = pose.position + pose.rotation * anchor;
+        let from = playback.pose(body.index()) * anchor;
         arrows.push(Arrow {
             from,
             by: target - from,

@@ -6,7 +6,7 @@ use bevy::prelude::*;
 use super::mesh::MeshLibrary;
 use super::{Canvas, Drawing, Instance, Layer, palette};
 use crate::viewer::camera::{Bounds, Eye};
-use crate::viewer::frame::{BodyPose, Frame, JointMark};
+use crate::viewer::frame::{Frame, JointMark};
 use crate::viewer::playback::Playback;
 use crate::world::BodyKind;
 use crate::world::joint::WORLD;
@@ -22,13 +22,12 @@ const AXIS_LEAST_PIXELS: f32 = 12.0;
 
 /// Where one of a joint's frames is.
 pub(super) fn anchor(playback: &Playback, mark: &JointMark, side: usize) -> Vec3 {
-    let pose = body_pose(playback, mark.bodies[side]);
-    pose.position + pose.rotation * mark.anchors[side]
+    body_pose(playback, mark.bodies[side]) * mark.anchors[side]
 }
 
-fn body_pose(playback: &Playback, slot: u32) -> BodyPose {
+fn body_pose(playback: &Playback, slot: u32) -> Isometry3d {
     match slot {
-        WORLD => BodyPose::default(),
+        WORLD => Isometry3d::IDENTITY,
         slot => playback.pose(slot as usize),
     }
 }
@@ -68,7 +67,7 @@ pub(super) fn paint(
         for (side, at) in anchors.into_iter().enumerate() {
             let pose = body_pose(&playback, mark.bodies[side]);
             if is_dynamic(frame, mark.bodies[side]) {
-                line(pose.position, at, ARM_PIXELS);
+                line(pose.translation.into(), at, ARM_PIXELS);
             }
             if let Some(axis) = mark.axes[side] {
                 let half = (AXIS_SIZE * bounds.body_size).max(AXIS_LEAST_PIXELS * pixel(at));

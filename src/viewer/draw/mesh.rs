@@ -7,7 +7,7 @@ use bevy::mesh::{Indices, MeshBuilder, PrimitiveTopology, SphereKind};
 use bevy::prelude::*;
 
 use crate::math::Pose;
-use crate::viewer::frame::{quat, vec3};
+use crate::viewer::frame::{isometry, vec3};
 use crate::world::{Geometry, Shape};
 
 pub type MeshId = usize;
@@ -40,8 +40,7 @@ enum Key {
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     pub mesh: MeshId,
-    pub position: Vec3,
-    pub rotation: Quat,
+    pub place: Isometry3d,
     pub scale: Vec3,
     /// Whether it is a sphere, which takes the level of detail that its distance asks for.
     pub ball: bool,
@@ -116,8 +115,7 @@ impl MeshLibrary {
         };
         let mut piece = Piece {
             mesh: Self::CUBE,
-            position: vec3(pose.position),
-            rotation: quat(pose.rotation),
+            place: isometry(pose),
             scale: Vec3::ONE,
             ball: false,
         };
@@ -151,7 +149,7 @@ impl MeshLibrary {
                 piece.mesh = Self::SQUARE;
                 piece.scale = Vec3::new(PLANE_EXTENT, 1.0, PLANE_EXTENT);
                 let up = Quat::from_rotation_arc(Vec3::Y, vec3(normal).normalize_or(Vec3::Y));
-                piece.rotation *= up;
+                piece.place.rotation *= up;
             }
             Geometry::ConvexHull { .. }
             | Geometry::TriMesh { .. }
