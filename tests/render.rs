@@ -4,15 +4,12 @@
 //! `MOREAU_REQUIRE_RENDER=1` is set, that is a failure.
 #![cfg(feature = "viewer")]
 
-use bevy::math::Vec3;
 use image::RgbImage;
 use moreau::math::{Pose, Vec3 as Metres};
+use moreau::scene::Camera;
 use moreau::solve::SolverConfig;
 use moreau::step::Simulation;
-use moreau::viewer::camera::StartView;
-use moreau::viewer::draw::bodies::Options;
-use moreau::viewer::draw::contacts::Overlays;
-use moreau::viewer::{Offscreen, RenderError};
+use moreau::viewer::{Drawing, Offscreen, RenderError};
 use moreau::world::joint::JointKind;
 use moreau::world::{BodyKind, BodySpec, Geometry, JointSpec, Settings, Shape, World};
 
@@ -89,11 +86,11 @@ fn held_ball(error: f64) -> Simulation {
 fn screen() -> Option<Offscreen> {
     match Offscreen::new(SIZE) {
         Ok(mut screen) => {
-            screen.look(Some(StartView {
-                from: Vec3::new(0.0, 1.5, 6.0),
-                at: Vec3::new(0.0, 0.5, 0.0),
-                fov: None,
-            }));
+            screen.look(Camera {
+                position: [0.0, 1.5, 6.0],
+                target: [0.0, 0.5, 0.0],
+                ..Camera::default()
+            });
             Some(screen)
         }
         Err(RenderError::NoAdapter(error)) => {
@@ -159,11 +156,11 @@ fn pictures_show_the_bodies_and_follow_them() {
         simulation.step().expect("a step");
     }
     let plain = share(&screen.draw(&simulation).expect("a picture"), 1, 0);
-    let overlays = Overlays {
+    let forces = Drawing {
         normal_forces: true,
-        ..Overlays::default()
+        ..Drawing::default()
     };
-    screen.show(overlays, Options::default());
+    screen.show(forces);
     let arrows = share(&screen.draw(&simulation).expect("a picture"), 1, 0);
     assert!(
         arrows > plain,
@@ -175,13 +172,13 @@ fn pictures_show_the_bodies_and_follow_them() {
         let picture = screen.draw(&held_ball(error)).expect("a picture");
         [0, 1].map(|channel| share(&picture, 0, channel))
     };
-    screen.show(Overlays::default(), Options::default());
+    screen.show(Drawing::default());
     assert_eq!(left(&mut screen, 0.0), [0.0; 2], "there is nothing there");
-    let overlays = Overlays {
+    let joints = Drawing {
         joints: true,
-        ..Overlays::default()
+        ..Drawing::default()
     };
-    screen.show(overlays, Options::default());
+    screen.show(joints);
     let ([red, green], [bad_red, bad_green]) = (left(&mut screen, 0.0), left(&mut screen, 0.05));
     assert!(red == 0.0 && green > 1e-3, "{red} red, {green} green");
     assert!(

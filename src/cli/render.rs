@@ -5,10 +5,7 @@ use std::path::Path;
 use image::{ImageFormat, RgbImage};
 use moreau::measure::report;
 use moreau::scene::Scene;
-use moreau::viewer::Offscreen;
-use moreau::viewer::draw::bodies::Options;
-use moreau::viewer::draw::contacts::Overlays;
-use moreau::viewer::scenes::start_view;
+use moreau::viewer::{Drawing, Offscreen};
 
 use super::{Failure, RenderArgs};
 
@@ -59,22 +56,8 @@ pub fn run(args: &RenderArgs) -> Result<(), Failure> {
 /// The picture's frame, looked at as the scene wants it.
 fn screen(scene: &Scene, size: (u32, u32)) -> Result<Offscreen, Failure> {
     let mut screen = Offscreen::new(size)?;
-    screen.look(Some(start_view(&scene.camera)));
-    let view = &scene.view;
-    screen.show(
-        Overlays {
-            points: view.contacts,
-            normals: view.normals,
-            normal_forces: view.forces,
-            friction_forces: view.forces,
-            joints: view.joints,
-            ..Overlays::default()
-        },
-        Options {
-            islands: view.islands,
-            grid: view.grid,
-        },
-    );
+    screen.look(scene.camera);
+    screen.show(Drawing::of(&scene.view));
     Ok(screen)
 }
 

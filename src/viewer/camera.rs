@@ -1,58 +1,45 @@
 //! The camera: orbit, pan, zoom, fly, and framing of what there is to see.
 
 use bevy::input::mouse::{AccumulatedMouseMotion, AccumulatedMouseScroll, MouseScrollUnit};
+use bevy::math::DVec3;
 use bevy::prelude::*;
 
 use super::hands::{Hands, Hold};
 use super::keys::Action;
-use super::playback::{Begun, Playback};
+use super::playback::Begun;
+use crate::scene::Camera;
 
 /// Distance of the near plane, as a share of the distance to the focus.
 const NEAR_SHARE: f32 = 0.01;
-/// How far the mouse turns the camera \[rad per pixel\].
+/// How far the mouse turns the camera (rad per pixel).
 const TURN: f32 = 0.0055;
 const PITCH_LIMIT: f32 = 1.54;
 
 /// Where the scene is seen from.
 #[derive(Resource, Clone, Debug)]
 pub struct Eye {
-    /// Where it is.
     pub position: Vec3,
     /// Camera to world; it looks along −z.
     pub rotation: Quat,
-    /// Vertical angle of view \[rad\].
+    /// Vertical angle of view (rad).
     pub fov: f32,
-    /// Distance to what it orbits around \[m\].
+    /// Distance to what it orbits around (m).
     pub focus_distance: f32,
     /// The part of the window that shows the scene, in physical pixels.
     pub viewport: URect,
-    /// Whether the keys fly it.
     pub flying: bool,
-    /// The view that the scene asks for.
-    pub start: Option<StartView>,
-    settled: bool,
+    start: Camera,
     opened: bool,
-}
-
-/// A view: where from and what at.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StartView {
-    /// Where the camera is.
-    pub from: Vec3,
-    /// What it looks at.
-    pub at: Vec3,
-    /// Vertical angle of view, where it is not the usual one \[rad\].
-    pub fov: Option<f32>,
 }
 
 /// How much there is to see: what moves. Shadows are fitted to it, and "frame all" shows it.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// Centre of a sphere around it \[m\].
+    /// Centre of a sphere around it (m).
     pub center: Vec3,
-    /// Radius of the sphere \[m\].
+    /// Radius of the sphere (m).
     pub radius: f32,
-    /// Typical size of a body, for the grid and for arrows \[m\].
+    /// Typical size of a body, for the grid and for arrows (m).
     pub body_size: f32,
 }
 
@@ -66,11 +53,6 @@ impl Default for Bounds {
     }
 }
 
-/// The view of a new scene is chosen, once it is known how large everything is.
-#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Settle;
-
-/// Where the mouse is.
 #[derive(Resource, Clone, Copy, Debug, Default)]
 pub struct Pointer {
     /// In physical pixels from the window's upper left corner.
@@ -84,32 +66,29 @@ impl Default for Eye {
         let mut eye = Self {
             position: Vec3::ZERO,
             rotation: Quat::IDENTITY,
-            fov: 45f32.to_radians(),
-            focus_distance: 10.0,
+            fov: 1.0,
+            focus_distance: 1.0,
             viewport: URect::new(0, 0, 1, 1),
             flying: false,
-            start: None,
-            settled: false,
+            start: Camera::default(),
             opened: false,
         };
-        eye.look(Vec3::new(8.0, 5.0, 10.0), Vec3::ZERO);
+        eye.begin();
         eye
     }
 }
 
 impl Eye {
     /// Another scene is on its way: its view is taken when its first frame arrives.
-    pub fn open(&mut self, start: StartView) {
-        self.start = Some(start);
+    pub fn open(&mut self, start: Camera) {
+        self.start = start;
         self.opened = true;
     }
 
-    /// What it orbits around.
     pub fn focus(&self) -> Vec3 {
         self.position + self.rotation * Vec3::NEG_Z * self.focus_distance
     }
 
-    /// World to camera.
     pub fn view_from_world(&self) -> Mat4 {
         Mat4::from_rotation_translation(self.rotation, self.position).inverse()
     }
@@ -129,7 +108,6 @@ impl Eye {
         (self.position, (self.rotation * local).normalize())
     }
 
-    /// Goes to a place and looks at another.
     pub fn look(&mut self, from: Vec3, at: Vec3) {
         let distance = from.distance(at);
         if distance.is_finite() && distance > 1e-4 {
@@ -141,11 +119,7 @@ impl Eye {
             } else {
                 Vec3::Y
             };
-            self.rotation = Quat::from_mat3(&Mat3::from_cols(
-                way.cross(up).normalize(),
-                way.cross(up).normalize().cross(way),
-                -way,
-            ));
+            self.rotation = Quat::from_mat3(&Mat3::look_to_rh(way, up).transpose());
         }
     }
 
@@ -159,22 +133,19 @@ impl Eye {
         self.look(bounds.center - way * distance, bounds.center);
     }
 
-    /// The view at the start of a scene: the scene's own, or one that shows everything.
-    pub fn begin(&mut self, bounds: &Bounds) {
-        self.fov = 45f32.to_radians();
-        match self.start {
-            Some(start) => {
-                self.fov = start.fov.unwrap_or(self.fov);
-                self.look(start.from, start.at);
-            }
-            None => {
-                self.look(Vec3::new(0.55, 0.42, 1.0), Vec3::ZERO);
-                self.frame(bounds);
-            }
-        }
+    /// The view at the start of the scene.
+    pub fn begin(&mut self) {
+        let single = |v: [f64; 3]| DVec3::from(v).as_vec3();
+        let Camera {
+            position,
+            target,
+            field_of_view,
+        } = self.start;
+        self.fov = (field_of_view as f32).to_radians();
+        self.look(single(position), single(target));
     }
 
-    /// What one pixel covers at a place in front of the camera \[m\].
+    /// What one pixel covers at a place in front of the camera (m).
     pub fn pixel_at(&self, place: Vec3) -> f32 {
         let height = self.viewport.height().max(1) as f32;
         let depth = (place - self.position).dot(self.rotation * Vec3::NEG_Z);
@@ -206,32 +177,16 @@ impl Eye {
     }
 }
 
-/// Moves the camera.
-pub struct CameraPlugin;
-
-impl Plugin for CameraPlugin {
-    fn build(&self, app: &mut App) {
-        app.init_resource::<Eye>()
-            .init_resource::<Pointer>()
-            .add_systems(Update, (steer, fly).after(Hold))
-            .add_systems(PostUpdate, begin.in_set(Settle));
-    }
+pub fn plugin(app: &mut App) {
+    app.init_resource::<Eye>()
+        .init_resource::<Pointer>()
+        .add_systems(Update, (begin, steer, fly).chain().after(Hold));
 }
 
-fn begin(
-    mut begun: MessageReader<Begun>,
-    mut eye: ResMut<Eye>,
-    playback: Res<Playback>,
-    bounds: Res<Bounds>,
-) {
+fn begin(mut begun: MessageReader<Begun>, mut eye: ResMut<Eye>) {
     if begun.read().any(|b| b.loaded) && eye.opened {
-        eye.settled = false;
         eye.opened = false;
-    }
-    let frame = playback.frame.as_ref();
-    if !eye.settled && frame.is_some_and(|f| !f.poses.is_empty()) {
-        eye.settled = true;
-        eye.begin(&bounds);
+        eye.begin();
     }
 }
 
@@ -251,7 +206,7 @@ fn steer(
     for action in actions.read() {
         match action {
             Action::FrameAll => eye.frame(&bounds),
-            Action::StartView => eye.begin(&bounds),
+            Action::StartView => eye.begin(),
             Action::Fly => eye.flying = !eye.flying,
             Action::Escape => eye.flying = false,
             _ => {}

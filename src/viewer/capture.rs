@@ -1,10 +1,10 @@
 //! Pictures of the window: by key, and by the command line.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::Sender;
 
 use bevy::prelude::*;
-use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured};
+use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured, save_to_disk};
 
 use super::keys::Action;
 use super::playback::Playback;
@@ -12,25 +12,15 @@ use super::playback::Playback;
 /// A picture to take some time after the first frame, after which the program ends.
 #[derive(Resource, Clone, Debug)]
 pub struct Automatic {
-    /// Where to save it.
     pub path: PathBuf,
-    /// Seconds to wait.
     pub after: f64,
-    /// What became of it.
-    pub outcome: Outcome,
+    /// Hears whether it was saved, or why not.
+    pub outcome: Sender<Result<(), String>>,
 }
 
-/// Whether a picture was saved, or why not.
-pub type Outcome = Arc<Mutex<Option<Result<(), String>>>>;
-
-/// Takes pictures.
-pub struct CapturePlugin;
-
-impl Plugin for CapturePlugin {
-    fn build(&self, app: &mut App) {
-        app.add_systems(Update, press_key)
-            .add_systems(Update, take.run_if(resource_exists::<Automatic>));
-    }
+pub fn plugin(app: &mut App) {
+    let take = take.run_if(resource_exists::<Automatic>);
+    app.add_systems(Update, (press_key, take));
 }
 
 fn press_key(mut actions: MessageReader<Action>, mut commands: Commands) {
@@ -39,12 +29,8 @@ fn press_key(mut actions: MessageReader<Action>, mut commands: Commands) {
             .map(|k| PathBuf::from(format!("moreau-{k:04}.png")))
             .find(|path| !path.exists());
         if let Some(path) = free {
-            commands.spawn(Screenshot::primary_window()).observe(
-                move |captured: On<ScreenshotCaptured>| match save(&captured.image, &path) {
-                    Ok(()) => info!("saved {}", path.display()),
-                    Err(message) => error!("{message}"),
-                },
-            );
+            let mut screenshot = commands.spawn(Screenshot::primary_window());
+            screenshot.observe(save_to_disk(path));
         }
     }
 }
@@ -68,17 +54,16 @@ fn take(
     let automatic = automatic.clone();
     commands.spawn(Screenshot::primary_window()).observe(
         move |captured: On<ScreenshotCaptured>, mut exit: MessageWriter<AppExit>| {
-            let saved = save(&captured.image, &automatic.path);
-            if let Ok(mut outcome) = automatic.outcome.lock() {
-                *outcome = Some(saved);
-            }
+            // It is heard until the app has ended.
+            let _ = automatic
+                .outcome
+                .send(save(&captured.image, &automatic.path));
             exit.write(AppExit::Success);
         },
     );
 }
 
-/// Saves a picture as PNG.
-pub fn save(image: &Image, path: &Path) -> Result<(), String> {
+fn save(image: &Image, path: &Path) -> Result<(), String> {
     let picture = image
         .clone()
         .try_into_dynamic()

@@ -2,57 +2,43 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bevy::math as glam;
+use bevy::math::{self as glam, Isometry3d};
 
-use crate::math::{Pose, Quat, Twist, Vec3};
+use crate::math::{Pose, Twist, Vec3};
 use crate::solve::MatrixView;
 use crate::step::{ContactView, StepReport};
 use crate::world::joint::{Axis, Joint, JointKind, Motion, Target};
 use crate::world::{Bodies, BodyId, BodyKind, Drive, Shape, World, joint_geometry};
 
-/// The pose of a body's centre of mass, in single precision.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct BodyPose {
-    /// World position \[m\].
-    pub position: glam::Vec3,
-    /// Body to world.
-    pub rotation: glam::Quat,
-}
-
-/// A vector of the engine in single precision.
 pub fn vec3(v: Vec3) -> glam::Vec3 {
     glam::Vec3::new(v.x as f32, v.y as f32, v.z as f32)
 }
 
-/// A rotation of the engine in single precision.
-pub fn quat(q: Quat) -> glam::Quat {
-    glam::Quat::from_xyzw(q.i as f32, q.j as f32, q.k as f32, q.w as f32)
+/// A pose in single precision.
+pub fn isometry(pose: &Pose) -> Isometry3d {
+    let q = pose.rotation;
+    let rotation = glam::Quat::from_xyzw(q.i as f32, q.j as f32, q.k as f32, q.w as f32);
+    Isometry3d::new(vec3(pose.position), rotation)
 }
 
 /// What does not change from step to step: the looks of the bodies, by slot.
 #[derive(Debug, Default)]
 pub struct BodyTable {
-    /// One entry per slot; none where there is no body.
     pub bodies: Vec<Option<BodyLook>>,
 }
 
-/// The looks of one body.
 #[derive(Clone, Debug)]
 pub struct BodyLook {
-    /// Its id.
     pub id: BodyId,
-    /// Its shape.
     pub shape: Option<Shape>,
     /// The shape's frame seen from the centre of mass.
     pub offset: Pose,
-    /// What moves it.
     pub kind: BodyKind,
     /// The colour that the scene gives it, linear RGB.
     pub color: Option<[f32; 3]>,
 }
 
 impl BodyTable {
-    /// The looks of all bodies.
     pub fn of(bodies: &Bodies) -> Self {
         let look = |slot: usize| {
             Some(BodyLook {
@@ -68,23 +54,20 @@ impl BodyTable {
         }
     }
 
-    /// The looks of the body with this id.
     pub fn get(&self, id: BodyId) -> Option<&BodyLook> {
         let look = self.bodies.get(id.index())?.as_ref()?;
         (look.id == id).then_some(look)
     }
 }
 
-/// One step in numbers.
 #[derive(Clone, Debug, Default)]
 pub struct StepSample {
     /// What the step reported. The convergence history is the last step's alone.
     pub report: StepReport,
-    /// The energies after it.
     pub energy: Energy,
 }
 
-/// The energies of a state \[J\].
+/// The energies of a state (J).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
     /// Of motion, linear and angular.
@@ -97,7 +80,6 @@ pub struct Energy {
 }
 
 impl Energy {
-    /// The energies of a world.
     pub fn of(world: &World) -> Self {
         let joints = world.joints().iter().filter(|joint| joint.enabled);
         Self {
@@ -109,13 +91,12 @@ impl Energy {
         }
     }
 
-    /// Their sum \[J\].
     pub fn total(&self) -> f64 {
         self.kinetic + self.gravity + self.springs
     }
 }
 
-/// Σ ½ k x² over the springs of a joint \[J\].
+/// Σ ½ k x² over the springs of a joint (J).
 fn spring_energy(joint: &Joint, bodies: &Bodies) -> f64 {
     let s = &joint.softness;
     let stiffness =
@@ -157,9 +138,9 @@ pub struct JointMark {
     pub axes: [Option<glam::Vec3>; 2],
     /// Whether it is a rope or a rod, which is drawn always: it is something, and not only a constraint.
     pub is_rope: bool,
-    /// |φ + αΛ/h| \[m\]; none before the first step.
+    /// |φ + αΛ/h| (m); none before the first step.
     pub error: Option<f64>,
-    /// Force on its second body, world frame \[N\].
+    /// Force on its second body, world frame (N).
     pub force: glam::Vec3,
 }
 
@@ -189,71 +170,46 @@ impl JointMark {
     }
 }
 
-/// Everything about one joint of the selected body.
 #[derive(Clone, Debug)]
 pub struct JointNumbers {
-    /// How it is called.
     pub label: String,
-    /// Its kind.
     pub kind: &'static str,
-    /// The body at its other end.
     pub other: String,
     /// The coordinates that it leaves free: name, value, unit.
     pub coordinates: Vec<(&'static str, f64, &'static str)>,
-    /// |φ + αΛ/h| \[m\]; none before the first step.
+    /// |φ + αΛ/h| (m); none before the first step.
     pub error: Option<f64>,
-    /// Force between its bodies \[N\].
+    /// Force between its bodies (N).
     pub force: f64,
 }
 
-/// Everything about one body.
 #[derive(Clone, Debug)]
 pub struct BodyNumbers {
-    /// Its id.
-    pub id: BodyId,
-    /// How it is called.
     pub label: String,
-    /// What moves it.
     pub kind: BodyKind,
-    /// Mass \[kg\]; infinite where nothing pushes it.
+    /// Mass (kg); infinite where nothing pushes it.
     pub mass: f64,
-    /// Centre of mass \[m\].
+    /// Centre of mass (m).
     pub position: Vec3,
-    /// Orientation as a rotation vector \[rad\].
+    /// Orientation as a rotation vector (rad).
     pub rotation: Vec3,
-    /// Velocities \[m/s, rad/s\].
+    /// Velocities (m/s, rad/s).
     pub velocity: Twist,
-    /// Kinetic energy \[J\].
+    /// Kinetic energy (J).
     pub kinetic_energy: f64,
-    /// Contacts it takes part in.
     pub contacts: usize,
-    /// Sum of its contact forces over the last step \[N\].
+    /// Sum of its contact forces over the last step (N).
     pub contact_force: Vec3,
-    /// Largest normal force among them \[N\].
+    /// Largest normal force among them (N).
     pub largest_normal_force: f64,
-    /// Its island, if it is in one.
     pub island: Option<u32>,
-    /// Its joints.
     pub joints: Vec<JointNumbers>,
 }
 
-/// How a message is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    /// For the record.
-    Info,
-    /// Something did not work, and the simulation goes on.
-    Warning,
-    /// Something did not work, and the simulation has stopped.
-    Error,
-}
-
-/// A message of the physics thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What happened.
+    /// Whether something went wrong that stops the simulation, or that the scene does not open for.
+    pub is_error: bool,
     pub text: String,
 }
 
@@ -262,12 +218,10 @@ pub struct Notice {
 pub struct Frame {
     /// Counts loads and restarts, so that histories can be begun afresh.
     pub epoch: u64,
-    /// Counts loads alone.
     pub load: u64,
-    /// The looks of the bodies.
     pub table: Arc<BodyTable>,
-    /// Poses by slot.
-    pub poses: Vec<BodyPose>,
+    /// Poses of the centres of mass, by slot.
+    pub poses: Vec<Isometry3d>,
     /// Island of each slot, where asked for; else empty.
     pub islands: Vec<u32>,
     /// The contacts, where asked for; else empty.
@@ -280,11 +234,10 @@ pub struct Frame {
     pub drives: Vec<Drive>,
     /// The solver's matrices, where asked for and where it has any; a few times per second.
     pub matrix: Option<Arc<MatrixView>>,
-    /// Length of one (sub)step, which turns impulses into forces \[s\].
+    /// Length of one (sub)step, which turns impulses into forces (s).
     pub substep: f64,
-    /// Simulated time \[s\].
+    /// Simulated time (s).
     pub time: f64,
-    /// Steps taken.
     pub step: u64,
     /// Every step since the last frame that was taken from the exchange.
     pub samples: Vec<StepSample>,
@@ -292,17 +245,12 @@ pub struct Frame {
     pub bodies: usize,
     /// Of these, bodies that forces move.
     pub dynamic_bodies: usize,
-    /// Linear and angular momentum about the origin \[kg m/s, kg m²/s\].
+    /// Linear and angular momentum about the origin (kg m/s, kg m²/s).
     pub momentum: Twist,
-    /// The energies.
     pub energy: Energy,
-    /// Numbers of the selected body.
     pub selected: Option<BodyNumbers>,
-    /// Whether time runs.
     pub playing: bool,
-    /// Simulated over real time.
     pub real_time_factor: f64,
-    /// The latest message.
     pub notice: Option<Notice>,
 }
 
@@ -338,7 +286,6 @@ impl Exchange {
         lock(&self.ready).take()
     }
 
-    /// Gives a frame back to be filled again.
     pub fn recycle(&self, frame: Frame) {
         lock(&self.idle).push(frame);
     }

@@ -89,6 +89,8 @@ pub fn plugins(render_creation: RenderCreation, window: Option<Window>) -> Plugi
     let plugins = DefaultPlugins
         .set(RenderPlugin {
             render_creation,
+            // The first picture shows everything.
+            synchronous_pipeline_compilation: true,
             ..default()
         })
         .set(LogPlugin {

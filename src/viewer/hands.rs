@@ -5,31 +5,28 @@ use std::error::Error;
 use bevy::prelude::*;
 
 use super::camera::{Bounds, Eye, Pointer};
-use super::frame::{BodyLook, BodyPose, vec3};
+use super::frame::{BodyLook, vec3};
 use super::keys::Action;
 use super::physics::{Command, Drag, Physics};
 use super::playback::{Begun, Playback};
 use crate::math::{self, Pose};
 use crate::world::{BodyId, BodyKind, BodySpec, Geometry, Shape, World};
 
-/// What the mouse holds and what is selected.
 #[derive(Resource, Default)]
 pub struct Hands {
     grip: Option<Grip>,
-    /// The selected body.
     pub selected: Option<BodyId>,
 }
 
 struct Grip {
     body: BodyId,
     anchor: math::Vec3,
-    /// Distance of the grabbed point along the camera's axis \[m\].
+    /// Distance of the grabbed point along the camera's axis (m).
     depth: f32,
     target: Vec3,
 }
 
 impl Hands {
-    /// Whether a body is being dragged.
     pub fn is_dragging(&self) -> bool {
         self.grip.is_some()
     }
@@ -45,16 +42,9 @@ impl Hands {
 #[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hold;
 
-/// Picks, drags and throws.
-pub struct HandsPlugin;
-
-impl Plugin for HandsPlugin {
-    fn build(&self, app: &mut App) {
-        app.init_resource::<Hands>().add_systems(
-            Update,
-            (forget, press_keys, grab, pull).chain().in_set(Hold),
-        );
-    }
+pub fn plugin(app: &mut App) {
+    app.init_resource::<Hands>()
+        .add_systems(Update, (forget, press_keys, drag).chain().in_set(Hold));
 }
 
 fn forget(mut begun: MessageReader<Begun>, mut hands: ResMut<Hands>) {
@@ -125,64 +115,47 @@ fn throw(
     Ok(())
 }
 
-fn grab(
+fn drag(
     mut hands: ResMut<Hands>,
     buttons: Res<ButtonInput<MouseButton>>,
     pointer: Res<Pointer>,
     eye: Res<Eye>,
     playback: Res<Playback>,
-) {
-    let Some(pixel) = pointer.position else {
-        return;
-    };
-    if !buttons.just_pressed(MouseButton::Left) || !pointer.over_scene {
-        return;
-    }
-    let (origin, way) = eye.ray(pixel);
-    let Some((look, distance)) = pick(&playback, origin, way) else {
-        hands.selected = None;
-        return;
-    };
-    hands.selected = Some(look.id);
-    if look.kind == BodyKind::Dynamic {
-        let point = origin + way * distance;
-        let pose = center_pose(&playback.pose(look.id.index()));
-        hands.grip = Some(Grip {
-            body: look.id,
-            anchor: pose.inverse_transform_point(double(point)),
-            depth: distance * way.dot(eye.rotation * Vec3::NEG_Z),
-            target: point,
-        });
-    }
-}
-
-fn pull(
-    mut hands: ResMut<Hands>,
-    buttons: Res<ButtonInput<MouseButton>>,
-    pointer: Res<Pointer>,
-    eye: Res<Eye>,
     physics: Res<Physics>,
 ) {
-    if hands.grip.is_none() {
-        return;
+    let ray = pointer.position.map(|pixel| eye.ray(pixel));
+    let forward = eye.rotation * Vec3::NEG_Z;
+    if let Some((origin, way)) = ray
+        && buttons.just_pressed(MouseButton::Left)
+        && pointer.over_scene
+    {
+        let hit = pick(&playback, origin, way);
+        hands.selected = hit.map(|(look, _)| look.id);
+        let dynamic = hit.filter(|(look, _)| look.kind == BodyKind::Dynamic);
+        hands.grip = dynamic.map(|(look, distance)| {
+            let target = origin + way * distance;
+            let pose = center_pose(playback.pose(look.id.index()));
+            Grip {
+                body: look.id,
+                anchor: pose.inverse_transform_point(double(target)),
+                depth: distance * way.dot(forward),
+                target,
+            }
+        });
     }
     if !buttons.pressed(MouseButton::Left) {
-        hands.grip = None;
-        physics.send(Command::Drag(None));
-        return;
+        if hands.grip.take().is_some() {
+            physics.send(Command::Drag(None));
+        }
+    } else if let (Some(grip), Some((origin, way))) = (&mut hands.grip, ray) {
+        // In the plane through the grabbed point that faces the camera.
+        grip.target = origin + way * (grip.depth / way.dot(forward).max(0.05));
+        physics.send(Command::Drag(Some(Drag {
+            body: grip.body,
+            anchor: grip.anchor,
+            target: double(grip.target),
+        })));
     }
-    let (Some(grip), Some(pixel)) = (&mut hands.grip, pointer.position) else {
-        return;
-    };
-    // In the plane through the grabbed point that faces the camera.
-    let (origin, way) = eye.ray(pixel);
-    let along = way.dot(eye.rotation * Vec3::NEG_Z).max(0.05);
-    grip.target = origin + way * (grip.depth / along);
-    physics.send(Command::Drag(Some(Drag {
-        body: grip.body,
-        anchor: grip.anchor,
-        target: double(grip.target),
-    })));
 }
 
 /// The first body that a ray hits, and how far away.
@@ -191,10 +164,8 @@ pub fn pick(playback: &Playback, origin: Vec3, way: Vec3) -> Option<(&BodyLook, 
     let mut best: Option<(&BodyLook, f64)> = None;
     let (origin, way) = (double(origin), double(way));
     for look in frame.table.bodies.iter().flatten() {
-        let Some(shape) = &look.shape else {
-            continue;
-        };
-        let pose = center_pose(&playback.pose(look.id.index())).compose(&look.offset);
+        let Some(shape) = &look.shape else { continue };
+        let pose = center_pose(playback.pose(look.id.index())).compose(&look.offset);
         let farthest = best.map_or(1e6, |(_, d)| d);
         let to = pose.position - origin;
         let radius = shape.bounding_radius();
@@ -215,10 +186,10 @@ pub fn pick(playback: &Playback, origin: Vec3, way: Vec3) -> Option<(&BodyLook, 
     best.map(|(look, distance)| (look, distance as f32))
 }
 
-fn center_pose(pose: &BodyPose) -> Pose {
+fn center_pose(pose: Isometry3d) -> Pose {
     let [i, j, k, w] = pose.rotation.to_array().map(f64::from);
     let rotation = math::Quat::new_normalize(nalgebra::Quaternion::new(w, i, j, k));
-    Pose::new(double(pose.position), rotation)
+    Pose::new(double(pose.translation.into()), rotation)
 }
 
 fn double(v: Vec3) -> math::Vec3 {

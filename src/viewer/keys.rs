@@ -6,14 +6,10 @@ use bevy_egui::input::EguiWantsInput;
 use super::machines;
 use super::playback::Playback;
 
-/// A key and what it does.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding {
-    /// The keys; any of them will do.
     pub keys: &'static [KeyCode],
-    /// What they do.
     pub action: Action,
-    /// That in words.
     pub text: &'static str,
 }
 
@@ -63,7 +59,6 @@ bindings! {
         Escape "let go, deselect, stop flying": Escape;
 }
 
-/// What is written on a key.
 pub fn label(key: KeyCode) -> String {
     match key {
         KeyCode::Comma => ",".into(),
@@ -95,7 +90,6 @@ pub const FLYING: [KeyCode; 6] = [
     KeyCode::KeyE,
 ];
 
-/// What the mouse does.
 pub static MOUSE: &[(&str, &str)] = &[
     ("Left on a body", "drag it; its numbers are shown"),
     ("Left elsewhere, right", "orbit (look around while flying)"),
@@ -105,13 +99,9 @@ pub static MOUSE: &[(&str, &str)] = &[
 
 /// Turns keys into [`Action`]s while no text is being typed. Keys that a drive of the scene names need
 /// Shift: without it they are the machine's.
-pub struct KeysPlugin;
-
-impl Plugin for KeysPlugin {
-    fn build(&self, app: &mut App) {
-        app.add_message::<Action>()
-            .add_systems(PreUpdate, press.after(bevy::input::InputSystems));
-    }
+pub fn plugin(app: &mut App) {
+    app.add_message::<Action>()
+        .add_systems(PreUpdate, press.after(bevy::input::InputSystems));
 }
 
 fn press(

@@ -86,13 +86,8 @@ pub fn drive_to(physics: &Physics, index: usize, value: Option<f64>) {
     });
 }
 
-/// Passes held keys on to the drives.
-pub struct MachinesPlugin;
-
-impl Plugin for MachinesPlugin {
-    fn build(&self, app: &mut App) {
-        app.add_systems(Update, hold);
-    }
+pub fn plugin(app: &mut App) {
+    app.add_systems(Update, hold);
 }
 
 /// Where the keys have taken the drives, and since when.

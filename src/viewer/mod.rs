@@ -2,27 +2,27 @@
 //!
 //! [`MoreauPlugin`] puts a simulation into a Bevy app of one's own; the rest is the viewer's own app.
 //!
-//! One plugin per concern. The physics thread ([`physics`]) owns the simulation and publishes frames
-//! through a [`frame::Exchange`]; the window draws the latest one ([`draw`]) and never waits for a
+//! One plugin per concern. The physics thread (`physics`) owns the simulation and publishes frames
+//! through a `frame::Exchange`; the window draws the latest one (`draw`) and never waits for a
 //! step. The engine knows nothing of this module.
 
-pub mod camera;
-pub mod capture;
-pub mod draw;
-pub mod frame;
-pub mod graphics;
-pub mod hands;
-pub mod history;
-pub mod keys;
-pub mod machines;
-pub mod observe;
-pub mod offscreen;
-pub mod panels;
-pub mod physics;
-pub mod playback;
-pub mod plugin;
-pub mod scenes;
-pub mod setup;
+mod camera;
+mod capture;
+mod draw;
+mod frame;
+mod graphics;
+mod hands;
+mod history;
+mod keys;
+mod machines;
+mod observe;
+mod offscreen;
+mod panels;
+mod physics;
+mod playback;
+mod plugin;
+mod scenes;
+mod setup;
 
 use std::path::PathBuf;
 
@@ -31,6 +31,7 @@ use bevy::render::renderer::RenderAdapterInfo;
 use bevy::render::settings::RenderCreation;
 use bevy::window::{PresentMode, WindowResolution};
 
+pub use draw::Drawing;
 use draw::Quality;
 pub use graphics::NoAdapter;
 pub use offscreen::{Offscreen, RenderError};
@@ -82,16 +83,7 @@ pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
     } else {
         RenderCreation::Manual(resources)
     };
-    let outcome = capture::Outcome::default();
     let physics = physics::Physics::start()?;
-    let automatic = options
-        .screenshot
-        .as_ref()
-        .map(|(path, after)| capture::Automatic {
-            path: path.clone(),
-            after: *after,
-            outcome: outcome.clone(),
-        });
     // The event loop panics where it finds no display after all.
     let mut app = graphics::quietly(|| window_app(creation, &options)).map_err(|panic| {
         ViewerError::NoDisplay {
@@ -103,18 +95,22 @@ pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
         }
     })?;
     app.insert_resource(physics);
-    let wanted = automatic.is_some();
-    if let Some(automatic) = automatic {
-        app.insert_resource(automatic);
+    let (outcome, saved) = std::sync::mpsc::channel();
+    let wanted = options.screenshot.is_some();
+    if let Some((path, after)) = options.screenshot {
+        app.insert_resource(capture::Automatic {
+            path,
+            after,
+            outcome,
+        });
     }
     app.run();
-    let saved = outcome.lock().ok().and_then(|mut o| o.take());
-    match saved {
-        Some(saved) => saved.map_err(ViewerError::Screenshot),
-        None if wanted => Err(ViewerError::Screenshot(
+    match saved.try_recv() {
+        Ok(saved) => saved.map_err(ViewerError::Screenshot),
+        Err(_) if wanted => Err(ViewerError::Screenshot(
             "the window was closed before its picture was taken".into(),
         )),
-        None => Ok(()),
+        Err(_) => Ok(()),
     }
 }
 
@@ -141,17 +137,17 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
         .insert_resource(scenes::Scenes::new(&options.scene))
         .insert_resource(panels::Open::new(options.panels))
         .add_plugins((
-            playback::PlaybackPlugin,
-            history::HistoryPlugin,
-            keys::KeysPlugin,
-            machines::MachinesPlugin,
-            setup::SetupPlugin,
-            scenes::ScenesPlugin,
-            camera::CameraPlugin,
-            hands::HandsPlugin,
-            draw::DrawPlugin,
-            panels::PanelsPlugin,
-            capture::CapturePlugin,
+            playback::plugin,
+            history::plugin,
+            keys::plugin,
+            machines::plugin,
+            setup::plugin,
+            scenes::plugin,
+            camera::plugin,
+            hands::plugin,
+            draw::plugin,
+            panels::plugin,
+            capture::plugin,
         ))
         .add_systems(Startup, spawn_camera)
         .add_systems(Update, set_title);

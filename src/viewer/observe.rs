@@ -1,6 +1,6 @@
 //! What of a simulation goes into a frame.
 
-use super::frame::{BodyNumbers, BodyPose, Energy, Frame, JointMark, JointNumbers, quat, vec3};
+use super::frame::{BodyNumbers, Energy, Frame, JointMark, JointNumbers, isometry};
 use crate::math::Vec3;
 use crate::problem::islands::NO_ISLAND;
 use crate::step::Simulation;
@@ -10,31 +10,22 @@ use crate::world::{Bodies, BodyId, BodyKind, joint_geometry};
 /// How often the residual is evaluated, which the frame rate pays for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResidualRate {
-    /// In every step.
     EveryStep,
     /// Some twenty times per second, and in every step that is taken singly.
     #[default]
     Sometimes,
-    /// Not at all.
     Never,
 }
 
 /// What the frames hold besides poses and counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observe {
-    /// The contacts.
     pub contacts: bool,
-    /// The joints.
     pub joints: bool,
-    /// The solver's matrices.
     pub matrix: bool,
-    /// The islands.
     pub islands: bool,
-    /// The solver's convergence history.
     pub history: bool,
-    /// How often the residual is evaluated.
     pub residual: ResidualRate,
-    /// One body.
     pub body: Option<BodyId>,
 }
 
@@ -52,13 +43,9 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     frame.dynamic_bodies = bodies.iter().filter(|b| bodies.is_dynamic(*b)).count();
     frame.momentum = bodies.momentum();
     frame.energy = Energy::of(world);
-    let pose = |(x, q): (&Vec3, &_)| BodyPose {
-        position: vec3(*x),
-        rotation: quat(*q),
-    };
     frame.poses.clear();
-    let poses = bodies.position.iter().zip(&bodies.rotation);
-    frame.poses.extend(poses.map(pose));
+    let poses = (0..bodies.slots()).map(|slot| isometry(&bodies.pose(slot)));
+    frame.poses.extend(poses);
 
     let solved = is_solved(simulation);
     let problem = simulation.problem();
@@ -96,7 +83,7 @@ pub(super) fn is_solved(simulation: &Simulation) -> bool {
     simulation.report().step == step && step > 0
 }
 
-/// The errors of all joints \[m\]; empty where they are not of the present state.
+/// The errors of all joints (m); empty where they are not of the present state.
 fn joint_errors(simulation: &Simulation, solved: bool) -> Vec<f64> {
     let errors: Vec<f64> = simulation.joints().map(|(_, error)| error).collect();
     if solved && errors.len() == simulation.world().joints().len() {
@@ -115,7 +102,6 @@ fn numbers(simulation: &Simulation, id: BodyId, solved: bool) -> Option<BodyNumb
     let moving = bodies.kind[slot] == BodyKind::Dynamic;
     let mass = 1.0 / bodies.inverse_mass[slot];
     let mut numbers = BodyNumbers {
-        id,
         label: bodies.label(slot),
         kind: bodies.kind[slot],
         mass,
@@ -154,7 +140,6 @@ fn numbers(simulation: &Simulation, id: BodyId, solved: bool) -> Option<BodyNumb
     Some(numbers)
 }
 
-/// Everything about the joints of a body.
 fn joints_of(simulation: &Simulation, slot: usize, solved: bool) -> Vec<JointNumbers> {
     let world = simulation.world();
     let errors = joint_errors(simulation, solved);

@@ -1,6 +1,7 @@
 //! Pictures without a window: the same drawing on a texture, read back.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use bevy::camera::RenderTarget;
@@ -11,15 +12,14 @@ use bevy::render::settings::RenderCreation;
 use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured};
 use image::RgbImage;
 
-use super::camera::{Bounds, Eye, Pointer, StartView};
-use super::draw::bodies::{Dressing, Options};
-use super::draw::contacts::Overlays;
-use super::draw::{DrawPlugin, Quality};
+use super::camera::{Eye, Pointer};
+use super::draw::{self, Drawing, Quality};
 use super::frame::{BodyTable, Frame};
 use super::graphics::{self, NoAdapter};
 use super::hands::Hands;
 use super::observe::{Observe, fill};
 use super::playback::Playback;
+use crate::scene::Camera;
 use crate::step::Simulation;
 
 /// A picture takes this many updates at most; more mean that it will never come.
@@ -62,7 +62,7 @@ impl Offscreen {
             .init_resource::<Hands>()
             .init_resource::<Eye>()
             .init_resource::<Pointer>()
-            .add_plugins(DrawPlugin);
+            .add_plugins(draw::plugin);
         app.finish();
         app.cleanup();
 
@@ -83,20 +83,16 @@ impl Offscreen {
         })
     }
 
-    /// Looks at the scene from here; without a view, at everything that moves.
-    pub fn look(&mut self, view: Option<StartView>) {
+    /// Looks at the scene from here.
+    pub fn look(&mut self, camera: Camera) {
         let mut eye = self.app.world_mut().resource_mut::<Eye>();
-        eye.start = view;
-        if let Some(view) = view {
-            eye.fov = view.fov.unwrap_or(eye.fov);
-            eye.look(view.from, view.at);
-        }
+        eye.open(camera);
+        eye.begin();
     }
 
     /// What is drawn besides the bodies.
-    pub fn show(&mut self, overlays: Overlays, options: Options) {
-        *self.app.world_mut().resource_mut() = overlays;
-        self.app.world_mut().resource_mut::<Dressing>().options = options;
+    pub fn show(&mut self, drawing: Drawing) {
+        self.app.world_mut().insert_resource(drawing);
     }
 
     /// Draws the present state of a simulation.
@@ -105,11 +101,11 @@ impl Offscreen {
     /// The adapter delivers no picture.
     pub fn draw(&mut self, simulation: &Simulation) -> Result<RgbImage, RenderError> {
         let world = self.app.world_mut();
-        let overlays = world.resource::<Overlays>();
+        let drawing = world.resource::<Drawing>();
         let observe = Observe {
-            contacts: overlays.any_contacts(),
-            joints: overlays.joints,
-            islands: world.resource::<Dressing>().options.islands,
+            contacts: drawing.any_contacts(),
+            joints: drawing.joints,
+            islands: drawing.islands,
             ..Observe::default()
         };
         self.load += 1;
@@ -122,27 +118,19 @@ impl Offscreen {
         fill(&mut frame, simulation, &observe);
         world.resource_mut::<Playback>().frame = Some(frame);
 
-        // The first update finds out how large everything is; pictures come from the ones after it.
-        if world.resource::<Eye>().start.is_none() {
-            self.app.update();
-            let bounds = *self.app.world().resource::<Bounds>();
-            self.app.world_mut().resource_mut::<Eye>().begin(&bounds);
-        }
         if self.load == 1 {
             // The target has to reach the adapter before it can be copied from.
             self.app.update();
             self.app.update();
         }
 
-        let captured: Arc<Mutex<Option<Image>>> = Arc::default();
-        let slot = captured.clone();
+        let (captured, pictures) = channel();
         self.app
             .world_mut()
             .spawn(Screenshot::image(self.target.clone()))
             .observe(move |event: On<ScreenshotCaptured>| {
-                if let Ok(mut slot) = slot.lock() {
-                    *slot = Some(event.image.clone());
-                }
+                // Nobody hears of a picture that comes too late.
+                let _ = captured.send(event.image.clone());
             });
         let device = self.app.world().resource::<RenderDevice>().clone();
         let start = Instant::now();
@@ -150,8 +138,7 @@ impl Offscreen {
             self.app.update();
             // A lost device shows as a picture that never comes.
             let _ = device.poll(PollType::wait_indefinitely());
-            let taken = captured.lock().ok().and_then(|mut slot| slot.take());
-            if let Some(image) = taken {
+            if let Ok(image) = pictures.try_recv() {
                 return image
                     .try_into_dynamic()
                     .map(|picture| picture.to_rgb8())

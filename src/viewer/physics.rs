@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bevy::prelude::Resource;
 
-use super::frame::{BodyTable, Energy, Exchange, Notice, Severity, StepSample};
+use super::frame::{BodyTable, Energy, Exchange, Notice, StepSample};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
 use crate::math::{Mat3, Twist, Vec3};
 use crate::solve::{MatrixView, Status};
@@ -21,39 +21,28 @@ pub type Build = Box<dyn FnOnce() -> Result<Simulation, String> + Send>;
 /// Changes a simulation between two steps, or says why not.
 pub type Change = Box<dyn FnOnce(&mut Simulation) -> Result<(), String> + Send>;
 
-/// What the physics thread can be told.
 pub enum Command {
-    /// Replace the simulation.
     Load {
-        /// Makes the new one.
         build: Build,
-        /// Whether it runs at once.
         play: bool,
     },
-    /// Let time run.
     Play(bool),
     /// Take some steps, whether time runs or not.
     Step(u32),
-    /// Return to the beginning.
     Restart,
     /// Simulated seconds per real second; infinite for as fast as possible.
     Speed(f64),
-    /// Change the simulation between two steps.
     Change(Change),
-    /// Pull at a body, or let go.
     Drag(Option<Drag>),
-    /// What to put into the frames.
     Observe(Observe),
 }
 
 /// A spring between a point of a body and a point in space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drag {
-    /// The body.
     pub body: BodyId,
     /// The grabbed point in the frame of its centre of mass.
     pub anchor: Vec3,
-    /// Where it is pulled to.
     pub target: Vec3,
 }
 
@@ -83,6 +72,7 @@ impl Physics {
         let (commands, inbox) = channel();
         let exchange = Arc::new(Exchange::default());
         let worker = Worker {
+            clock: Instant::now(),
             inbox,
             exchange: exchange.clone(),
             simulation: None,
@@ -90,7 +80,10 @@ impl Physics {
             table: Arc::default(),
             table_revision: None,
             matrices: Matrices::default(),
-            state: State::default(),
+            state: State {
+                speed: 1.0,
+                ..State::default()
+            },
         };
         let thread = std::thread::Builder::new()
             .name("physics".into())
@@ -102,12 +95,10 @@ impl Physics {
         })
     }
 
-    /// The frames that it publishes.
     pub fn frames(&self) -> &Exchange {
         &self.exchange
     }
 
-    /// Sends a command.
     pub fn send(&self, command: Command) {
         // The thread ends only after this end is dropped.
         let _ = self.commands.send(command);
@@ -122,51 +113,30 @@ impl Physics {
     }
 }
 
+/// Times are those since the thread was started.
+#[derive(Default)]
 struct State {
     playing: bool,
     pending_steps: u32,
     speed: f64,
-    due: Instant,
+    due: Duration,
     drag: Option<Drag>,
     observe: Observe,
-    residual_due: Instant,
+    residual_due: Duration,
     notice: Option<Notice>,
     epoch: u64,
     load: u64,
     samples: Vec<StepSample>,
     dirty: bool,
-    published: Instant,
+    published: Duration,
     factor: f64,
-    factor_since: (Instant, f64),
+    factor_since: (Duration, f64),
     /// A failing solver stops the simulation once, not on every step that its fallback takes.
     failure_shown: bool,
 }
 
-impl Default for State {
-    fn default() -> Self {
-        let now = Instant::now();
-        Self {
-            playing: false,
-            pending_steps: 0,
-            speed: 1.0,
-            due: now,
-            drag: None,
-            observe: Observe::default(),
-            residual_due: now,
-            notice: None,
-            epoch: 0,
-            load: 0,
-            samples: Vec::new(),
-            dirty: false,
-            published: now,
-            factor: 0.0,
-            factor_since: (now, 0.0),
-            failure_shown: false,
-        }
-    }
-}
-
 struct Worker {
+    clock: Instant,
     inbox: Receiver<Command>,
     exchange: Arc<Exchange>,
     simulation: Option<Simulation>,
@@ -215,7 +185,8 @@ impl Worker {
                 self.step();
             }
             let waiting = !self.step_is_due();
-            if self.state.dirty && (waiting || self.state.published.elapsed() >= FRAME_INTERVAL) {
+            let age = self.now() - self.state.published;
+            if self.state.dirty && (waiting || age >= FRAME_INTERVAL) {
                 self.publish();
             }
         }
@@ -226,8 +197,8 @@ impl Worker {
     fn obey(&mut self) -> bool {
         let wait = if self.step_is_due() {
             Duration::ZERO
-        } else if self.runs() {
-            self.state.due.saturating_duration_since(Instant::now())
+        } else if self.simulation.is_some() && self.state.playing {
+            self.state.due.saturating_sub(self.now())
         } else {
             Duration::from_secs(3600)
         };
@@ -244,14 +215,13 @@ impl Worker {
         true
     }
 
-    fn runs(&self) -> bool {
-        self.simulation.is_some() && self.state.playing
+    fn now(&self) -> Duration {
+        self.clock.elapsed()
     }
 
     fn step_is_due(&self) -> bool {
         self.simulation.is_some()
-            && (self.state.pending_steps > 0
-                || self.state.playing && Instant::now() >= self.state.due)
+            && (self.state.pending_steps > 0 || self.state.playing && self.now() >= self.state.due)
     }
 
     fn follow(&mut self, command: Command) {
@@ -288,12 +258,8 @@ impl Worker {
 
     fn load(&mut self, build: Build, play: bool) {
         // A scene that does not load leaves the old one running.
-        let built = guarded(build).and_then(|result| result);
-        match built {
-            Err(error) => {
-                self.state.playing = false;
-                self.say(Severity::Error, error);
-            }
+        match guarded(build) {
+            Err(error) => self.stop(error),
             Ok(mut simulation) => {
                 simulation.set_record_history(self.state.observe.history);
                 self.start = Some(simulation.snapshot());
@@ -317,7 +283,7 @@ impl Worker {
     }
 
     fn begin_pacing(&mut self) {
-        let now = Instant::now();
+        let now = self.now();
         self.state.due = now;
         self.state.factor_since = (now, self.time());
         if !self.state.playing {
@@ -329,8 +295,11 @@ impl Worker {
         self.simulation.as_ref().map_or(0.0, |s| s.world().time)
     }
 
-    fn say(&mut self, severity: Severity, text: String) {
-        self.state.notice = Some(Notice { severity, text });
+    fn stop(&mut self, text: String) {
+        self.state.playing = false;
+        self.state.pending_steps = 0;
+        let is_error = true;
+        self.state.notice = Some(Notice { is_error, text });
     }
 
     fn change(&mut self, change: Change) {
@@ -338,12 +307,13 @@ impl Worker {
             return;
         };
         let solver = simulation.solver_config().clone();
-        let changed = guarded(|| change(simulation)).and_then(|result| result);
+        let changed = guarded(|| change(simulation));
         if *simulation.solver_config() != solver {
             self.state.failure_shown = false;
         }
         if let Err(text) = changed {
-            self.say(Severity::Warning, text);
+            let is_error = false;
+            self.state.notice = Some(Notice { is_error, text });
         }
     }
 
@@ -356,11 +326,11 @@ impl Worker {
 
         let due = match self.state.observe.residual {
             ResidualRate::EveryStep => true,
-            ResidualRate::Sometimes => single || Instant::now() >= self.state.residual_due,
+            ResidualRate::Sometimes => single || self.now() >= self.state.residual_due,
             ResidualRate::Never => false,
         };
         if due {
-            self.state.residual_due = Instant::now() + RESIDUAL_INTERVAL;
+            self.state.residual_due = self.now() + RESIDUAL_INTERVAL;
         }
         simulation.set_residuals(if due {
             ResidualSchedule::Every
@@ -374,19 +344,15 @@ impl Worker {
             simulation.world_mut().bodies.force[slot] = before;
         }
         self.state.dirty = true;
-        match result.and_then(|result| result) {
+        match result {
             Ok(()) => self.note(&simulation),
-            Err(error) => {
-                self.state.playing = false;
-                self.state.pending_steps = 0;
-                self.say(Severity::Error, error);
-            }
+            Err(error) => self.stop(error),
         }
         if !single {
             let h = simulation.world().settings.step / self.state.speed;
             self.state.due += Duration::from_secs_f64(h.min(3600.0));
             // Time lost to slow steps is not made up for by a burst of fast ones.
-            let now = Instant::now();
+            let now = self.now();
             if now > self.state.due + Duration::from_millis(50) {
                 self.state.due = now;
             }
@@ -405,30 +371,29 @@ impl Worker {
             && !self.state.failure_shown
         {
             self.state.failure_shown = true;
-            self.state.playing = false;
             let solver = &simulation.solver_config().name;
             let text = format!(
                 "step {}: {solver} failed ({reason}). The plain Gauss–Seidel solver took the step \
                  instead; press play to go on like that.",
                 report.step
             );
-            self.say(Severity::Error, text);
+            self.stop(text);
         }
     }
 
     fn measure_factor(&mut self) {
         let (since, time) = self.state.factor_since;
-        let elapsed = since.elapsed();
+        let elapsed = self.now() - since;
         if self.state.playing && elapsed >= FACTOR_INTERVAL {
             let now = self.time();
             self.state.factor = (now - time) / elapsed.as_secs_f64();
-            self.state.factor_since = (Instant::now(), now);
+            self.state.factor_since = (self.now(), now);
         }
     }
 
     fn publish(&mut self) {
         self.state.dirty = false;
-        self.state.published = Instant::now();
+        self.state.published = self.now();
         let mut frame = self.exchange.blank();
         let state = &mut self.state;
         frame.epoch = state.epoch;
@@ -453,14 +418,14 @@ impl Worker {
 }
 
 /// Runs what may panic, and turns a panic into words.
-fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let words = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
-        format!("internal error: {words}")
+        Err(format!("internal error: {words}"))
     })
 }
 
@@ -469,13 +434,13 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 /// The force is the one that would bring the grabbed point, by its own inverse inertia alone, part
 /// of the way to the velocity that closes the distance: stable for every mass and step.
 fn pull(simulation: &mut Simulation, drag: &Drag) -> Option<(usize, Twist)> {
-    /// Share of the distance closed per second \[1/s\].
+    /// Share of the distance closed per second (1/s).
     const RATE: f64 = 12.0;
     /// Share of the missing velocity made up for per step.
     const SHARE: f64 = 0.35;
-    /// Fastest pull \[m/s\].
+    /// Fastest pull (m/s).
     const SPEED: f64 = 30.0;
-    /// Largest force in terms of the body's mass \[m/s²\].
+    /// Largest force in terms of the body's mass (m/s²).
     const LIMIT: f64 = 300.0;
 
     let world = simulation.world_mut();

@@ -4,15 +4,14 @@ use std::time::Instant;
 
 use bevy::prelude::*;
 
-use super::frame::{BodyPose, Frame};
+use super::frame::Frame;
 use super::physics::Physics;
 
 /// The last two frames, and where between them the picture is.
 #[derive(Resource, Default)]
 pub struct Playback {
-    /// The latest frame.
     pub frame: Option<Frame>,
-    before: Vec<BodyPose>,
+    before: Vec<Isometry3d>,
     arrived: Option<Instant>,
     interval: f32,
     /// Whether bodies glide between two frames. It costs one frame of delay.
@@ -23,14 +22,14 @@ pub struct Playback {
 impl Playback {
     /// The pose of a body now, between the last two frames.
     #[inline]
-    pub fn pose(&self, slot: usize) -> BodyPose {
+    pub fn pose(&self, slot: usize) -> Isometry3d {
         let new = self.frame.as_ref().and_then(|f| f.poses.get(slot));
         let new = new.copied().unwrap_or_default();
         match self.before.get(slot) {
-            Some(old) if self.blend < 1.0 => BodyPose {
-                position: old.position.lerp(new.position, self.blend),
-                rotation: old.rotation.lerp(new.rotation, self.blend),
-            },
+            Some(old) if self.blend < 1.0 => Isometry3d::new(
+                old.translation.lerp(new.translation, self.blend),
+                old.rotation.lerp(new.rotation, self.blend),
+            ),
             _ => new,
         }
     }
@@ -43,18 +42,13 @@ pub struct Begun {
     pub loaded: bool,
 }
 
-/// Brings the physics thread's frames into the window.
-pub struct PlaybackPlugin;
-
-impl Plugin for PlaybackPlugin {
-    fn build(&self, app: &mut App) {
-        app.insert_resource(Playback {
-            smooth: true,
-            ..Playback::default()
-        })
-        .add_message::<Begun>()
-        .add_systems(PreUpdate, receive);
-    }
+pub fn plugin(app: &mut App) {
+    app.insert_resource(Playback {
+        smooth: true,
+        ..Playback::default()
+    })
+    .add_message::<Begun>()
+    .add_systems(PreUpdate, receive);
 }
 
 fn receive(physics: Res<Physics>, mut playback: ResMut<Playback>, mut begun: MessageWriter<Begun>) {

@@ -3,9 +3,9 @@
 use bevy::platform::cell::SyncCell;
 use bevy::prelude::*;
 
-use super::frame::{BodyPose, quat, vec3};
+use super::frame::isometry;
 use crate::step::{Simulation, StepError};
-use crate::world::{Bodies, BodyId};
+use crate::world::BodyId;
 
 /// Steps the simulation of the resource [`Moreau`] as the app's [`Time`] goes on, and moves the entities
 /// that have a [`MoreauBody`] to where their bodies are.
@@ -37,10 +37,10 @@ pub struct Moreau {
     pub most_steps: u32,
     /// Whether entities glide between the last two steps. It costs one step of delay.
     pub smooth: bool,
-    /// Time that has passed since the last step \[s\].
+    /// Time that has passed since the last step (s).
     due: f64,
     /// The poses one step ago, by slot.
-    before: Vec<BodyPose>,
+    before: Vec<Isometry3d>,
     error: Option<StepError>,
 }
 
@@ -87,7 +87,7 @@ impl Moreau {
             self.before.clear();
             let bodies = &simulation.world().bodies;
             self.before
-                .extend((0..bodies.slots()).map(|slot| shape_pose(bodies, slot)));
+                .extend((0..bodies.slots()).map(|slot| isometry(&bodies.shape_pose(slot))));
             self.error = simulation.step().err();
         }
         self.due = self.due.min(h);
@@ -116,18 +116,10 @@ fn follow(mut moreau: ResMut<Moreau>, mut entities: Query<(&MoreauBody, &mut Tra
         let Some(slot) = world.bodies.slot(body.0) else {
             continue;
         };
-        let now = shape_pose(&world.bodies, slot);
+        let now = isometry(&world.bodies.shape_pose(slot));
         let then = moreau.before.get(slot).unwrap_or(&now);
-        transform.translation = then.position.lerp(now.position, share);
+        transform.translation = then.translation.lerp(now.translation, share).into();
         transform.rotation = then.rotation.slerp(now.rotation, share);
-    }
-}
-
-fn shape_pose(bodies: &Bodies, slot: usize) -> BodyPose {
-    let pose = bodies.pose(slot).compose(&bodies.shape_offset[slot]);
-    BodyPose {
-        position: vec3(pose.position),
-        rotation: quat(pose.rotation),
     }
 }
 

@@ -1,45 +1,36 @@
 //! The list of scenes, the open one, its sliders, and reloading when its file changes.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use bevy::prelude::*;
+use bevy::time::common_conditions::on_real_timer;
 use bevy::window::FileDragAndDrop;
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::camera::{Eye, StartView};
-use super::draw::bodies::Dressing;
-use super::draw::contacts::Overlays;
-use super::frame::{Notice, Severity};
+use super::camera::Eye;
+use super::draw::Drawing;
+use super::frame::Notice;
 use super::keys::Action;
 use super::physics::{Command, Physics};
 use super::setup::Setup;
-use crate::scene::{Camera, Scene, library};
-use crate::solve::SolverConfig;
-use crate::world::Settings;
+use crate::scene::{Scene, library};
 
-/// Editors write a file in several goes; it is read when it has been quiet for this long.
+/// Editors write a file in several goes; it is read when it has been left alone for this long.
 const SETTLE: Duration = Duration::from_millis(150);
 
-/// The scenes.
 #[derive(Resource, Default)]
 pub struct Scenes {
-    /// All of them.
     pub entries: Vec<library::Entry>,
-    /// What is typed into the search field.
     pub search: String,
     /// The open one, with the sliders' values.
     pub scene: Option<Scene>,
-    /// Values of its sliders, by path.
     pub values: BTreeMap<String, f64>,
-    /// What went wrong with opening.
     pub notice: Option<Notice>,
     /// Its name in the list, or its path.
     current: String,
-    watch: Option<Watch>,
+    /// When its file was written last: as it was read, and as it was seen last.
+    written: [Option<SystemTime>; 2],
     wanted: Option<Wanted>,
 }
 
@@ -47,22 +38,6 @@ enum Wanted {
     Open(String),
     Reload,
     Slider(String, String),
-}
-
-struct Watch {
-    file: PathBuf,
-    touched: Arc<AtomicBool>,
-    changed: Option<Instant>,
-    _watcher: RecommendedWatcher,
-}
-
-/// Sent when a scene has been opened or reloaded.
-#[derive(Message, Clone, Debug)]
-pub struct Opened {
-    /// Its solver.
-    pub solver: SolverConfig,
-    /// Its time step.
-    pub settings: Settings,
 }
 
 impl Scenes {
@@ -110,71 +85,25 @@ impl Scenes {
 
     fn fail(&mut self, error: impl ToString) {
         self.notice = Some(Notice {
-            severity: Severity::Error,
+            is_error: true,
             text: error.to_string(),
         });
     }
 
-    /// Watches the folder of the scene's file: editors replace files, and a watch on the file itself
-    /// would stay with the old one.
-    fn watch(&mut self) {
-        self.watch = None;
+    /// When its file was written last; none for a scene that is built in.
+    fn written(&self) -> Option<SystemTime> {
         let listed = self.entries.iter().find(|e| e.id == self.current);
         let file = match listed {
-            Some(entry) => entry.path.clone(),
-            None => Some(PathBuf::from(&self.current)),
+            Some(entry) => entry.path.as_deref()?,
+            None => Path::new(&self.current),
         };
-        let Some(file) = file.and_then(|f| f.canonicalize().ok()) else {
-            return;
-        };
-        let touched = Arc::new(AtomicBool::new(false));
-        let heard = touched.clone();
-        let name = file.file_name().map(ToOwned::to_owned);
-        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            if let Ok(event) = event
-                && !event.kind.is_access()
-                && event.paths.iter().any(|p| p.file_name() == name.as_deref())
-            {
-                heard.store(true, Ordering::Relaxed);
-            }
-        });
-        let folder = file.parent().unwrap_or(Path::new("/")).to_owned();
-        // Without a watcher the scene runs all the same; F5 reloads it.
-        if let Ok(mut watcher) = watcher
-            && watcher.watch(&folder, RecursiveMode::NonRecursive).is_ok()
-        {
-            self.watch = Some(Watch {
-                file,
-                touched,
-                changed: None,
-                _watcher: watcher,
-            });
-        }
-    }
-
-    fn file_changed(&mut self) -> bool {
-        let Some(watch) = &mut self.watch else {
-            return false;
-        };
-        if watch.touched.swap(false, Ordering::Relaxed) {
-            watch.changed = Some(Instant::now());
-        }
-        let settled = watch.changed.is_some_and(|t| t.elapsed() >= SETTLE) && watch.file.is_file();
-        if settled {
-            watch.changed = None;
-        }
-        settled
+        file.metadata().ok()?.modified().ok()
     }
 }
 
-/// Opens, reloads and watches scenes.
-pub struct ScenesPlugin;
-
-impl Plugin for ScenesPlugin {
-    fn build(&self, app: &mut App) {
-        app.add_message::<Opened>()
-            .add_systems(First, (ask, open).chain());
-    }
+pub fn plugin(app: &mut App) {
+    let watch = watch.run_if(on_real_timer(SETTLE));
+    app.add_systems(First, (ask, watch, open).chain());
 }
 
 fn ask(
@@ -201,19 +130,24 @@ fn ask(
             scenes.open(&path_buf.to_string_lossy());
         }
     }
-    if scenes.file_changed() {
+}
+
+/// Reads a file again once it has changed and been left alone from one look to the next.
+fn watch(mut scenes: ResMut<Scenes>) {
+    let now = scenes.written();
+    let [read, seen] = scenes.written;
+    scenes.written[1] = now;
+    if now.is_some() && now != read && now == seen {
         scenes.wanted = Some(Wanted::Reload);
     }
 }
 
 fn open(
     mut scenes: ResMut<Scenes>,
-    setup: Res<Setup>,
+    mut setup: ResMut<Setup>,
     physics: Res<Physics>,
     mut eye: ResMut<Eye>,
-    mut overlays: ResMut<Overlays>,
-    mut dressing: ResMut<Dressing>,
-    mut opened: MessageWriter<Opened>,
+    mut drawing: ResMut<Drawing>,
 ) {
     let Some(wanted) = scenes.wanted.take() else {
         return;
@@ -225,24 +159,23 @@ fn open(
         Wanted::Open(name) => match library::open(&name) {
             Err(error) => return scenes.fail(error),
             Ok(scene) => {
-                eye.open(start_view(&scene.camera));
-                overlays.points = scene.view.contacts;
-                overlays.normals = scene.view.normals;
-                overlays.normal_forces = scene.view.forces;
-                overlays.friction_forces = scene.view.forces;
-                overlays.joints = scene.view.joints;
-                dressing.options.islands = scene.view.islands;
-                dressing.options.grid = scene.view.grid;
+                eye.open(scene.camera);
+                let scale = drawing.scale;
+                *drawing = Drawing::of(&scene.view);
+                drawing.scale = scale;
                 play = scene.view.playing;
                 scenes.scene = Some(scene);
                 scenes.current = name;
-                scenes.watch();
+                scenes.written[0] = scenes.written();
             }
         },
-        Wanted::Reload => match library::open(&scenes.current) {
-            Err(error) => return scenes.fail(error),
-            Ok(scene) => scenes.scene = Some(scene),
-        },
+        Wanted::Reload => {
+            scenes.written[0] = scenes.written();
+            match library::open(&scenes.current) {
+                Err(error) => return scenes.fail(error),
+                Ok(scene) => scenes.scene = Some(scene),
+            }
+        }
         Wanted::Slider(path, value) => {
             if let Some(scene) = &mut scenes.scene
                 && let Err(error) = scene.set(&path, &value)
@@ -257,23 +190,11 @@ fn open(
     let Some(scene) = scenes.scene.clone() else {
         return;
     };
-    opened.write(Opened {
-        solver: scene.solver.clone(),
-        settings: scene.settings,
-    });
+    setup.solver = scene.solver.clone();
+    setup.settings = scene.settings;
     let threads = setup.threads;
     physics.send(Command::Load {
         build: Box::new(move || scene.simulation(threads).map_err(|e| e.to_string())),
         play,
     });
-}
-
-/// A scene's camera in single precision.
-pub fn start_view(camera: &Camera) -> StartView {
-    let vector = |v: [f64; 3]| Vec3::from(v.map(|c| c as f32));
-    StartView {
-        from: vector(camera.position),
-        at: vector(camera.target),
-        fov: Some((camera.field_of_view as f32).to_radians()),
-    }
 }

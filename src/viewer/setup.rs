@@ -6,20 +6,16 @@ use super::keys::Action;
 use super::observe::ResidualRate;
 use super::physics::{Command, Physics};
 use super::playback::Playback;
-use super::scenes::Opened;
 use crate::solve::SolverConfig;
 use crate::world::Settings;
 
 /// Solver, time step, threads and speed as the panels show them.
 #[derive(Resource, Clone, Debug)]
 pub struct Setup {
-    /// Solver, parameters and budget.
     pub solver: SolverConfig,
-    /// The parameters of the time step.
     pub settings: Settings,
     /// Number of threads; 0 means all.
     pub threads: usize,
-    /// How often the residual is evaluated.
     pub residual: ResidualRate,
     /// Simulated over real time; infinite for as fast as possible.
     pub speed: f64,
@@ -40,21 +36,8 @@ impl Default for Setup {
 /// Slowest and fastest that the keys go.
 const SPEEDS: [f64; 2] = [1.0 / 64.0, 8.0];
 
-/// Follows scenes and keys.
-pub struct SetupPlugin;
-
-impl Plugin for SetupPlugin {
-    fn build(&self, app: &mut App) {
-        app.init_resource::<Setup>()
-            .add_systems(Update, (follow_scene, press_keys).chain());
-    }
-}
-
-fn follow_scene(mut opened: MessageReader<Opened>, mut setup: ResMut<Setup>) {
-    for scene in opened.read() {
-        setup.solver = scene.solver.clone();
-        setup.settings = scene.settings;
-    }
+pub fn plugin(app: &mut App) {
+    app.init_resource::<Setup>().add_systems(Update, press_keys);
 }
 
 fn press_keys(

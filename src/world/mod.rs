@@ -48,6 +48,26 @@ pub enum Stabilisation {
     },
 }
 
+impl Stabilisation {
+    /// The parameters with their names: share of the error removed per step (-), slop (m), fastest push (m/s).
+    pub fn numbers_mut(&mut self) -> Option<[(&'static str, &mut f64); 3]> {
+        let (name, share, slop, max_speed) = match self {
+            Self::None => return None,
+            Self::Baumgarte {
+                beta,
+                slop,
+                max_speed,
+            } => ("beta", beta, slop, max_speed),
+            Self::Projection {
+                fraction,
+                slop,
+                max_speed,
+            } => ("fraction", fraction, slop, max_speed),
+        };
+        Some([(name, share), ("slop", slop), ("max_speed", max_speed)])
+    }
+}
+
 impl Default for Stabilisation {
     fn default() -> Self {
         // A fifth per step hides the push; a tenth of a millimetre cannot be seen, and keeps resting
@@ -165,19 +185,11 @@ impl Settings {
             solves,
         )?;
         self.friction_law.check()?;
-        let (name, share, slop, speed) = match self.stabilisation {
-            Stabilisation::None => return Ok(()),
-            Stabilisation::Baumgarte {
-                beta,
-                slop,
-                max_speed,
-            } => ("beta", beta, slop, max_speed),
-            Stabilisation::Projection {
-                fraction,
-                slop,
-                max_speed,
-            } => ("fraction", fraction, slop, max_speed),
+        let mut stabilisation = self.stabilisation;
+        let Some([(name, share), (_, slop), (_, speed)]) = stabilisation.numbers_mut() else {
+            return Ok(());
         };
+        let (share, slop, speed) = (*share, *slop, *speed);
         demand(share > 0.0 && share <= 1.0, name, "in (0, 1]", share)
             .and_then(|()| not_negative("slop", slop))
             .and_then(|()| finite("max_speed", [&speed]))

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use bevy::math::Vec3A;
 use bevy::prelude::*;
 
 use super::mesh::{MeshLibrary, Piece};
-use super::{Canvas, Instance, Layer, Quality, flags, palette};
+use super::{Canvas, Drawing, Instance, Layer, Quality, flags, palette};
 use crate::problem::islands::NO_ISLAND;
 use crate::viewer::camera::{Bounds, Eye};
-use crate::viewer::frame::{BodyLook, BodyPose, BodyTable, quat, vec3};
+use crate::viewer::frame::{BodyLook, BodyTable, isometry};
 use crate::viewer::hands::Hands;
 use crate::viewer::playback::Playback;
 use crate::world::{BodyKind, Geometry};
@@ -19,34 +20,14 @@ const GROUND_SIZE: f32 = 6.0;
 const BALL_PIXELS: [f32; 3] = [2.5, 7.0, 32.0];
 
 /// The pieces of all bodies, sorted by mesh; made again when bodies come or go.
-#[derive(Resource, Default)]
-pub struct Dressing {
+#[derive(Default)]
+pub(super) struct Dressing {
     table: Arc<BodyTable>,
     /// Spheres first, then by mesh.
     pieces: Vec<Dressed>,
     balls: usize,
     finer: [Vec<Instance>; MeshLibrary::BALL_LEVELS - 1],
     body_size: f32,
-    /// What is shown, and how.
-    pub options: Options,
-}
-
-/// What of the bodies is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Colours by island instead of by body.
-    pub islands: bool,
-    /// The grid on the ground.
-    pub grid: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            islands: false,
-            grid: true,
-        }
-    }
 }
 
 struct Dressed {
@@ -61,7 +42,12 @@ struct Dressed {
 }
 
 impl Dressing {
-    fn dress(&mut self, table: &Arc<BodyTable>, library: &mut MeshLibrary) {
+    fn dress(
+        &mut self,
+        table: &Arc<BodyTable>,
+        library: &mut MeshLibrary,
+        meshes: &mut Assets<Mesh>,
+    ) {
         // Addresses of shapes that are gone may be used again.
         library.forget_scene();
         self.table = table.clone();
@@ -78,17 +64,16 @@ impl Dressing {
                 _ => palette::FIXED,
             });
             pieces.clear();
-            library.pieces(shape, &mut pieces);
-            let (turn, shift) = (quat(look.offset.rotation), vec3(look.offset.position));
+            library.pieces(shape, meshes, &mut pieces);
+            let offset = isometry(&look.offset);
             self.pieces.extend(pieces.iter().map(|piece| {
                 let piece = Piece {
-                    position: shift + turn * piece.position,
-                    rotation: turn * piece.rotation,
+                    place: offset * piece.place,
                     ..*piece
                 };
                 Dressed {
                     slot: slot as u32,
-                    plain: piece.ball && piece.position == Vec3::ZERO,
+                    plain: piece.ball && piece.place.translation == Vec3A::ZERO,
                     color: palette::pack(color),
                     flags: if ground {
                         flags::GRID
@@ -137,7 +122,6 @@ fn typical_size(table: &BodyTable) -> f32 {
     *sizes.select_nth_unstable_by(middle, f32::total_cmp).1
 }
 
-/// How the bodies of this frame are drawn.
 struct Look<'a> {
     playback: &'a Playback,
     islands: Option<&'a [u32]>,
@@ -148,11 +132,9 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn instance(&self, dressed: &Dressed) -> Instance {
-        let pose = self.playback.pose(dressed.slot as usize);
-        let (mut position, mut rotation) = (pose.position, pose.rotation);
+        let mut pose = self.playback.pose(dressed.slot as usize);
         if !dressed.plain {
-            position += rotation * dressed.piece.position;
-            rotation *= dressed.piece.rotation;
+            pose = pose * dressed.piece.place;
         }
         let island = |islands: &[u32]| match islands.get(dressed.slot as usize) {
             Some(island) if *island != NO_ISLAND => palette::island(*island),
@@ -164,23 +146,25 @@ impl Look<'_> {
         };
         let chosen = u32::from(dressed.slot == self.selected) * flags::SELECTED;
         Instance {
-            position: position.to_array(),
+            position: pose.translation.to_array(),
             flags: (dressed.flags | chosen) & !self.hidden,
-            rotation: rotation.to_array(),
+            rotation: pose.rotation.to_array(),
             scale: dressed.piece.scale.to_array(),
             color,
         }
     }
 }
 
-/// Fills the canvas with all bodies.
-pub fn paint(
+#[expect(clippy::too_many_arguments, reason = "a system takes what it reads")]
+pub(super) fn paint(
     playback: Res<Playback>,
     eye: Res<Eye>,
     hands: Res<Hands>,
     quality: Res<Quality>,
-    mut dressing: ResMut<Dressing>,
+    drawing: Res<Drawing>,
+    mut dressing: Local<Dressing>,
     mut canvas: ResMut<Canvas>,
+    mut meshes: ResMut<Assets<Mesh>>,
     mut bounds: ResMut<Bounds>,
 ) {
     let (canvas, dressing) = (&mut *canvas, &mut *dressing);
@@ -189,15 +173,14 @@ pub fn paint(
         return;
     };
     if !Arc::ptr_eq(&dressing.table, &frame.table) {
-        dressing.dress(&frame.table, &mut canvas.library);
+        dressing.dress(&frame.table, &mut canvas.library, &mut meshes);
     }
-    let options = dressing.options;
     let islands = Some(frame.islands.as_slice());
     let look = Look {
         playback: &playback,
-        islands: islands.filter(|islands| options.islands && !islands.is_empty()),
+        islands: islands.filter(|islands| drawing.islands && !islands.is_empty()),
         selected: hands.selected.map_or(u32::MAX, |id| id.slot),
-        hidden: u32::from(!options.grid) * flags::GRID,
+        hidden: u32::from(!drawing.grid) * flags::GRID,
     };
     dressing.paint_balls(&look, &eye, quality.ball_detail, canvas);
     let others = &dressing.pieces[dressing.balls..];
@@ -239,9 +222,10 @@ impl Dressing {
     }
 
     /// What moves.
-    fn bounds(&self, poses: &[BodyPose]) -> Bounds {
+    fn bounds(&self, poses: &[Isometry3d]) -> Bounds {
         let moving = self.pieces.iter().filter(|dressed| dressed.moving);
-        let places = moving.filter_map(|dressed| Some(poses.get(dressed.slot as usize)?.position));
+        let places =
+            moving.filter_map(|dressed| Some(poses.get(dressed.slot as usize)?.translation.into()));
         let (low, high) = places.fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(low, high), p| {
             (low.min(p), high.max(p))
         });

@@ -4,68 +4,29 @@
 use bevy::prelude::*;
 
 use super::mesh::MeshLibrary;
-use super::{Canvas, Instance, Layer, joints, palette};
+use super::{Canvas, Drawing, Instance, Layer, joints, palette};
 use crate::step::ContactView;
 use crate::viewer::camera::{Bounds, Eye};
 use crate::viewer::frame::{JointMark, vec3};
 use crate::viewer::hands::Hands;
 use crate::viewer::playback::Playback;
 
-/// Which of them are shown.
-#[derive(Resource, Clone, Copy, Debug, PartialEq)]
-pub struct Overlays {
-    /// Contact points.
-    pub points: bool,
-    /// Contact normals.
-    pub normals: bool,
-    /// Normal forces.
-    pub normal_forces: bool,
-    /// Friction forces.
-    pub friction_forces: bool,
-    /// Joints; their forces too where normal forces are shown.
-    pub joints: bool,
-    /// Length of the arrows, as a multiple of the usual one.
-    pub scale: f32,
-}
-
-impl Default for Overlays {
-    fn default() -> Self {
-        Self {
-            points: false,
-            normals: false,
-            normal_forces: false,
-            friction_forces: false,
-            joints: false,
-            scale: 1.0,
-        }
-    }
-}
-
-impl Overlays {
-    /// Whether any of them needs the contacts.
-    pub fn any_contacts(&self) -> bool {
-        self.points || self.normals || self.normal_forces || self.friction_forces
-    }
-}
-
-/// Least radius of an arrow's shaft \[pixels\].
+/// Least radius of an arrow's shaft (pixels).
 const ARROW_PIXELS: f32 = 1.2;
 /// Half the length of a machine's usual force, as a share of its size.
 const MACHINE_SHARE: f32 = 0.04;
 
-/// An arrow in the world.
 pub(super) struct Arrow {
     from: Vec3,
     by: Vec3,
     color: [f32; 3],
 }
 
-/// Draws them over the bodies.
 #[expect(clippy::too_many_arguments, reason = "a system takes what it reads")]
 pub(super) fn paint(
     playback: Res<Playback>,
     hands: Res<Hands>,
-    overlays: Res<Overlays>,
+    drawing: Res<Drawing>,
     eye: Res<Eye>,
     bounds: Res<Bounds>,
     mut canvas: ResMut<Canvas>,
@@ -79,7 +40,7 @@ pub(super) fn paint(
     let size = bounds.body_size;
     arrows.clear();
     let per_second = 1.0 / frame.substep.max(1e-12);
-    let marks: &[JointMark] = if overlays.joints && overlays.normal_forces {
+    let marks: &[JointMark] = if drawing.joints && drawing.normal_forces {
         &frame.joints
     } else {
         &[]
@@ -94,13 +55,13 @@ pub(super) fn paint(
         size.max(MACHINE_SHARE * bounds.radius)
     };
     // Metres per newton: each arrow is as long as its force's share of the usual one.
-    let force_scale = 2.0 * reach * overlays.scale / usual_force.max(1e-12);
+    let force_scale = 2.0 * reach * drawing.scale / usual_force.max(1e-12);
     arrows.extend(marks.iter().map(|mark| Arrow {
         from: joints::anchor(&playback, mark, 1),
         by: mark.force * force_scale,
         color: palette::JOINT_FORCE,
     }));
-    if overlays.points {
+    if drawing.points {
         let [closed, open] = [palette::CONTACT, palette::OPEN_CONTACT].map(palette::pack);
         let points = frame.contacts.iter().map(|c| {
             let color = if c.normal_impulse > 0.0 { closed } else { open };
@@ -110,13 +71,12 @@ pub(super) fn paint(
     }
     let impulse_scale = force_scale * per_second as f32;
     for contact in &frame.contacts {
-        contact_arrows(contact, &overlays, size, impulse_scale, &mut arrows);
+        contact_arrows(contact, &drawing, size, impulse_scale, &mut arrows);
     }
     if let Some((body, anchor, target)) = hands.rope()
         && frame.table.get(body).is_some()
     {
-        let pose = playback.pose(body.index());
-        let from = pose.position + pose.rotation * anchor;
+        let from = playback.pose(body.index()) * anchor;
         arrows.push(Arrow {
             from,
             by: target - from,
@@ -129,7 +89,7 @@ pub(super) fn paint(
 /// The arrows of a contact; forces are those on its second body.
 fn contact_arrows(
     contact: &ContactView,
-    overlays: &Overlays,
+    drawing: &Drawing,
     size: f32,
     impulse_scale: f32,
     arrows: &mut Vec<Arrow>,
@@ -137,15 +97,15 @@ fn contact_arrows(
     let normal = vec3(contact.normal);
     let impulse = contact.normal_impulse as f32 * impulse_scale;
     let friction = vec3(contact.friction_impulse) * impulse_scale;
-    let length = 0.6 * size * overlays.scale;
+    let length = 0.6 * size * drawing.scale;
     for (shown, by, color) in [
-        (overlays.normals, normal * length, palette::NORMAL),
+        (drawing.normals, normal * length, palette::NORMAL),
         (
-            overlays.normal_forces,
+            drawing.normal_forces,
             normal * impulse,
             palette::NORMAL_FORCE,
         ),
-        (overlays.friction_forces, friction, palette::FRICTION_FORCE),
+        (drawing.friction_forces, friction, palette::FRICTION_FORCE),
     ] {
         if shown {
             let from = vec3(contact.point);

@@ -3,16 +3,15 @@
 
 use bevy::prelude::*;
 
-use super::contacts::Overlays;
 use super::mesh::MeshLibrary;
-use super::{Canvas, Instance, Layer, palette};
+use super::{Canvas, Drawing, Instance, Layer, palette};
 use crate::viewer::camera::{Bounds, Eye};
-use crate::viewer::frame::{BodyPose, Frame, JointMark};
+use crate::viewer::frame::{Frame, JointMark};
 use crate::viewer::playback::Playback;
 use crate::world::BodyKind;
 use crate::world::joint::WORLD;
 
-/// Half widths of lines and radii of points \[pixels\].
+/// Half widths of lines and radii of points (pixels).
 const ROPE_PIXELS: f32 = 1.0;
 const AXIS_PIXELS: f32 = 1.5;
 const ARM_PIXELS: f32 = 0.7;
@@ -23,21 +22,19 @@ const AXIS_LEAST_PIXELS: f32 = 12.0;
 
 /// Where one of a joint's frames is.
 pub(super) fn anchor(playback: &Playback, mark: &JointMark, side: usize) -> Vec3 {
-    let pose = body_pose(playback, mark.bodies[side]);
-    pose.position + pose.rotation * mark.anchors[side]
+    body_pose(playback, mark.bodies[side]) * mark.anchors[side]
 }
 
-fn body_pose(playback: &Playback, slot: u32) -> BodyPose {
+fn body_pose(playback: &Playback, slot: u32) -> Isometry3d {
     match slot {
-        WORLD => BodyPose::default(),
+        WORLD => Isometry3d::IDENTITY,
         slot => playback.pose(slot as usize),
     }
 }
 
-/// Draws them over the bodies.
 pub(super) fn paint(
     playback: Res<Playback>,
-    overlays: Res<Overlays>,
+    drawing: Res<Drawing>,
     eye: Res<Eye>,
     bounds: Res<Bounds>,
     mut canvas: ResMut<Canvas>,
@@ -47,8 +44,8 @@ pub(super) fn paint(
     };
     let pixel = |at: Vec3| eye.pixel_at(at);
     let (mut lines, mut points) = (Vec::new(), Vec::new());
-    for mark in frame.joints.iter().filter(|m| overlays.joints || m.is_rope) {
-        let color = palette::pack(if overlays.joints {
+    for mark in frame.joints.iter().filter(|m| drawing.joints || m.is_rope) {
+        let color = palette::pack(if drawing.joints {
             palette::error(mark.error)
         } else {
             palette::ROPE
@@ -62,7 +59,7 @@ pub(super) fn paint(
             }
         };
         let anchors = [0, 1].map(|side| anchor(&playback, mark, side));
-        if !overlays.joints {
+        if !drawing.joints {
             line(anchors[0], anchors[1], ROPE_PIXELS);
             continue;
         }
@@ -70,7 +67,7 @@ pub(super) fn paint(
         for (side, at) in anchors.into_iter().enumerate() {
             let pose = body_pose(&playback, mark.bodies[side]);
             if is_dynamic(frame, mark.bodies[side]) {
-                line(pose.position, at, ARM_PIXELS);
+                line(pose.translation.into(), at, ARM_PIXELS);
             }
             if let Some(axis) = mark.axes[side] {
                 let half = (AXIS_SIZE * bounds.body_size).max(AXIS_LEAST_PIXELS * pixel(at));
@@ -80,7 +77,7 @@ pub(super) fn paint(
             points.push(Instance::point(at, ANCHOR_PIXELS * pixel(at), color));
         }
     }
-    let layer = if overlays.joints {
+    let layer = if drawing.joints {
         Layer::Overlay
     } else {
         Layer::Bodies

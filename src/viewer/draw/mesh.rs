@@ -3,34 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bevy::mesh::{Indices, MeshBuilder, SphereKind, VertexAttributeValues};
+use bevy::mesh::{Indices, MeshBuilder, PrimitiveTopology, SphereKind};
 use bevy::prelude::*;
-use bytemuck::{Pod, Zeroable};
 
 use crate::math::Pose;
-use crate::viewer::frame::{quat, vec3};
+use crate::viewer::frame::{isometry, vec3};
 use crate::world::{Geometry, Shape};
 
-/// A vertex as the shader reads it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
-pub struct Vertex {
-    /// Position in the mesh's frame.
-    pub position: [f32; 3],
-    /// Unit normal.
-    pub normal: [f32; 3],
-}
-
-/// An indexed triangle mesh.
-#[derive(Clone, Debug, Default)]
-pub struct MeshData {
-    /// The vertices.
-    pub vertices: Vec<Vertex>,
-    /// Three indices per triangle, counter-clockwise seen from outside.
-    pub indices: Vec<u32>,
-}
-
-/// Index of a mesh in a [`MeshLibrary`].
 pub type MeshId = usize;
 
 /// Points on each edge of the icosahedron that a sphere is made of, from the coarsest sphere (far away) to
@@ -41,13 +20,13 @@ const SEGMENTS: u32 = 48;
 const CREASE_DEGREES: f32 = 35.0;
 /// The same for height fields, which stand for smooth ground.
 const GROUND_CREASE_DEGREES: f32 = 80.0;
-/// A half-space is drawn as a square of this half width \[m\].
+/// A half-space is drawn as a square of this half width (m).
 pub const PLANE_EXTENT: f32 = 2000.0;
 
 /// The unit meshes, and those that belong to the shapes of the current scene.
 #[derive(Debug)]
 pub struct MeshLibrary {
-    meshes: Vec<Arc<MeshData>>,
+    meshes: Vec<Handle<Mesh>>,
     keys: HashMap<Key, MeshId>,
 }
 
@@ -60,13 +39,8 @@ enum Key {
 /// One drawn piece of a body: a mesh with its place in the shape's frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// What is drawn.
     pub mesh: MeshId,
-    /// Position in the shape's frame.
-    pub position: Vec3,
-    /// Rotation in the shape's frame.
-    pub rotation: Quat,
-    /// Scale along the mesh's axes.
+    pub place: Isometry3d,
     pub scale: Vec3,
     /// Whether it is a sphere, which takes the level of detail that its distance asks for.
     pub ball: bool,
@@ -75,7 +49,6 @@ pub struct Piece {
 impl MeshLibrary {
     /// The coarsest unit sphere; the next [`MeshLibrary::BALL_LEVELS`] − 1 are finer.
     pub const BALL: MeshId = 0;
-    /// Number of levels of detail of the sphere.
     pub const BALL_LEVELS: usize = BALL_SUBDIVISIONS.len();
     /// The cube from −1 to 1.
     pub const CUBE: MeshId = Self::BALL_LEVELS;
@@ -91,40 +64,58 @@ impl MeshLibrary {
     pub const TIP: MeshId = Self::CUBE + 5;
     const UNIT_MESHES: usize = Self::CUBE + 6;
 
-    /// All meshes, addressed by [`MeshId`].
-    pub fn meshes(&self) -> &[Arc<MeshData>] {
-        &self.meshes
+    pub fn new(assets: &mut Assets<Mesh>) -> Self {
+        Self {
+            meshes: unit_meshes().map(|mesh| assets.add(mesh)).collect(),
+            keys: HashMap::new(),
+        }
     }
 
-    /// Forgets the meshes that belong to a scene.
+    pub fn id(&self, mesh: MeshId) -> AssetId<Mesh> {
+        self.meshes[mesh].id()
+    }
+
     pub fn forget_scene(&mut self) {
         self.meshes.truncate(Self::UNIT_MESHES);
         self.keys.clear();
     }
 
     /// Appends the pieces that draw a shape.
-    pub fn pieces(&mut self, shape: &Shape, out: &mut Vec<Piece>) {
+    pub fn pieces(&mut self, shape: &Shape, assets: &mut Assets<Mesh>, out: &mut Vec<Piece>) {
         match shape.geometry() {
             Geometry::Compound { parts } => {
                 for (pose, part) in parts {
                     // Its own shape, so that hulls go through parry's hull as well.
                     if let Ok(shape) = Shape::new(part.clone()) {
-                        self.simple(&shape, pose, part as *const Geometry as usize, out);
+                        let key = part as *const Geometry as usize;
+                        out.extend(self.simple(&shape, pose, key, assets));
                     }
                 }
             }
             _ => {
                 let key = Arc::as_ptr(shape.shared_geometry()) as usize;
-                self.simple(shape, &Pose::IDENTITY, key, out);
+                out.extend(self.simple(shape, &Pose::IDENTITY, key, assets));
             }
         }
     }
 
-    fn simple(&mut self, shape: &Shape, pose: &Pose, key: usize, out: &mut Vec<Piece>) {
+    fn simple(
+        &mut self,
+        shape: &Shape,
+        pose: &Pose,
+        key: usize,
+        assets: &mut Assets<Mesh>,
+    ) -> Option<Piece> {
+        let mut shared = |key, make: &dyn Fn() -> Mesh| {
+            let meshes = &mut self.meshes;
+            *self.keys.entry(key).or_insert_with(|| {
+                meshes.push(assets.add(make()));
+                meshes.len() - 1
+            })
+        };
         let mut piece = Piece {
             mesh: Self::CUBE,
-            position: vec3(pose.position),
-            rotation: quat(pose.rotation),
+            place: isometry(pose),
             scale: Vec3::ONE,
             ball: false,
         };
@@ -152,89 +143,59 @@ impl MeshLibrary {
                 radius,
             } => {
                 let key = Key::Capsule([half_height.to_bits(), radius.to_bits()]);
-                piece.mesh = self.shared(key, || capsule(half_height as f32, radius as f32));
+                piece.mesh = shared(key, &|| capsule(half_height as f32, radius as f32));
             }
             Geometry::HalfSpace { normal } => {
                 piece.mesh = Self::SQUARE;
                 piece.scale = Vec3::new(PLANE_EXTENT, 1.0, PLANE_EXTENT);
                 let up = Quat::from_rotation_arc(Vec3::Y, vec3(normal).normalize_or(Vec3::Y));
-                piece.rotation *= up;
+                piece.place.rotation *= up;
             }
             Geometry::ConvexHull { .. }
             | Geometry::TriMesh { .. }
             | Geometry::HeightField { .. } => {
-                piece.mesh = self.shared(Key::Shared(key), || triangulated(shape));
+                piece.mesh = shared(Key::Shared(key), &|| triangulated(shape));
             }
-            Geometry::Compound { .. } => return,
+            Geometry::Compound { .. } => return None,
         }
-        out.push(piece);
-    }
-
-    fn shared(&mut self, key: Key, make: impl FnOnce() -> MeshData) -> MeshId {
-        let meshes = &mut self.meshes;
-        *self.keys.entry(key).or_insert_with(|| {
-            meshes.push(Arc::new(make()));
-            meshes.len() - 1
-        })
+        Some(piece)
     }
 }
 
-impl Default for MeshLibrary {
-    fn default() -> Self {
-        let sphere = |kind| Sphere::new(1.0).mesh().kind(kind).build();
-        let balls = BALL_SUBDIVISIONS.map(|subdivisions| sphere(SphereKind::Ico { subdivisions }));
-        let round = |resolution| {
-            Cylinder::new(1.0, 2.0)
-                .mesh()
-                .resolution(resolution)
-                .build()
-        };
-        let pointed = |resolution| Cone::new(1.0, 2.0).mesh().resolution(resolution).build();
-        let others = [
-            Cuboid::from_length(2.0).mesh().build(),
-            round(SEGMENTS),
-            pointed(SEGMENTS),
-            Plane3d::default().mesh().size(2.0, 2.0).build(),
-            round(6),
-            pointed(8),
-        ];
-        let meshes = balls.into_iter().chain(others);
-        Self {
-            meshes: meshes.map(|mesh| Arc::new(mesh.into())).collect(),
-            keys: HashMap::new(),
-        }
-    }
+/// In the order of the constants of [`MeshLibrary`].
+fn unit_meshes() -> impl Iterator<Item = Mesh> {
+    let ball = |subdivisions| {
+        Sphere::new(1.0)
+            .mesh()
+            .kind(SphereKind::Ico { subdivisions })
+    };
+    let round = |resolution| Cylinder::new(1.0, 2.0).mesh().resolution(resolution);
+    let pointed = |resolution| Cone::new(1.0, 2.0).mesh().resolution(resolution);
+    let others = [
+        Cuboid::from_length(2.0).mesh().build(),
+        round(SEGMENTS).build(),
+        pointed(SEGMENTS).build(),
+        Plane3d::default().mesh().size(2.0, 2.0).build(),
+        round(6).build(),
+        pointed(8).build(),
+    ];
+    let balls = BALL_SUBDIVISIONS.map(|subdivisions| ball(subdivisions).build());
+    balls.into_iter().chain(others).map(untextured)
 }
 
-impl From<Mesh> for MeshData {
-    fn from(mesh: Mesh) -> Self {
-        let read = |attribute| {
-            mesh.attribute(attribute)
-                .and_then(VertexAttributeValues::as_float3)
-        };
-        let positions = read(Mesh::ATTRIBUTE_POSITION).unwrap_or_default();
-        let normals = read(Mesh::ATTRIBUTE_NORMAL).unwrap_or_default();
-        let vertices = positions.iter().zip(normals);
-        let vertex = |(position, normal): (&[f32; 3], &[f32; 3])| Vertex {
-            position: *position,
-            normal: *normal,
-        };
-        let indices = mesh.indices().into_iter().flat_map(Indices::iter);
-        Self {
-            vertices: vertices.map(vertex).collect(),
-            indices: indices.map(|i| i as u32).collect(),
-        }
-    }
+/// The shader reads positions and normals alone.
+fn untextured(mesh: Mesh) -> Mesh {
+    mesh.with_removed_attribute(Mesh::ATTRIBUTE_UV_0)
 }
 
-fn capsule(half_height: f32, radius: f32) -> MeshData {
+fn capsule(half_height: f32, radius: f32) -> Mesh {
     let capsule = Capsule3d::new(radius, 2.0 * half_height).mesh();
     let fine = capsule.longitudes(SEGMENTS).latitudes(SEGMENTS / 2);
-    fine.build().into()
+    untextured(fine.build())
 }
 
 /// Hulls, meshes and height fields as parry triangulates them.
-fn triangulated(shape: &Shape) -> MeshData {
+fn triangulated(shape: &Shape) -> Mesh {
     let parry = shape.parry();
     let mut crease = CREASE_DEGREES;
     let (vertices, triangles) = if let Some(hull) = parry.as_convex_polyhedron() {
@@ -245,7 +206,7 @@ fn triangulated(shape: &Shape) -> MeshData {
     } else if let Some(mesh) = parry.as_trimesh() {
         (mesh.vertices().to_vec(), mesh.indices().to_vec())
     } else {
-        return MeshData::default();
+        (Vec::new(), Vec::new())
     };
     let single = |v: &_| vec3(crate::math::Vec3::from(*v));
     let points: Vec<Vec3> = vertices.iter().map(single).collect();
@@ -253,7 +214,7 @@ fn triangulated(shape: &Shape) -> MeshData {
 }
 
 /// Normals averaged over the neighbouring faces that meet at less than the crease angle.
-fn creased(points: &[Vec3], triangles: &[[u32; 3]], crease: f32) -> MeshData {
+fn creased(points: &[Vec3], triangles: &[[u32; 3]], crease: f32) -> Mesh {
     // Weighted by area: the cross product's length is twice that.
     let faces: Vec<Vec3> = triangles
         .iter()
@@ -269,23 +230,24 @@ fn creased(points: &[Vec3], triangles: &[[u32; 3]], crease: f32) -> MeshData {
         }
     }
     let smooth = crease.to_radians().cos();
-    let mut mesh = MeshData::default();
-    for (f, t) in triangles.iter().enumerate() {
+    let normal = |f: usize, i: u32| {
         let own = faces[f].normalize_or_zero();
-        for i in t {
-            let sum: Vec3 = around[*i as usize]
-                .iter()
-                .map(|other| faces[*other as usize])
-                .filter(|n| n.normalize_or_zero().dot(own) >= smooth)
-                .sum();
-            mesh.indices.push(mesh.vertices.len() as u32);
-            mesh.vertices.push(Vertex {
-                position: points[*i as usize].to_array(),
-                normal: sum.normalize_or(own).to_array(),
-            });
-        }
-    }
-    mesh
+        let near = around[i as usize].iter().map(|f| faces[*f as usize]);
+        let sum: Vec3 = near
+            .filter(|n| n.normalize_or_zero().dot(own) >= smooth)
+            .sum();
+        sum.normalize_or(own)
+    };
+    let corners = triangles.iter().enumerate();
+    let corners = corners.flat_map(|(f, triangle)| triangle.map(|i| (f, i)));
+    let (positions, normals): (Vec<Vec3>, Vec<Vec3>) = corners
+        .map(|(f, i)| (points[i as usize], normal(f, i)))
+        .unzip();
+    let indices = Indices::U32((0..positions.len() as u32).collect());
+    Mesh::new(PrimitiveTopology::TriangleList, default())
+        .with_inserted_attribute(Mesh::ATTRIBUTE_POSITION, positions)
+        .with_inserted_attribute(Mesh::ATTRIBUTE_NORMAL, normals)
+        .with_inserted_indices(indices)
 }
 
 #[cfg(test)]
@@ -294,19 +256,34 @@ mod tests {
 
     use super::*;
 
-    fn volume(mesh: &MeshData) -> f32 {
-        let at = |i: u32| Vec3::from(mesh.vertices[i as usize].position);
-        mesh.indices
-            .chunks(3)
-            .map(|t| at(t[0]).dot(at(t[1]).cross(at(t[2]))) / 6.0)
-            .sum()
+    /// Corners of the triangles: position and normal.
+    fn triangles(mesh: &Mesh) -> Vec<[(Vec3, Vec3); 3]> {
+        let read = |attribute| {
+            let values = mesh.attribute(attribute).and_then(|v| v.as_float3());
+            values.expect("three numbers per vertex")
+        };
+        let (positions, normals) = (read(Mesh::ATTRIBUTE_POSITION), read(Mesh::ATTRIBUTE_NORMAL));
+        let Some(Indices::U32(indices)) = mesh.indices() else {
+            panic!("indices of 32 bits, as they are drawn");
+        };
+        let corner = |i: u32| {
+            let i = i as usize;
+            (Vec3::from(positions[i]), Vec3::from(normals[i]))
+        };
+        let triangles = indices.chunks(3);
+        triangles.map(|t| [t[0], t[1], t[2]].map(corner)).collect()
+    }
+
+    fn volume(mesh: &Mesh) -> f32 {
+        let of = |[(a, _), (b, _), (c, _)]: [(Vec3, Vec3); 3]| a.dot(b.cross(c)) / 6.0;
+        triangles(mesh).into_iter().map(of).sum()
     }
 
     /// The divergence theorem finds every face that is missing or turned inside out.
     #[test]
     fn closed_meshes_enclose_their_volume() {
-        let library = MeshLibrary::default();
-        let of = |id: MeshId| volume(&library.meshes()[id]);
+        let meshes: Vec<Mesh> = unit_meshes().collect();
+        let of = |id: MeshId| volume(&meshes[id]);
         let ball = MeshLibrary::BALL + MeshLibrary::BALL_LEVELS - 1;
         for (name, found, exact, tolerance) in [
             ("sphere", of(ball), 4.0 / 3.0 * PI, 0.01),
@@ -327,18 +304,30 @@ mod tests {
         }
     }
 
+    /// The layout that the pipelines are made for.
+    #[test]
+    fn vertices_are_positions_and_normals() {
+        let hull = Geometry::ConvexHull {
+            points: [[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+                .map(Into::into)
+                .to_vec(),
+        };
+        let hull = Shape::new(hull).expect("a hull");
+        for mesh in unit_meshes().chain([capsule(1.0, 0.5), triangulated(&hull)]) {
+            assert_eq!(mesh.get_vertex_size(), 24);
+            assert!(matches!(mesh.indices(), Some(Indices::U32(_))));
+        }
+    }
+
     #[test]
     fn normals_point_outwards() {
-        for mesh in MeshLibrary::default().meshes() {
-            for t in mesh.indices.chunks(3) {
-                let corners = [t[0], t[1], t[2]].map(|i| mesh.vertices[i as usize]);
-                let [a, b, c] = corners.map(|v| Vec3::from(v.position));
-                // The tip of a cone has no normal of its own.
-                let normal: Vec3 = corners.iter().map(|v| Vec3::from(v.normal)).sum();
-                let face = (b - a).cross(c - a);
-                if face.length() > 1e-6 {
-                    assert!(face.dot(normal) > 0.0);
-                }
+        for corners in unit_meshes().flat_map(|mesh| triangles(&mesh)) {
+            let [a, b, c] = corners.map(|(position, _)| position);
+            // The tip of a cone has no normal of its own.
+            let normal: Vec3 = corners.iter().map(|(_, normal)| normal).sum();
+            let face = (b - a).cross(c - a);
+            if face.length() > 1e-6 {
+                assert!(face.dot(normal) > 0.0);
             }
         }
     }

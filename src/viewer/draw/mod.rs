@@ -4,34 +4,81 @@
 //! swapping buffers and draws it with the pipelines of `gpu`. No body is an entity: 64,000 spheres
 //! cost one pass over an array and a handful of draw calls.
 
-pub mod bodies;
-pub mod contacts;
+mod bodies;
+mod contacts;
 mod gpu;
 mod joints;
-pub mod mesh;
+mod mesh;
 pub mod palette;
 
 use std::ops::Range;
 
+use bevy::asset::AssetEventSystems;
 use bevy::prelude::*;
+use bevy::render::render_resource::ShaderType;
 use bytemuck::{Pod, Zeroable};
 
 pub use gpu::Quality;
-pub use mesh::{MeshId, MeshLibrary};
+use mesh::{MeshId, MeshLibrary};
 
-use super::camera::{Bounds, Eye, Settle};
+use super::camera::{Bounds, Eye};
+
+/// What is drawn over the bodies, and how they themselves are.
+#[derive(Resource, Clone, Copy, Debug, PartialEq)]
+pub struct Drawing {
+    /// Contact points.
+    pub points: bool,
+    /// Contact normals.
+    pub normals: bool,
+    /// Normal forces of contacts, and the forces of joints where joints are shown.
+    pub normal_forces: bool,
+    /// Friction forces.
+    pub friction_forces: bool,
+    /// Joints.
+    pub joints: bool,
+    /// Colours by island instead of by body.
+    pub islands: bool,
+    /// The grid on the ground.
+    pub grid: bool,
+    /// Length of the arrows, as a multiple of the usual one (-).
+    pub scale: f32,
+}
+
+impl Default for Drawing {
+    fn default() -> Self {
+        Self::of(&crate::scene::View::default())
+    }
+}
+
+impl Drawing {
+    /// What a scene asks for.
+    pub fn of(view: &crate::scene::View) -> Self {
+        Self {
+            points: view.contacts,
+            normals: view.normals,
+            normal_forces: view.forces,
+            friction_forces: view.forces,
+            joints: view.joints,
+            islands: view.islands,
+            grid: view.grid,
+            scale: 1.0,
+        }
+    }
+
+    /// Whether any of it needs the contacts.
+    pub fn any_contacts(&self) -> bool {
+        self.points || self.normals || self.normal_forces || self.friction_forces
+    }
+}
 
 /// One drawn piece, as the shader reads it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Instance {
-    /// World position.
     pub position: [f32; 3],
-    /// Bits of [`flags`].
     pub flags: u32,
     /// Rotation quaternion, x y z w.
     pub rotation: [f32; 4],
-    /// Scale along the mesh's axes.
     pub scale: [f32; 3],
     /// Colour from [`palette::pack`].
     pub color: u32,
@@ -63,22 +110,16 @@ pub mod flags {
     pub const GRID: u32 = 2;
     /// Not lit: an arrow or a point of an overlay.
     pub const UNLIT: u32 = 4;
-    /// The selected body.
     pub const SELECTED: u32 = 8;
 }
 
 /// A run of instances of one mesh.
-#[derive(Clone, Debug)]
-pub struct Batch {
-    /// The mesh.
-    pub mesh: MeshId,
-    /// The instances.
-    pub instances: Range<u32>,
-    /// How they are drawn.
-    pub layer: Layer,
+struct Batch {
+    mesh: AssetId<Mesh>,
+    instances: Range<u32>,
+    layer: Layer,
 }
 
-/// How a batch is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
     /// Lit, and casting shadows.
@@ -90,31 +131,37 @@ pub enum Layer {
 }
 
 /// Everything that is drawn this frame.
-#[derive(Resource, Default)]
-pub struct Canvas {
-    /// The meshes.
-    pub library: MeshLibrary,
-    /// The instances, batch by batch.
-    pub instances: Vec<Instance>,
-    /// Which instances show which mesh.
-    pub batches: Vec<Batch>,
+#[derive(Resource)]
+struct Canvas {
+    library: MeshLibrary,
+    /// Batch by batch.
+    instances: Vec<Instance>,
+    batches: Vec<Batch>,
+}
+
+impl FromWorld for Canvas {
+    fn from_world(world: &mut World) -> Self {
+        Self {
+            library: MeshLibrary::new(&mut world.resource_mut()),
+            instances: Vec::new(),
+            batches: Vec::new(),
+        }
+    }
 }
 
 impl Canvas {
-    /// Starts a new picture.
     fn clear(&mut self) {
         self.instances.clear();
         self.batches.clear();
     }
 
-    /// Adds instances of one mesh.
     fn add(&mut self, mesh: MeshId, layer: Layer, instances: impl IntoIterator<Item = Instance>) {
         let first = self.instances.len() as u32;
         self.instances.extend(instances);
         let instances = first..self.instances.len() as u32;
         if !instances.is_empty() {
             self.batches.push(Batch {
-                mesh,
+                mesh: self.library.id(mesh),
                 instances,
                 layer,
             });
@@ -122,64 +169,43 @@ impl Canvas {
     }
 }
 
-/// The order in which a frame is painted.
-#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Paint {
-    /// The bodies; starts a new picture.
-    Bodies,
-    /// What is drawn over them.
-    Overlays,
-    /// The view and the light.
-    View,
-}
-
 /// What the shader knows about the view; the layout of `View` in `scene.wgsl`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[derive(Clone, Copy, Default, ShaderType)]
 struct ViewUniform {
-    clip_from_world: [[f32; 4]; 4],
-    light_from_world: [[f32; 4]; 4],
-    eye: [f32; 4],
-    right: [f32; 4],
-    up: [f32; 4],
-    forward: [f32; 4],
-    sun: [f32; 4],
-    params: [f32; 4],
+    clip_from_world: Mat4,
+    light_from_world: Mat4,
+    eye: Vec4,
+    right: Vec4,
+    up: Vec4,
+    forward: Vec4,
+    sun: Vec4,
+    params: Vec4,
 }
 
-/// The uniform of this frame and the part of the window that it fills.
-#[derive(Resource, Clone, Copy, Debug, Default)]
+/// The uniform of this frame, the part of the window that it fills, and the width of the shadow map.
+#[derive(Resource, Clone, Copy, Default)]
 struct View {
     uniform: ViewUniform,
     viewport: URect,
+    shadow_map: u32,
 }
 
-/// Draws a [`Canvas`].
-pub struct DrawPlugin;
-
-impl Plugin for DrawPlugin {
-    fn build(&self, app: &mut App) {
-        app.init_resource::<Canvas>()
-            .init_resource::<Bounds>()
-            .init_resource::<View>()
-            .init_resource::<bodies::Dressing>()
-            .init_resource::<contacts::Overlays>()
-            .configure_sets(
-                PostUpdate,
-                (Paint::Bodies, Paint::Overlays, Settle, Paint::View).chain(),
+pub fn plugin(app: &mut App) {
+    app.init_resource::<Canvas>()
+        .init_resource::<Bounds>()
+        .init_resource::<View>()
+        .init_resource::<Drawing>()
+        .add_systems(
+            PostUpdate,
+            (
+                bodies::paint.before(AssetEventSystems),
+                joints::paint,
+                contacts::paint,
+                set_view,
             )
-            .add_systems(
-                PostUpdate,
-                (
-                    bodies::paint.in_set(Paint::Bodies),
-                    (joints::paint, contacts::paint)
-                        .chain()
-                        .in_set(Paint::Overlays),
-                    set_view.in_set(Paint::View),
-                ),
-            )
-            .add_plugins(gpu::GpuPlugin);
-    }
+                .chain(),
+        )
+        .add_plugins(gpu::plugin);
 }
 
 /// Direction towards the sun.
@@ -221,16 +247,15 @@ fn set_view(eye: Res<Eye>, bounds: Res<Bounds>, quality: Res<Quality>, mut view:
     let spacing = 10f32.powf(bounds.body_size.max(1e-3).log10().round());
     let far = (60.0 * eye.focus_distance).max(20.0 * bounds.radius);
     view.viewport = eye.viewport;
+    view.shadow_map = quality.shadow_map;
     view.uniform = ViewUniform {
-        clip_from_world: (eye.clip_from_view(aspect) * eye.view_from_world()).to_cols_array_2d(),
-        light_from_world: light_from_world.to_cols_array_2d(),
-        eye: eye.position.extend(far).to_array(),
-        right: (right * rise * aspect).extend(0.0).to_array(),
-        up: (up * rise).extend(0.0).to_array(),
-        forward: forward.extend(0.0).to_array(),
-        sun: sun
-            .extend(if quality.shadow_map > 1 { 1.0 } else { 0.0 })
-            .to_array(),
-        params: [spacing, 1.0, texel, 1.0 / quality.shadow_map.max(1) as f32],
+        clip_from_world: eye.clip_from_view(aspect) * eye.view_from_world(),
+        light_from_world,
+        eye: eye.position.extend(far),
+        right: (right * rise * aspect).extend(0.0),
+        up: (up * rise).extend(0.0),
+        forward: forward.extend(0.0),
+        sun: sun.extend(if quality.shadow_map > 1 { 1.0 } else { 0.0 }),
+        params: Vec4::new(spacing, 1.0, texel, 1.0 / quality.shadow_map.max(1) as f32),
     };
 }

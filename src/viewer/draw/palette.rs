@@ -14,21 +14,15 @@ const BODIES: [[f32; 3]; 8] = [
 
 /// Colour of fixed and kinematic bodies.
 pub const FIXED: [f32; 3] = [0.30, 0.32, 0.35];
-/// Colour of bodies that are in no island.
 pub const NO_ISLAND: [f32; 3] = [0.22, 0.23, 0.25];
-/// Colour of contact points.
 pub const CONTACT: [f32; 3] = [1.0, 0.78, 0.12];
 /// Colour of contact points that carry nothing.
 pub const OPEN_CONTACT: [f32; 3] = [0.55, 0.60, 0.66];
-/// Colour of contact normals.
 pub const NORMAL: [f32; 3] = [0.15, 0.55, 1.0];
-/// Colour of normal forces.
 pub const NORMAL_FORCE: [f32; 3] = [1.0, 0.20, 0.10];
-/// Colour of friction forces.
 pub const FRICTION_FORCE: [f32; 3] = [0.10, 0.85, 0.25];
 /// Colour of ropes where joints are not drawn.
 pub const ROPE: [f32; 3] = [0.03, 0.03, 0.035];
-/// Colour of the forces of joints.
 pub const JOINT_FORCE: [f32; 3] = [0.95, 0.35, 0.90];
 
 /// The colour of a body that names none.
@@ -44,10 +38,10 @@ pub fn island(island: u32) -> [f32; 3] {
     hsv(hue, 0.70, shade)
 }
 
-/// Errors of joints that are drawn green and red \[m\].
+/// Errors of joints that are drawn green and red (m).
 pub const ERRORS: [f64; 2] = [1e-6, 1e-3];
 
-/// The colour of a joint's error \[m\]: from green to red by its logarithm; grey where it is not known.
+/// The colour of a joint's error (m): from green to red by its logarithm; grey where it is not known.
 pub fn error(error: Option<f64>) -> [f32; 3] {
     let Some(error) = error else {
         return OPEN_CONTACT;

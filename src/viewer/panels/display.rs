@@ -8,38 +8,38 @@ use crate::viewer::draw::palette;
 pub const PANEL: Panel = Panel::right("Drawing", false, show);
 
 fn show(ui: &mut egui::Ui, context: &mut Context) {
-    let overlays = &mut *context.overlays;
+    let drawing = &mut *context.drawing;
     ui.columns(2, |columns| {
         let [left, right] = columns else { return };
-        left.checkbox(&mut overlays.points, "contact points")
+        left.checkbox(&mut drawing.points, "contact points")
             .on_hover_text("key 1");
-        left.checkbox(&mut overlays.normals, "normals")
+        left.checkbox(&mut drawing.normals, "normals")
             .on_hover_text("key 2");
-        left.checkbox(&mut context.dressing.options.islands, "islands")
+        left.checkbox(&mut drawing.islands, "islands")
             .on_hover_text("key 5");
         right
-            .checkbox(&mut overlays.normal_forces, "normal forces")
+            .checkbox(&mut drawing.normal_forces, "normal forces")
             .on_hover_text("key 3");
         right
-            .checkbox(&mut overlays.friction_forces, "friction forces")
+            .checkbox(&mut drawing.friction_forces, "friction forces")
             .on_hover_text("key 4");
-        left.checkbox(&mut overlays.joints, "joints").on_hover_text(
+        left.checkbox(&mut drawing.joints, "joints").on_hover_text(
             "key J: anchors, axes and the way to the centres of mass, in the colour of the error; \
              with normal forces on, their forces too",
         );
-        right.checkbox(&mut context.dressing.options.grid, "ground grid");
+        right.checkbox(&mut drawing.grid, "ground grid");
     });
-    if overlays.joints {
+    if drawing.joints {
         error_scale(ui);
     }
     ui.horizontal(|ui| {
         ui.label("arrows");
-        ui.add(egui::Slider::new(&mut overlays.scale, 0.1..=10.0).logarithmic(true));
+        ui.add(egui::Slider::new(&mut drawing.scale, 0.1..=10.0).logarithmic(true));
     });
     ui.checkbox(&mut context.playback.smooth, "glide between steps")
         .on_hover_text("moves bodies evenly between two steps, one step late");
     if let Some(frame) = &context.playback.frame
-        && overlays.any_contacts()
+        && drawing.any_contacts()
         && frame.contact_stride > 1
     {
         let text = format!(

@@ -13,7 +13,7 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
     curves(ui, "energies", Scale::Range, lines(&context.history));
 }
 
-/// A name, a share of the energy, and what is taken off it \[J\].
+/// A name, a share of the energy, and what is taken off it (J).
 type Quantity = (&'static str, fn(&Energy) -> f64, f64);
 
 /// Potential energies have no zero of their own: those of the first step that is shown are taken off.

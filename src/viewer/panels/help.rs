@@ -74,7 +74,6 @@ fn machine(ui: &mut egui::Ui, drives: &[Drive]) {
     }
 }
 
-/// The keys of a binding.
 fn keys(ui: &mut egui::Ui, binding: &Binding, drives: &[Drive]) {
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 0.0;

@@ -39,7 +39,6 @@ const TIGHT: Color32 = theme::ERROR;
 /// graphics adapter.
 const TEXTURE_FRAMES: u32 = 2;
 
-/// What the panel remembers.
 #[derive(Clone, Default)]
 struct Picture {
     which: Which,

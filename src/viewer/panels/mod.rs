@@ -27,9 +27,8 @@ use bevy::window::PrimaryWindow;
 use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 
 use super::camera::{Eye, Pointer};
-use super::draw::bodies::Dressing;
-use super::draw::contacts::Overlays;
-use super::frame::{Notice, Severity};
+use super::draw::Drawing;
+use super::frame::Notice;
 use super::hands::{Hands, Hold};
 use super::history::History;
 use super::keys::Action;
@@ -62,15 +61,12 @@ static PANELS: &[Panel] = &[
 
 /// A part of the window with a purpose of its own.
 struct Panel {
-    /// What it is called.
     title: &'static str,
-    /// Where it is.
     place: Place,
     /// Whether it is open at the start; those on the left always are.
     open: bool,
     /// Whether it has anything to show now.
     applies: fn(&Context) -> bool,
-    /// Lays it out.
     show: Show,
 }
 
@@ -92,12 +88,10 @@ impl Panel {
         Self::new(title, Place::Left, true, show)
     }
 
-    /// A section on the right.
     const fn right(title: &'static str, open: bool, show: Show) -> Self {
         Self::new(title, Place::Right, open, show)
     }
 
-    /// A plot at the bottom.
     const fn plot(title: &'static str, open: bool, show: Show) -> Self {
         Self::new(title, Place::Bottom, open, show)
     }
@@ -108,7 +102,6 @@ impl Panel {
     }
 }
 
-/// Where a panel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// On the left, under its own title.
@@ -122,11 +115,8 @@ enum Place {
 /// Which panels are open, and what they ask for.
 #[derive(Resource, Clone, Debug)]
 pub struct Open {
-    /// All panels.
     pub panels: bool,
-    /// The plots at the bottom.
     pub plots: bool,
-    /// The list of keys.
     pub help: bool,
     /// Titles of the plots that are as they are not at the start.
     toggled: BTreeSet<&'static str>,
@@ -134,7 +124,7 @@ pub struct Open {
     statistics: BTreeSet<&'static str>,
     /// What the panels of this frame need to be observed, made anew every frame.
     asked: Observe,
-    /// Time between two frames, smoothed \[s\].
+    /// Time between two frames, smoothed (s).
     frame_time: f64,
     dismissed: Option<Notice>,
 }
@@ -173,8 +163,7 @@ struct Context<'w> {
     history: Res<'w, History>,
     scenes: ResMut<'w, Scenes>,
     setup: ResMut<'w, Setup>,
-    overlays: ResMut<'w, Overlays>,
-    dressing: ResMut<'w, Dressing>,
+    drawing: ResMut<'w, Drawing>,
     hands: ResMut<'w, Hands>,
     eye: ResMut<'w, Eye>,
     open: ResMut<'w, Open>,
@@ -183,22 +172,16 @@ struct Context<'w> {
     time: Res<'w, Time<Real>>,
 }
 
-/// Lays out the panels around the picture.
-pub struct PanelsPlugin;
-
-impl Plugin for PanelsPlugin {
-    fn build(&self, app: &mut App) {
-        app.add_plugins(EguiPlugin::default())
-            .add_systems(EguiPrimaryContextPass, lay_out)
-            .add_systems(Update, (press_keys, observe).chain().after(Hold));
-    }
+pub fn plugin(app: &mut App) {
+    app.add_plugins(EguiPlugin::default())
+        .add_systems(EguiPrimaryContextPass, lay_out)
+        .add_systems(Update, (press_keys, observe).chain().after(Hold));
 }
 
 fn press_keys(
     mut actions: MessageReader<Action>,
     mut open: ResMut<Open>,
-    mut overlays: ResMut<Overlays>,
-    mut dressing: ResMut<Dressing>,
+    mut drawing: ResMut<Drawing>,
 ) {
     let flip = |value: &mut bool| *value = !*value;
     for action in actions.read() {
@@ -207,12 +190,12 @@ fn press_keys(
             Action::Plots => flip(&mut open.plots),
             Action::Help => flip(&mut open.help),
             Action::Escape => open.help = false,
-            Action::ContactPoints => flip(&mut overlays.points),
-            Action::Normals => flip(&mut overlays.normals),
-            Action::NormalForces => flip(&mut overlays.normal_forces),
-            Action::FrictionForces => flip(&mut overlays.friction_forces),
-            Action::Joints => flip(&mut overlays.joints),
-            Action::Islands => flip(&mut dressing.options.islands),
+            Action::ContactPoints => flip(&mut drawing.points),
+            Action::Normals => flip(&mut drawing.normals),
+            Action::NormalForces => flip(&mut drawing.normal_forces),
+            Action::FrictionForces => flip(&mut drawing.friction_forces),
+            Action::Joints => flip(&mut drawing.joints),
+            Action::Islands => flip(&mut drawing.islands),
             _ => {}
         }
     }
@@ -221,17 +204,16 @@ fn press_keys(
 /// Asks for what is shown, and for nothing else: each of it costs the physics thread some time.
 fn observe(
     open: Res<Open>,
-    overlays: Res<Overlays>,
-    dressing: Res<Dressing>,
+    drawing: Res<Drawing>,
     hands: Res<Hands>,
     setup: Res<Setup>,
     physics: Res<Physics>,
     mut asked: Local<Option<Observe>>,
 ) {
     let wanted = Observe {
-        contacts: overlays.any_contacts(),
-        joints: overlays.joints,
-        islands: dressing.options.islands,
+        contacts: drawing.any_contacts(),
+        joints: drawing.joints,
+        islands: drawing.islands,
         residual: setup.residual,
         body: hands.selected,
         ..open.asked
@@ -358,10 +340,10 @@ fn notice(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
     let Some(shown) = latest.filter(|n| open.dismissed.as_ref() != Some(n)) else {
         return;
     };
-    let (sign, color) = match shown.severity {
-        Severity::Info => ("ℹ", theme::ACCENT),
-        Severity::Warning => ("⚠", theme::WARNING),
-        Severity::Error => ("⛔", theme::ERROR),
+    let (sign, color) = if shown.is_error {
+        ("⛔", theme::ERROR)
+    } else {
+        ("⚠", theme::WARNING)
     };
     egui::Area::new("notice".into())
         .order(egui::Order::Foreground)

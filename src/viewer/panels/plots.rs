@@ -50,13 +50,10 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     });
 }
 
-/// A line of a plot.
 pub struct Curve {
     /// What it is, with its unit.
     pub name: String,
-    /// Its colour.
     pub color: Color32,
-    /// Its points.
     pub points: Vec<[f64; 2]>,
 }
 
@@ -71,7 +68,7 @@ pub enum Scale {
     Logarithmic,
 }
 
-/// A number of each step against its time \[s\]; steps that have none are left out.
+/// A number of each step against its time (s); steps that have none are left out.
 pub fn over_time(history: &History, value: impl Fn(&StepSample) -> Option<f64>) -> Vec<[f64; 2]> {
     let samples = history.samples.iter();
     let point = |s: &StepSample| Some([s.report.time, value(s)?]);

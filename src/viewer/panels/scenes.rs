@@ -6,7 +6,6 @@ use super::{Context, Panel, theme};
 
 pub const PANEL: Panel = Panel::left("Scenes", show);
 
-/// The list, grouped, with a search field.
 fn show(ui: &mut egui::Ui, context: &mut Context) {
     let scenes = &mut *context.scenes;
     ui.horizontal(|ui| {

@@ -75,7 +75,6 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
     });
 }
 
-/// The list of solvers.
 fn choose(ui: &mut egui::Ui, config: &mut SolverConfig) {
     egui::ComboBox::from_id_salt("solver")
         .width(ui.available_width() - 8.0)
@@ -149,7 +148,6 @@ fn budget(ui: &mut egui::Ui, budget: &mut Budget) {
     });
 }
 
-/// One declared parameter.
 fn change(ui: &mut egui::Ui, parameter: &Parameter, config: &mut SolverConfig) {
     let given = config.parameters.get(parameter.name).cloned();
     let mut value = given.unwrap_or_else(|| parameter.default_value());

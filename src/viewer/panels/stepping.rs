@@ -113,74 +113,46 @@ fn joints(ui: &mut egui::Ui, s: &mut Settings) {
 }
 
 fn stabilisation(ui: &mut egui::Ui, chosen: &mut Stabilisation) {
-    let (slop, max_speed) = match *chosen {
-        Stabilisation::None => (1e-4, 3.0),
-        Stabilisation::Baumgarte {
-            slop, max_speed, ..
-        }
-        | Stabilisation::Projection {
-            slop, max_speed, ..
-        } => (slop, max_speed),
+    let baumgarte = Stabilisation::Baumgarte {
+        beta: 0.2,
+        slop: 1e-4,
+        max_speed: 3.0,
     };
     let options = [
         ("none", Stabilisation::None),
-        (
-            "Baumgarte",
-            Stabilisation::Baumgarte {
-                beta: 0.2,
-                slop,
-                max_speed,
-            },
-        ),
-        (
-            "projection",
-            Stabilisation::Projection {
-                fraction: 0.2,
-                slop,
-                max_speed,
-            },
-        ),
+        ("Baumgarte", baumgarte),
+        ("projection", Stabilisation::default()),
     ];
     let kind = std::mem::discriminant::<Stabilisation>;
-    let name = |s: &Stabilisation| {
-        let same = options.iter().find(|(_, option)| kind(option) == kind(s));
-        same.map_or("", |(name, _)| *name)
-    };
+    let same = options.iter().position(|(_, s)| kind(s) == kind(chosen));
+    let (before, mut now) = (same.unwrap_or(0), same.unwrap_or(0));
     row(
         ui,
         "stabilisation",
         "what keeps penetration from building up: nothing, a bias velocity, or a separate pass over the \
          positions that adds no energy",
         |ui| {
-            let mut new = name(chosen);
-            let response = choice(
-                ui,
-                "stabilisation",
-                &mut new,
-                options.map(|(name, _)| name),
-                |name| (*name).into(),
-            );
-            if new != name(chosen) {
-                let option = options.into_iter().find(|(name, _)| *name == new);
-                *chosen = option.map_or(*chosen, |(_, option)| option);
-            }
-            response
+            let kinds = 0..options.len();
+            choice(ui, "stabilisation", &mut now, kinds, |k| {
+                options[*k].0.into()
+            })
         },
     );
-    let (what, share, slop, speed) = match chosen {
-        Stabilisation::None => return,
-        Stabilisation::Baumgarte {
-            beta,
-            slop,
-            max_speed,
-        } => ("beta", beta, slop, max_speed),
-        Stabilisation::Projection {
-            fraction,
-            slop,
-            max_speed,
-        } => ("fraction", fraction, slop, max_speed),
+    if now != before {
+        let mut new = options[now].1;
+        if let (Some([_, kept @ ..]), Some([_, own @ ..])) =
+            (chosen.numbers_mut(), new.numbers_mut())
+        {
+            for ((_, own), (_, kept)) in own.into_iter().zip(kept) {
+                *own = *kept;
+            }
+        }
+        *chosen = new;
+    }
+    let Some([(name, share), (_, slop), (_, speed)]) = chosen.numbers_mut() else {
+        return;
     };
-    row(ui, what, "share of the error removed per step", |ui| {
+    row(ui, name, "share of the error removed per step", |ui| {
         ui.add(egui::Slider::new(share, 0.01..=1.0))
     });
     row(ui, "slop [m]", "penetration that is left alone", |ui| {

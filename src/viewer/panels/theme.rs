@@ -15,7 +15,6 @@ pub const WARNING: Color32 = Color32::from_rgb(240, 180, 60);
 pub const ERROR: Color32 = Color32::from_rgb(255, 107, 97);
 /// Something that has gone well.
 pub const GOOD: Color32 = Color32::from_rgb(104, 201, 132);
-/// Text that explains.
 pub const QUIET: Color32 = Color32::from_rgb(148, 158, 172);
 const PANEL: Color32 = Color32::from_rgb(24, 27, 33);
 const BAR: Color32 = Color32::from_rgb(19, 22, 27);
@@ -35,7 +34,6 @@ pub const STAGES: [Color32; Stage::PARTS.len()] = [
 /// Colours of lines that have none of their own.
 pub const SERIES: [Color32; 5] = [ACCENT, WARNING, GOOD, ERROR, STAGES[3]];
 
-/// Sets fonts, spacing and colours.
 pub fn apply(ctx: &egui::Context) {
     ctx.set_theme(egui::Theme::Dark);
     ctx.all_styles_mut(|style| {
@@ -77,21 +75,18 @@ pub fn apply(ctx: &egui::Context) {
     });
 }
 
-/// The frame of the side panels.
 pub fn panel() -> Frame {
     Frame::new()
         .fill(PANEL)
         .inner_margin(Margin::symmetric(8, 6))
 }
 
-/// The frame of the bar at the top.
 pub fn bar() -> Frame {
     Frame::new()
         .fill(BAR)
         .inner_margin(Margin::symmetric(10, 5))
 }
 
-/// The frame of a message.
 pub fn message(color: Color32) -> Frame {
     Frame::new()
         .fill(Color32::from_rgba_unmultiplied(24, 27, 33, 245))
@@ -106,13 +101,12 @@ pub fn message(color: Color32) -> Frame {
         })
 }
 
-/// The colour that joints of this error are drawn in \[m\].
+/// The colour that joints of this error are drawn in (m).
 pub fn joint_error(error: f64) -> Color32 {
     let [r, g, b, _] = palette::pack(palette::error(Some(error))).to_le_bytes();
     Color32::from_rgb(r, g, b)
 }
 
-/// A word that explains.
 pub fn quiet(text: impl Into<String>) -> egui::RichText {
     egui::RichText::new(text).color(QUIET)
 }

@@ -7,7 +7,6 @@ use super::{Context, theme};
 use crate::viewer::keys::Action;
 use crate::viewer::physics::Command;
 
-/// Shows the bar.
 pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     ui.horizontal(|ui| {
         ui.spacing_mut().interact_size.y = 24.0;

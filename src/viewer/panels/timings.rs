@@ -4,13 +4,13 @@ use bevy_egui::egui;
 
 use super::widgets::swatch;
 use super::{Context, Panel, theme};
-use crate::measure::Stage;
+use crate::measure::{Stage, Summary};
 
 pub const PANEL: Panel = Panel::right("Timings", true, show);
 
 fn show(ui: &mut egui::Ui, context: &mut Context) {
-    let summaries = context.history.summaries();
-    if summaries.is_empty() {
+    let samples = &context.history.samples;
+    if samples.is_empty() {
         ui.label(theme::quiet("no step taken yet"));
         return;
     }
@@ -23,8 +23,11 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
                 ui.label(theme::quiet(title));
             }
             ui.end_row();
-            for (stage, now, summary) in summaries {
-                let part = Stage::PARTS.iter().position(|p| p == stage);
+            for stage in Stage::ALL {
+                let times = samples.iter().map(|s| s.report.timings.get(stage));
+                let times: Vec<f64> = times.collect();
+                let summary = Summary::of(&times);
+                let part = Stage::PARTS.iter().position(|p| *p == stage);
                 ui.horizontal(|ui| {
                     match part {
                         Some(k) => {
@@ -32,7 +35,7 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
                             swatch(ui, theme::STAGES[k]);
                             ui.label(stage.name());
                         }
-                        None if *stage == Stage::Measure => {
+                        None if stage == Stage::Measure => {
                             ui.label(theme::quiet("(measure)")).on_hover_text(
                                 "residuals, convergence histories and counting: no part of the step",
                             );
@@ -42,7 +45,7 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
                         }
                     };
                 });
-                for value in [*now, summary.mean, summary.p95, summary.max] {
+                for value in [times[times.len() - 1], summary.mean, summary.p95, summary.max] {
                     ui.monospace(milliseconds(value));
                 }
                 ui.end_row();
@@ -50,7 +53,7 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         });
     ui.label(theme::quiet(format!(
         "over the last {} steps",
-        context.history.samples.len()
+        samples.len()
     )));
 }
 

@@ -4,7 +4,6 @@ use bevy_egui::egui;
 
 use super::theme;
 
-/// A grid of names and values.
 pub fn grid(
     ui: &mut egui::Ui,
     id: impl std::hash::Hash + std::fmt::Debug,
@@ -29,7 +28,6 @@ pub fn row(
     ui.end_row();
 }
 
-/// A striped table of names, values and hints.
 pub fn table(
     ui: &mut egui::Ui,
     id: impl std::hash::Hash + std::fmt::Debug,
@@ -51,7 +49,6 @@ pub fn table(
         });
 }
 
-/// A box that unfolds to a list of names.
 pub fn choice<T: PartialEq>(
     ui: &mut egui::Ui,
     id: &str,
@@ -117,7 +114,6 @@ pub fn milliseconds(
     response
 }
 
-/// A small square of a colour.
 pub fn swatch(ui: &mut egui::Ui, color: egui::Color32) {
     let (rect, _) = ui.allocate_exact_size(egui::vec2(8.0, 8.0), egui::Sense::hover());
     ui.painter().rect_filled(rect, 2.0, color);
