@@ -100,7 +100,7 @@ pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
     if let Some((path, after)) = options.screenshot {
         app.insert_resource(capture::Automatic {
             path,
-            after,
+            wait: Timer::from_seconds(after as f32, TimerMode::Once),
             outcome,
         });
     }

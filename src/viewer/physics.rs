@@ -247,12 +247,7 @@ impl Worker {
                 let finite = |v: &Vec3| v.iter().all(|c| c.is_finite());
                 self.state.drag = drag.filter(|d| finite(&d.anchor) && finite(&d.target));
             }
-            Command::Observe(observe) => {
-                self.state.observe = observe;
-                if let Some(simulation) = &mut self.simulation {
-                    simulation.set_record_history(observe.history);
-                }
-            }
+            Command::Observe(observe) => self.state.observe = observe,
         }
     }
 
@@ -260,8 +255,7 @@ impl Worker {
         // A scene that does not load leaves the old one running.
         match guarded(build) {
             Err(error) => self.stop(error),
-            Ok(mut simulation) => {
-                simulation.set_record_history(self.state.observe.history);
+            Ok(simulation) => {
                 self.start = Some(simulation.snapshot());
                 self.simulation = Some(simulation);
                 self.table_revision = None;
@@ -337,6 +331,7 @@ impl Worker {
         } else {
             ResidualSchedule::Never
         });
+        simulation.set_record_history(self.state.observe.history);
         let drag = self.state.drag;
         let pulled = drag.and_then(|drag| pull(&mut simulation, &drag));
         let result = guarded(|| simulation.step().map(|_| ()).map_err(|e| e.to_string()));

@@ -29,7 +29,7 @@ use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 use super::camera::{Eye, Pointer};
 use super::draw::Drawing;
 use super::frame::Notice;
-use super::hands::{Hands, Hold};
+use super::hands::{self, Hands};
 use super::history::History;
 use super::keys::Action;
 use super::observe::Observe;
@@ -113,7 +113,7 @@ enum Place {
 }
 
 /// Which panels are open, and what they ask for.
-#[derive(Resource, Clone, Debug)]
+#[derive(Resource, Default)]
 pub struct Open {
     pub panels: bool,
     pub plots: bool,
@@ -135,12 +135,8 @@ impl Open {
         Self {
             panels,
             plots: true,
-            help: false,
-            toggled: BTreeSet::new(),
-            statistics: BTreeSet::new(),
-            asked: Observe::default(),
             frame_time: 1.0 / 60.0,
-            dismissed: None,
+            ..Self::default()
         }
     }
 
@@ -149,9 +145,13 @@ impl Open {
     }
 
     fn toggle(&mut self, title: &'static str) {
-        if !self.toggled.remove(title) {
-            self.toggled.insert(title);
-        }
+        toggle(&mut self.toggled, title);
+    }
+}
+
+fn toggle(names: &mut BTreeSet<&'static str>, name: &'static str) {
+    if !names.remove(name) {
+        names.insert(name);
     }
 }
 
@@ -175,7 +175,7 @@ struct Context<'w> {
 pub fn plugin(app: &mut App) {
     app.add_plugins(EguiPlugin::default())
         .add_systems(EguiPrimaryContextPass, lay_out)
-        .add_systems(Update, (press_keys, observe).chain().after(Hold));
+        .add_systems(Update, (press_keys, observe).chain().after(hands::drag));
 }
 
 fn press_keys(
