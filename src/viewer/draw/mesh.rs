@@ -80,23 +80,19 @@ impl MeshLibrary {
         self.keys.clear();
     }
 
-    /// Appends the pieces that draw a shape.
-    pub fn pieces(&mut self, shape: &Shape, assets: &mut Assets<Mesh>, out: &mut Vec<Piece>) {
-        match shape.geometry() {
-            Geometry::Compound { parts } => {
-                for (pose, part) in parts {
-                    // Its own shape, so that hulls go through parry's hull as well.
-                    if let Ok(shape) = Shape::new(part.clone()) {
-                        let key = part as *const Geometry as usize;
-                        out.extend(self.simple(&shape, pose, key, assets));
-                    }
-                }
-            }
-            _ => {
-                let key = Arc::as_ptr(shape.shared_geometry()) as usize;
-                out.extend(self.simple(shape, &Pose::IDENTITY, key, assets));
-            }
-        }
+    /// The pieces that draw a shape.
+    pub fn pieces(&mut self, shape: &Shape, assets: &mut Assets<Mesh>) -> Vec<Piece> {
+        let Geometry::Compound { parts } = shape.geometry() else {
+            let key = Arc::as_ptr(shape.shared_geometry()) as usize;
+            let piece = self.simple(shape, &Pose::IDENTITY, key, assets);
+            return piece.into_iter().collect();
+        };
+        let piece = |(pose, part): &(Pose, Geometry)| {
+            // Its own shape, so that hulls go through parry's hull as well.
+            let shape = Shape::new(part.clone()).ok()?;
+            self.simple(&shape, pose, part as *const Geometry as usize, assets)
+        };
+        parts.iter().filter_map(piece).collect()
     }
 
     fn simple(
