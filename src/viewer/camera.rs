@@ -165,8 +165,7 @@ impl Eye {
     }
 
     fn pan(&mut self, by: Vec2) {
-        let height = self.viewport.height().max(1) as f32;
-        let metres = 2.0 * (0.5 * self.fov).tan() * self.focus_distance / height;
+        let metres = self.pixel_at(self.focus());
         self.position += self.rotation * Vec3::new(-by.x, by.y, 0.0) * metres;
     }
 

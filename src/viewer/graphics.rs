@@ -26,9 +26,6 @@ use super::draw::Quality;
 pub struct NoAdapter;
 
 /// Finds the best adapter and opens it.
-///
-/// # Errors
-/// There is none.
 pub fn find() -> Result<RenderResources, NoAdapter> {
     let settings = WgpuSettings::default();
     let backends = settings.backends.unwrap_or(Backends::all());

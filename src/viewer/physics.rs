@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bevy::prelude::Resource;
@@ -60,14 +59,10 @@ const FACTOR_INTERVAL: Duration = Duration::from_millis(400);
 pub struct Physics {
     commands: Sender<Command>,
     exchange: Arc<Exchange>,
-    _thread: JoinHandle<()>,
 }
 
 impl Physics {
     /// Starts the thread, without a simulation.
-    ///
-    /// # Errors
-    /// The system gives no thread.
     pub fn start() -> std::io::Result<Self> {
         let (commands, inbox) = channel();
         let exchange = Arc::new(Exchange::default());
@@ -85,14 +80,9 @@ impl Physics {
                 ..State::default()
             },
         };
-        let thread = std::thread::Builder::new()
-            .name("physics".into())
-            .spawn(move || worker.run())?;
-        Ok(Self {
-            commands,
-            exchange,
-            _thread: thread,
-        })
+        let thread = std::thread::Builder::new().name("physics".into());
+        thread.spawn(move || worker.run())?;
+        Ok(Self { commands, exchange })
     }
 
     pub fn frames(&self) -> &Exchange {

@@ -159,7 +159,8 @@ pub(super) fn paint(
     mut bounds: ResMut<Bounds>,
 ) {
     let (canvas, dressing) = (&mut *canvas, &mut *dressing);
-    canvas.clear();
+    canvas.instances.clear();
+    canvas.batches.clear();
     let Some(frame) = &playback.frame else {
         return;
     };

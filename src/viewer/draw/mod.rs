@@ -150,11 +150,6 @@ impl FromWorld for Canvas {
 }
 
 impl Canvas {
-    fn clear(&mut self) {
-        self.instances.clear();
-        self.batches.clear();
-    }
-
     fn add(&mut self, mesh: MeshId, layer: Layer, instances: impl IntoIterator<Item = Instance>) {
         let first = self.instances.len() as u32;
         self.instances.extend(instances);

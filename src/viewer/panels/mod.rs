@@ -263,10 +263,7 @@ fn lay_out(
     let corner = |p: egui::Pos2| {
         UVec2::new((p.x * scale).round() as u32, (p.y * scale).round() as u32).min(limit)
     };
-    let viewport = URect::from_corners(corner(free.min), corner(free.max));
-    if context.eye.viewport != viewport {
-        context.eye.viewport = viewport;
-    }
+    context.eye.viewport = URect::from_corners(corner(free.min), corner(free.max));
     pointer.position = window.physical_cursor_position();
     let over = window
         .cursor_position()
@@ -292,7 +289,6 @@ fn around(ui: &mut egui::Ui, window: egui::Vec2, context: &mut Context) {
     }
     egui::Panel::left("scenes")
         .frame(theme::panel())
-        .resizable(true)
         .default_size(215.0)
         .size_range(160.0..=window.x * 0.3)
         .show(ui, |ui| {
@@ -302,7 +298,6 @@ fn around(ui: &mut egui::Ui, window: egui::Vec2, context: &mut Context) {
         });
     egui::Panel::right("inspector")
         .frame(theme::panel())
-        .resizable(true)
         .default_size(295.0)
         .size_range(240.0..=window.x * 0.4)
         .show(ui, |ui| {
