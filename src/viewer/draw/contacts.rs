@@ -30,7 +30,7 @@ pub(super) fn paint(
     eye: Res<Eye>,
     bounds: Res<Bounds>,
     mut canvas: ResMut<Canvas>,
-    // The force whose arrow is as long as a typical body is large [N].
+    // The force whose arrow is as long as a typical body is large (N).
     mut usual_force: Local<f32>,
     mut arrows: Local<Vec<Arrow>>,
 ) {

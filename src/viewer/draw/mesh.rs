@@ -64,13 +64,6 @@ impl MeshLibrary {
     pub const TIP: MeshId = Self::CUBE + 5;
     const UNIT_MESHES: usize = Self::CUBE + 6;
 
-    pub fn new(assets: &mut Assets<Mesh>) -> Self {
-        Self {
-            meshes: unit_meshes().map(|mesh| assets.add(mesh)).collect(),
-            keys: HashMap::new(),
-        }
-    }
-
     pub fn id(&self, mesh: MeshId) -> AssetId<Mesh> {
         self.meshes[mesh].id()
     }
@@ -155,6 +148,16 @@ impl MeshLibrary {
             Geometry::Compound { .. } => return None,
         }
         Some(piece)
+    }
+}
+
+impl FromWorld for MeshLibrary {
+    fn from_world(world: &mut World) -> Self {
+        let mut assets = world.resource_mut::<Assets<Mesh>>();
+        Self {
+            meshes: unit_meshes().map(|mesh| assets.add(mesh)).collect(),
+            keys: HashMap::new(),
+        }
     }
 }
 

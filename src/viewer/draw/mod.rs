@@ -131,22 +131,12 @@ pub enum Layer {
 }
 
 /// Everything that is drawn this frame.
-#[derive(Resource)]
+#[derive(Resource, FromWorld)]
 struct Canvas {
     library: MeshLibrary,
     /// Batch by batch.
     instances: Vec<Instance>,
     batches: Vec<Batch>,
-}
-
-impl FromWorld for Canvas {
-    fn from_world(world: &mut World) -> Self {
-        Self {
-            library: MeshLibrary::new(&mut world.resource_mut()),
-            instances: Vec::new(),
-            batches: Vec::new(),
-        }
-    }
 }
 
 impl Canvas {
