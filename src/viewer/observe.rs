@@ -136,10 +136,8 @@ fn joints_of(simulation: &Simulation, slot: usize, solved: bool) -> Vec<JointNum
     let world = simulation.world();
     let errors = joint_errors(simulation, solved);
     let at_body = |joint: &Joint| joint.bodies.iter().position(|b| *b as usize == slot);
-    world
-        .joints()
-        .iter()
-        .enumerate()
+    let joints = world.joints().iter().enumerate();
+    joints
         .filter_map(|(k, joint)| {
             let other = joint.bodies[1 - at_body(joint)?];
             Some(JointNumbers {

@@ -324,14 +324,11 @@ fn at(place: Place, context: &Context) -> Vec<&'static Panel> {
 
 /// The latest message, over the lower edge of the picture, until it is closed.
 fn notice(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
-    let latest = context
-        .playback
-        .frame
-        .as_ref()
-        .and_then(|f| f.notice.clone());
+    let frame = context.playback.frame.as_ref();
+    let older = frame.and_then(|f| f.notice.clone());
     let open = &mut *context.open;
     // A scene that does not open is news; what the physics thread says may be older.
-    let latest = context.scenes.notice.clone().or(latest);
+    let latest = context.scenes.notice.clone().or(older);
     let Some(shown) = latest.filter(|n| open.dismissed.as_ref() != Some(n)) else {
         return;
     };
