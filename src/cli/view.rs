@@ -39,7 +39,7 @@ pub fn run(args: &ViewArgs) -> Result<(), Failure> {
     };
     viewer::run(options).map_err(|error| {
         let hint = match error {
-            ViewerError::NoDisplay { .. } => format!(
+            ViewerError::NoDisplay(_) => format!(
                 "; `moreau run {scene}` simulates without drawing, and `moreau render {scene} --out \
                  picture.png` draws without a window"
             ),

@@ -4,7 +4,7 @@ use bevy::input::mouse::{AccumulatedMouseMotion, AccumulatedMouseScroll, MouseSc
 use bevy::math::DVec3;
 use bevy::prelude::*;
 
-use super::hands::{Hands, Hold};
+use super::hands::{self, Hands};
 use super::keys::Action;
 use super::playback::Begun;
 use crate::scene::Camera;
@@ -165,8 +165,7 @@ impl Eye {
     }
 
     fn pan(&mut self, by: Vec2) {
-        let height = self.viewport.height().max(1) as f32;
-        let metres = 2.0 * (0.5 * self.fov).tan() * self.focus_distance / height;
+        let metres = self.pixel_at(self.focus());
         self.position += self.rotation * Vec3::new(-by.x, by.y, 0.0) * metres;
     }
 
@@ -180,7 +179,7 @@ impl Eye {
 pub fn plugin(app: &mut App) {
     app.init_resource::<Eye>()
         .init_resource::<Pointer>()
-        .add_systems(Update, (begin, steer, fly).chain().after(Hold));
+        .add_systems(Update, (begin, steer, fly).chain().after(hands::drag));
 }
 
 fn begin(mut begun: MessageReader<Begun>, mut eye: ResMut<Eye>) {
@@ -224,7 +223,7 @@ fn steer(
     let by = motion.delta;
     if *grabbed && by != Vec2::ZERO {
         let right = buttons.pressed(MouseButton::Right);
-        let left = buttons.pressed(MouseButton::Left) && !hands.is_dragging();
+        let left = buttons.pressed(MouseButton::Left) && hands.grip.is_none();
         if buttons.pressed(MouseButton::Middle) || right && shift {
             eye.pan(by);
         } else if right || left {
@@ -259,13 +258,9 @@ fn fly(
         axis(KeyCode::KeyE, KeyCode::KeyQ),
         axis(KeyCode::KeyS, KeyCode::KeyW),
     );
-    let fast = if keys.any_pressed([KeyCode::ShiftLeft, KeyCode::ShiftRight]) {
-        4.0
-    } else {
-        1.0
-    };
+    let fast = keys.any_pressed([KeyCode::ShiftLeft, KeyCode::ShiftRight]);
     let step = eye.rotation * way.normalize_or_zero();
-    let speed = 0.8 * eye.focus_distance * fast;
+    let speed = if fast { 3.2 } else { 0.8 } * eye.focus_distance;
     eye.position += step * speed * time.delta_secs().min(0.1);
 }
 

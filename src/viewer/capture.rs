@@ -13,7 +13,7 @@ use super::playback::Playback;
 #[derive(Resource, Clone, Debug)]
 pub struct Automatic {
     pub path: PathBuf,
-    pub after: f64,
+    pub wait: Timer,
     /// Hears whether it was saved, or why not.
     pub outcome: Sender<Result<(), String>>,
 }
@@ -36,22 +36,16 @@ fn press_key(mut actions: MessageReader<Action>, mut commands: Commands) {
 }
 
 fn take(
-    automatic: Res<Automatic>,
+    mut automatic: ResMut<Automatic>,
     playback: Res<Playback>,
     time: Res<Time<Real>>,
-    mut began: Local<Option<f64>>,
-    mut taken: Local<bool>,
     mut commands: Commands,
 ) {
-    if playback.frame.is_none() || *taken {
+    if playback.frame.is_none() || !automatic.wait.tick(time.delta()).is_finished() {
         return;
     }
-    let now = time.elapsed_secs_f64();
-    if now - *began.get_or_insert(now) < automatic.after {
-        return;
-    }
-    *taken = true;
     let automatic = automatic.clone();
+    commands.remove_resource::<Automatic>();
     commands.spawn(Screenshot::primary_window()).observe(
         move |captured: On<ScreenshotCaptured>, mut exit: MessageWriter<AppExit>| {
             // It is heard until the app has ended.

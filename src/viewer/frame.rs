@@ -183,7 +183,7 @@ pub struct JointNumbers {
     pub force: f64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct BodyNumbers {
     pub label: String,
     pub kind: BodyKind,

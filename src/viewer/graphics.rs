@@ -26,9 +26,6 @@ use super::draw::Quality;
 pub struct NoAdapter;
 
 /// Finds the best adapter and opens it.
-///
-/// # Errors
-/// There is none.
 pub fn find() -> Result<RenderResources, NoAdapter> {
     let settings = WgpuSettings::default();
     let backends = settings.backends.unwrap_or(Backends::all());
@@ -37,16 +34,9 @@ pub fn find() -> Result<RenderResources, NoAdapter> {
         quietly(|| bevy::tasks::block_on(initialize_renderer(backends, None, &settings)))
     };
     // OpenGL only where there is nothing else: merely asking for it makes some drivers complain.
-    let modern = backends.difference(Backends::GL);
-    if !modern.is_empty()
-        && let Ok(resources) = open(modern)
-    {
-        return Ok(resources);
-    }
-    if backends.contains(Backends::GL) {
-        return open(Backends::GL).map_err(|_| NoAdapter);
-    }
-    Err(NoAdapter)
+    let in_turn = [backends.difference(Backends::GL), backends & Backends::GL];
+    let mut in_turn = in_turn.into_iter().filter(|backends| !backends.is_empty());
+    in_turn.find_map(|b| open(b).ok()).ok_or(NoAdapter)
 }
 
 /// Runs what may panic; the message of the panic goes to the caller instead of the terminal.

@@ -5,7 +5,7 @@ use std::error::Error;
 use bevy::prelude::*;
 
 use super::camera::{Bounds, Eye, Pointer};
-use super::frame::{BodyLook, vec3};
+use super::frame::BodyLook;
 use super::keys::Action;
 use super::physics::{Command, Drag, Physics};
 use super::playback::{Begun, Playback};
@@ -14,37 +14,14 @@ use crate::world::{BodyId, BodyKind, BodySpec, Geometry, Shape, World};
 
 #[derive(Resource, Default)]
 pub struct Hands {
-    grip: Option<Grip>,
+    /// The dragged body, and the distance of the grabbed point along the camera's axis (m).
+    pub grip: Option<(Drag, f32)>,
     pub selected: Option<BodyId>,
 }
 
-struct Grip {
-    body: BodyId,
-    anchor: math::Vec3,
-    /// Distance of the grabbed point along the camera's axis (m).
-    depth: f32,
-    target: Vec3,
-}
-
-impl Hands {
-    pub fn is_dragging(&self) -> bool {
-        self.grip.is_some()
-    }
-
-    /// The dragged body, the grabbed point in its frame, and where it is pulled to.
-    pub fn rope(&self) -> Option<(BodyId, Vec3, Vec3)> {
-        let grip = self.grip.as_ref()?;
-        Some((grip.body, vec3(grip.anchor), grip.target))
-    }
-}
-
-/// The mouse takes hold of bodies.
-#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Hold;
-
 pub fn plugin(app: &mut App) {
     app.init_resource::<Hands>()
-        .add_systems(Update, (forget, press_keys, drag).chain().in_set(Hold));
+        .add_systems(Update, (forget, press_keys, drag).chain());
 }
 
 fn forget(mut begun: MessageReader<Begun>, mut hands: ResMut<Hands>) {
@@ -115,7 +92,7 @@ fn throw(
     Ok(())
 }
 
-fn drag(
+pub fn drag(
     mut hands: ResMut<Hands>,
     buttons: Res<ButtonInput<MouseButton>>,
     pointer: Res<Pointer>,
@@ -133,28 +110,24 @@ fn drag(
         hands.selected = hit.map(|(look, _)| look.id);
         let dynamic = hit.filter(|(look, _)| look.kind == BodyKind::Dynamic);
         hands.grip = dynamic.map(|(look, distance)| {
-            let target = origin + way * distance;
+            let target = double(origin + way * distance);
             let pose = center_pose(playback.pose(look.id.index()));
-            Grip {
+            let drag = Drag {
                 body: look.id,
-                anchor: pose.inverse_transform_point(double(target)),
-                depth: distance * way.dot(forward),
+                anchor: pose.inverse_transform_point(target),
                 target,
-            }
+            };
+            (drag, distance * way.dot(forward))
         });
     }
     if !buttons.pressed(MouseButton::Left) {
         if hands.grip.take().is_some() {
             physics.send(Command::Drag(None));
         }
-    } else if let (Some(grip), Some((origin, way))) = (&mut hands.grip, ray) {
+    } else if let (Some((drag, depth)), Some((origin, way))) = (&mut hands.grip, ray) {
         // In the plane through the grabbed point that faces the camera.
-        grip.target = origin + way * (grip.depth / way.dot(forward).max(0.05));
-        physics.send(Command::Drag(Some(Drag {
-            body: grip.body,
-            anchor: grip.anchor,
-            target: double(grip.target),
-        })));
+        drag.target = double(origin + way * (*depth / way.dot(forward).max(0.05)));
+        physics.send(Command::Drag(Some(*drag)));
     }
 }
 

@@ -81,14 +81,10 @@ pub fn label(key: KeyCode) -> String {
 }
 
 /// Keys that fly while flying, and leave everything else alone then.
-pub const FLYING: [KeyCode; 6] = [
-    KeyCode::KeyW,
-    KeyCode::KeyA,
-    KeyCode::KeyS,
-    KeyCode::KeyD,
-    KeyCode::KeyQ,
-    KeyCode::KeyE,
-];
+pub const FLYING: [KeyCode; 6] = {
+    use KeyCode::*;
+    [KeyW, KeyA, KeyS, KeyD, KeyQ, KeyE]
+};
 
 pub static MOUSE: &[(&str, &str)] = &[
     ("Left on a body", "drag it; its numbers are shown"),

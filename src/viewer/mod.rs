@@ -54,11 +54,8 @@ pub struct ViewerOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum ViewerError {
     /// There is no display to open a window on.
-    #[error("there is no display to open a window on ({reason})")]
-    NoDisplay {
-        /// What was found.
-        reason: String,
-    },
+    #[error("there is no display to open a window on ({0})")]
+    NoDisplay(String),
     /// There is nothing to draw with.
     #[error(transparent)]
     NoAdapter(#[from] NoAdapter),
@@ -86,13 +83,11 @@ pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
     let physics = physics::Physics::start()?;
     // The event loop panics where it finds no display after all.
     let mut app = graphics::quietly(|| window_app(creation, &options)).map_err(|panic| {
-        ViewerError::NoDisplay {
-            reason: if panic.contains("event loop") {
-                "no window system answers".into()
-            } else {
-                panic
-            },
-        }
+        ViewerError::NoDisplay(if panic.contains("event loop") {
+            "no window system answers".into()
+        } else {
+            panic
+        })
     })?;
     app.insert_resource(physics);
     let (outcome, saved) = std::sync::mpsc::channel();
@@ -100,7 +95,7 @@ pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
     if let Some((path, after)) = options.screenshot {
         app.insert_resource(capture::Automatic {
             path,
-            after,
+            wait: Timer::from_seconds(after as f32, TimerMode::Once),
             outcome,
         });
     }
@@ -118,7 +113,7 @@ fn check_display() -> Result<(), ViewerError> {
     let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     if cfg!(target_os = "linux") && !set("DISPLAY") && !set("WAYLAND_DISPLAY") {
         let reason = "neither DISPLAY nor WAYLAND_DISPLAY is set".into();
-        return Err(ViewerError::NoDisplay { reason });
+        return Err(ViewerError::NoDisplay(reason));
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! What of a simulation goes into a frame.
 
 use super::frame::{BodyNumbers, Energy, Frame, JointMark, JointNumbers, isometry};
-use crate::math::Vec3;
 use crate::problem::islands::NO_ISLAND;
 use crate::step::Simulation;
 use crate::world::joint::{Axis, Joint, JointKind, Motion, WORLD};
@@ -60,11 +59,7 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
         frame.contacts.extend(contacts);
     }
     frame.joints.clear();
-    let errors = if observe.joints {
-        joint_errors(simulation, solved)
-    } else {
-        Vec::new()
-    };
+    let errors = joint_errors(simulation, solved && observe.joints);
     let marks = world.joints().iter().enumerate();
     let marks = marks.filter_map(|(k, joint)| JointMark::of(joint, errors.get(k).copied()));
     let marks = marks.filter(|mark| observe.joints || mark.is_rope);
@@ -83,10 +78,10 @@ pub(super) fn is_solved(simulation: &Simulation) -> bool {
     simulation.report().step == step && step > 0
 }
 
-/// The errors of all joints (m); empty where they are not of the present state.
-fn joint_errors(simulation: &Simulation, solved: bool) -> Vec<f64> {
+/// The errors of all joints (m); empty where they are not wanted, or not of the present state.
+fn joint_errors(simulation: &Simulation, wanted: bool) -> Vec<f64> {
     let errors: Vec<f64> = simulation.joints().map(|(_, error)| error).collect();
-    if solved && errors.len() == simulation.world().joints().len() {
+    if wanted && errors.len() == simulation.world().joints().len() {
         errors
     } else {
         Vec::new()
@@ -114,11 +109,8 @@ fn numbers(simulation: &Simulation, id: BodyId, solved: bool) -> Option<BodyNumb
         } else {
             0.0
         },
-        contacts: 0,
-        contact_force: Vec3::zeros(),
-        largest_normal_force: 0.0,
-        island: None,
         joints: joints_of(simulation, slot, solved),
+        ..BodyNumbers::default()
     };
     if solved {
         let h = world.settings.substep();
@@ -144,10 +136,8 @@ fn joints_of(simulation: &Simulation, slot: usize, solved: bool) -> Vec<JointNum
     let world = simulation.world();
     let errors = joint_errors(simulation, solved);
     let at_body = |joint: &Joint| joint.bodies.iter().position(|b| *b as usize == slot);
-    world
-        .joints()
-        .iter()
-        .enumerate()
+    let joints = world.joints().iter().enumerate();
+    joints
         .filter_map(|(k, joint)| {
             let other = joint.bodies[1 - at_body(joint)?];
             Some(JointNumbers {

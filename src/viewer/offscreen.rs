@@ -12,7 +12,7 @@ use bevy::render::settings::RenderCreation;
 use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured};
 use image::RgbImage;
 
-use super::camera::{Eye, Pointer};
+use super::camera::Eye;
 use super::draw::{self, Drawing, Quality};
 use super::frame::{BodyTable, Frame};
 use super::graphics::{self, NoAdapter};
@@ -61,7 +61,6 @@ impl Offscreen {
             .insert_resource(Playback::default())
             .init_resource::<Hands>()
             .init_resource::<Eye>()
-            .init_resource::<Pointer>()
             .add_plugins(draw::plugin);
         app.finish();
         app.cleanup();

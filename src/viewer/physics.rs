@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bevy::prelude::Resource;
@@ -60,14 +59,10 @@ const FACTOR_INTERVAL: Duration = Duration::from_millis(400);
 pub struct Physics {
     commands: Sender<Command>,
     exchange: Arc<Exchange>,
-    _thread: JoinHandle<()>,
 }
 
 impl Physics {
     /// Starts the thread, without a simulation.
-    ///
-    /// # Errors
-    /// The system gives no thread.
     pub fn start() -> std::io::Result<Self> {
         let (commands, inbox) = channel();
         let exchange = Arc::new(Exchange::default());
@@ -85,14 +80,9 @@ impl Physics {
                 ..State::default()
             },
         };
-        let thread = std::thread::Builder::new()
-            .name("physics".into())
-            .spawn(move || worker.run())?;
-        Ok(Self {
-            commands,
-            exchange,
-            _thread: thread,
-        })
+        let thread = std::thread::Builder::new().name("physics".into());
+        thread.spawn(move || worker.run())?;
+        Ok(Self { commands, exchange })
     }
 
     pub fn frames(&self) -> &Exchange {
@@ -247,12 +237,7 @@ impl Worker {
                 let finite = |v: &Vec3| v.iter().all(|c| c.is_finite());
                 self.state.drag = drag.filter(|d| finite(&d.anchor) && finite(&d.target));
             }
-            Command::Observe(observe) => {
-                self.state.observe = observe;
-                if let Some(simulation) = &mut self.simulation {
-                    simulation.set_record_history(observe.history);
-                }
-            }
+            Command::Observe(observe) => self.state.observe = observe,
         }
     }
 
@@ -260,8 +245,7 @@ impl Worker {
         // A scene that does not load leaves the old one running.
         match guarded(build) {
             Err(error) => self.stop(error),
-            Ok(mut simulation) => {
-                simulation.set_record_history(self.state.observe.history);
+            Ok(simulation) => {
                 self.start = Some(simulation.snapshot());
                 self.simulation = Some(simulation);
                 self.table_revision = None;
@@ -337,6 +321,7 @@ impl Worker {
         } else {
             ResidualSchedule::Never
         });
+        simulation.set_record_history(self.state.observe.history);
         let drag = self.state.drag;
         let pulled = drag.and_then(|drag| pull(&mut simulation, &drag));
         let result = guarded(|| simulation.step().map(|_| ()).map_err(|e| e.to_string()));

@@ -10,7 +10,7 @@ use crate::solve::SolverConfig;
 use crate::world::Settings;
 
 /// Solver, time step, threads and speed as the panels show them.
-#[derive(Resource, Clone, Debug)]
+#[derive(Resource, Default)]
 pub struct Setup {
     pub solver: SolverConfig,
     pub settings: Settings,
@@ -21,23 +21,15 @@ pub struct Setup {
     pub speed: f64,
 }
 
-impl Default for Setup {
-    fn default() -> Self {
-        Self {
-            solver: SolverConfig::default(),
-            settings: Settings::default(),
-            threads: 0,
-            residual: ResidualRate::default(),
-            speed: 1.0,
-        }
-    }
-}
-
 /// Slowest and fastest that the keys go.
 const SPEEDS: [f64; 2] = [1.0 / 64.0, 8.0];
 
 pub fn plugin(app: &mut App) {
-    app.init_resource::<Setup>().add_systems(Update, press_keys);
+    let setup = Setup {
+        speed: 1.0,
+        ..Setup::default()
+    };
+    app.insert_resource(setup).add_systems(Update, press_keys);
 }
 
 fn press_keys(

@@ -9,10 +9,10 @@ use super::mesh::{MeshLibrary, Piece};
 use super::{Canvas, Drawing, Instance, Layer, Quality, flags, palette};
 use crate::problem::islands::NO_ISLAND;
 use crate::viewer::camera::{Bounds, Eye};
-use crate::viewer::frame::{BodyLook, BodyTable, isometry};
+use crate::viewer::frame::{BodyTable, isometry};
 use crate::viewer::hands::Hands;
 use crate::viewer::playback::Playback;
-use crate::world::{BodyKind, Geometry};
+use crate::world::{BodyKind, Geometry, Shape};
 
 /// A fixed body this many times larger than the typical moving one is ground, and gets the grid.
 const GROUND_SIZE: f32 = 6.0;
@@ -53,24 +53,19 @@ impl Dressing {
         self.table = table.clone();
         self.body_size = typical_size(table);
         self.pieces.clear();
-        let mut pieces = Vec::new();
         for (slot, look) in table.bodies.iter().enumerate() {
             let Some(look) = look else { continue };
             let Some(shape) = &look.shape else { continue };
-            let ground = self.is_ground(look);
+            let ground = look.kind == BodyKind::Fixed && self.is_ground(shape);
             let moving = look.kind != BodyKind::Fixed;
             let color = look.color.unwrap_or(match look.kind {
                 BodyKind::Dynamic => palette::body(slot),
                 _ => palette::FIXED,
             });
-            pieces.clear();
-            library.pieces(shape, meshes, &mut pieces);
             let offset = isometry(&look.offset);
-            self.pieces.extend(pieces.iter().map(|piece| {
-                let piece = Piece {
-                    place: offset * piece.place,
-                    ..*piece
-                };
+            let pieces = library.pieces(shape, meshes).into_iter();
+            self.pieces.extend(pieces.map(|mut piece| {
+                piece.place = offset * piece.place;
                 Dressed {
                     slot: slot as u32,
                     plain: piece.ball && piece.place.translation == Vec3A::ZERO,
@@ -91,17 +86,13 @@ impl Dressing {
         self.balls = self.pieces.iter().take_while(|d| d.piece.ball).count();
     }
 
-    fn is_ground(&self, look: &BodyLook) -> bool {
-        let Some(shape) = &look.shape else {
-            return false;
-        };
+    fn is_ground(&self, shape: &Shape) -> bool {
         let large = shape.bounding_radius() as f32 > GROUND_SIZE * self.body_size;
-        look.kind == BodyKind::Fixed
-            && match shape.geometry() {
-                Geometry::HalfSpace { .. } | Geometry::HeightField { .. } => true,
-                Geometry::Cuboid { half_extents: h } => large && h.x.min(h.z) > h.y,
-                _ => false,
-            }
+        match shape.geometry() {
+            Geometry::HalfSpace { .. } | Geometry::HeightField { .. } => true,
+            Geometry::Cuboid { half_extents: h } => large && h.x.min(h.z) > h.y,
+            _ => false,
+        }
     }
 }
 
@@ -168,7 +159,8 @@ pub(super) fn paint(
     mut bounds: ResMut<Bounds>,
 ) {
     let (canvas, dressing) = (&mut *canvas, &mut *dressing);
-    canvas.clear();
+    canvas.instances.clear();
+    canvas.batches.clear();
     let Some(frame) = &playback.frame else {
         return;
     };

@@ -30,7 +30,7 @@ pub(super) fn paint(
     eye: Res<Eye>,
     bounds: Res<Bounds>,
     mut canvas: ResMut<Canvas>,
-    // The force whose arrow is as long as a typical body is large [N].
+    // The force whose arrow is as long as a typical body is large (N).
     mut usual_force: Local<f32>,
     mut arrows: Local<Vec<Arrow>>,
 ) {
@@ -73,13 +73,13 @@ pub(super) fn paint(
     for contact in &frame.contacts {
         contact_arrows(contact, &drawing, size, impulse_scale, &mut arrows);
     }
-    if let Some((body, anchor, target)) = hands.rope()
-        && frame.table.get(body).is_some()
+    if let Some((drag, _)) = &hands.grip
+        && frame.table.get(drag.body).is_some()
     {
-        let from = playback.pose(body.index()) * anchor;
+        let from = playback.pose(drag.body.index()) * vec3(drag.anchor);
         arrows.push(Arrow {
             from,
-            by: target - from,
+            by: vec3(drag.target) - from,
             color: palette::CONTACT,
         });
     }

@@ -10,17 +10,8 @@ use bevy::mesh::VertexBufferLayout;
 use bevy::prelude::*;
 use bevy::render::mesh::allocator::MeshAllocator;
 use bevy::render::render_phase::TrackedRenderPass;
-use bevy::render::render_resource::{
-    BindGroup, BindGroupEntries, BindGroupLayoutDescriptor, BindGroupLayoutEntries, BufferUsages,
-    CachedRenderPipelineId, CompareFunction, DepthBiasState, DepthStencilState, Extent3d, Face,
-    FilterMode, FragmentState, IndexFormat, LoadOp, MultisampleState, Operations, PipelineCache,
-    PrimitiveState, RawBufferVec, RenderPassDepthStencilAttachment, RenderPassDescriptor,
-    RenderPipelineDescriptor, Sampler, SamplerBindingType, SamplerDescriptor, ShaderStages,
-    SpecializedRenderPipeline, SpecializedRenderPipelines, StencilState, StoreOp,
-    TextureDescriptor, TextureDimension, TextureFormat, TextureSampleType, TextureUsages,
-    TextureView, UniformBuffer, VertexFormat, VertexState, VertexStepMode,
-    binding_types::{sampler, texture_2d, uniform_buffer},
-};
+use bevy::render::render_resource::binding_types::{sampler, texture_2d, uniform_buffer};
+use bevy::render::render_resource::*;
 use bevy::render::renderer::{RenderContext, RenderDevice, RenderQueue, ViewQuery};
 use bevy::render::texture::TextureCache;
 use bevy::render::view::{ExtractedView, Msaa, ViewDepthTexture, ViewTarget};

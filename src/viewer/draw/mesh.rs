@@ -64,13 +64,6 @@ impl MeshLibrary {
     pub const TIP: MeshId = Self::CUBE + 5;
     const UNIT_MESHES: usize = Self::CUBE + 6;
 
-    pub fn new(assets: &mut Assets<Mesh>) -> Self {
-        Self {
-            meshes: unit_meshes().map(|mesh| assets.add(mesh)).collect(),
-            keys: HashMap::new(),
-        }
-    }
-
     pub fn id(&self, mesh: MeshId) -> AssetId<Mesh> {
         self.meshes[mesh].id()
     }
@@ -80,23 +73,19 @@ impl MeshLibrary {
         self.keys.clear();
     }
 
-    /// Appends the pieces that draw a shape.
-    pub fn pieces(&mut self, shape: &Shape, assets: &mut Assets<Mesh>, out: &mut Vec<Piece>) {
-        match shape.geometry() {
-            Geometry::Compound { parts } => {
-                for (pose, part) in parts {
-                    // Its own shape, so that hulls go through parry's hull as well.
-                    if let Ok(shape) = Shape::new(part.clone()) {
-                        let key = part as *const Geometry as usize;
-                        out.extend(self.simple(&shape, pose, key, assets));
-                    }
-                }
-            }
-            _ => {
-                let key = Arc::as_ptr(shape.shared_geometry()) as usize;
-                out.extend(self.simple(shape, &Pose::IDENTITY, key, assets));
-            }
-        }
+    /// The pieces that draw a shape.
+    pub fn pieces(&mut self, shape: &Shape, assets: &mut Assets<Mesh>) -> Vec<Piece> {
+        let Geometry::Compound { parts } = shape.geometry() else {
+            let key = Arc::as_ptr(shape.shared_geometry()) as usize;
+            let piece = self.simple(shape, &Pose::IDENTITY, key, assets);
+            return piece.into_iter().collect();
+        };
+        let piece = |(pose, part): &(Pose, Geometry)| {
+            // Its own shape, so that hulls go through parry's hull as well.
+            let shape = Shape::new(part.clone()).ok()?;
+            self.simple(&shape, pose, part as *const Geometry as usize, assets)
+        };
+        parts.iter().filter_map(piece).collect()
     }
 
     fn simple(
@@ -159,6 +148,16 @@ impl MeshLibrary {
             Geometry::Compound { .. } => return None,
         }
         Some(piece)
+    }
+}
+
+impl FromWorld for MeshLibrary {
+    fn from_world(world: &mut World) -> Self {
+        let mut assets = world.resource_mut::<Assets<Mesh>>();
+        Self {
+            meshes: unit_meshes().map(|mesh| assets.add(mesh)).collect(),
+            keys: HashMap::new(),
+        }
     }
 }
 

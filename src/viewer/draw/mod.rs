@@ -131,7 +131,7 @@ pub enum Layer {
 }
 
 /// Everything that is drawn this frame.
-#[derive(Resource)]
+#[derive(Resource, FromWorld)]
 struct Canvas {
     library: MeshLibrary,
     /// Batch by batch.
@@ -139,22 +139,7 @@ struct Canvas {
     batches: Vec<Batch>,
 }
 
-impl FromWorld for Canvas {
-    fn from_world(world: &mut World) -> Self {
-        Self {
-            library: MeshLibrary::new(&mut world.resource_mut()),
-            instances: Vec::new(),
-            batches: Vec::new(),
-        }
-    }
-}
-
 impl Canvas {
-    fn clear(&mut self) {
-        self.instances.clear();
-        self.batches.clear();
-    }
-
     fn add(&mut self, mesh: MeshId, layer: Layer, instances: impl IntoIterator<Item = Instance>) {
         let first = self.instances.len() as u32;
         self.instances.extend(instances);

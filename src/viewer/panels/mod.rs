@@ -29,7 +29,7 @@ use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 use super::camera::{Eye, Pointer};
 use super::draw::Drawing;
 use super::frame::Notice;
-use super::hands::{Hands, Hold};
+use super::hands::{self, Hands};
 use super::history::History;
 use super::keys::Action;
 use super::observe::Observe;
@@ -113,7 +113,7 @@ enum Place {
 }
 
 /// Which panels are open, and what they ask for.
-#[derive(Resource, Clone, Debug)]
+#[derive(Resource, Default)]
 pub struct Open {
     pub panels: bool,
     pub plots: bool,
@@ -135,12 +135,8 @@ impl Open {
         Self {
             panels,
             plots: true,
-            help: false,
-            toggled: BTreeSet::new(),
-            statistics: BTreeSet::new(),
-            asked: Observe::default(),
             frame_time: 1.0 / 60.0,
-            dismissed: None,
+            ..Self::default()
         }
     }
 
@@ -149,9 +145,13 @@ impl Open {
     }
 
     fn toggle(&mut self, title: &'static str) {
-        if !self.toggled.remove(title) {
-            self.toggled.insert(title);
-        }
+        toggle(&mut self.toggled, title);
+    }
+}
+
+fn toggle(names: &mut BTreeSet<&'static str>, name: &'static str) {
+    if !names.remove(name) {
+        names.insert(name);
     }
 }
 
@@ -175,7 +175,7 @@ struct Context<'w> {
 pub fn plugin(app: &mut App) {
     app.add_plugins(EguiPlugin::default())
         .add_systems(EguiPrimaryContextPass, lay_out)
-        .add_systems(Update, (press_keys, observe).chain().after(Hold));
+        .add_systems(Update, (press_keys, observe).chain().after(hands::drag));
 }
 
 fn press_keys(
@@ -263,10 +263,7 @@ fn lay_out(
     let corner = |p: egui::Pos2| {
         UVec2::new((p.x * scale).round() as u32, (p.y * scale).round() as u32).min(limit)
     };
-    let viewport = URect::from_corners(corner(free.min), corner(free.max));
-    if context.eye.viewport != viewport {
-        context.eye.viewport = viewport;
-    }
+    context.eye.viewport = URect::from_corners(corner(free.min), corner(free.max));
     pointer.position = window.physical_cursor_position();
     let over = window
         .cursor_position()
@@ -292,7 +289,6 @@ fn around(ui: &mut egui::Ui, window: egui::Vec2, context: &mut Context) {
     }
     egui::Panel::left("scenes")
         .frame(theme::panel())
-        .resizable(true)
         .default_size(215.0)
         .size_range(160.0..=window.x * 0.3)
         .show(ui, |ui| {
@@ -302,7 +298,6 @@ fn around(ui: &mut egui::Ui, window: egui::Vec2, context: &mut Context) {
         });
     egui::Panel::right("inspector")
         .frame(theme::panel())
-        .resizable(true)
         .default_size(295.0)
         .size_range(240.0..=window.x * 0.4)
         .show(ui, |ui| {
@@ -329,14 +324,11 @@ fn at(place: Place, context: &Context) -> Vec<&'static Panel> {
 
 /// The latest message, over the lower edge of the picture, until it is closed.
 fn notice(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
-    let latest = context
-        .playback
-        .frame
-        .as_ref()
-        .and_then(|f| f.notice.clone());
+    let frame = context.playback.frame.as_ref();
+    let older = frame.and_then(|f| f.notice.clone());
     let open = &mut *context.open;
     // A scene that does not open is news; what the physics thread says may be older.
-    let latest = context.scenes.notice.clone().or(latest);
+    let latest = context.scenes.notice.clone().or(older);
     let Some(shown) = latest.filter(|n| open.dismissed.as_ref() != Some(n)) else {
         return;
     };

@@ -21,7 +21,7 @@ const FLOOR: f64 = 1e-18;
 pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     // A resizable panel is as large as what it holds.
     ui.set_min_height(ui.available_height());
-    let plots = at(Place::Bottom, context);
+    let mut plots = at(Place::Bottom, context);
     ui.horizontal(|ui| {
         for panel in &plots {
             let mut shown = context.open.shows_plot(panel);
@@ -30,21 +30,18 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             }
         }
     });
-    let shown = plots
-        .into_iter()
-        .filter(|panel| context.open.shows_plot(panel));
-    let shown: Vec<&Panel> = shown.collect();
-    if shown.is_empty() {
+    plots.retain(|panel| context.open.shows_plot(panel));
+    if plots.is_empty() {
         ui.label(theme::quiet("no plot is chosen"));
         return;
     }
     let gap = ui.spacing().item_spacing.x;
     let size = egui::vec2(
-        (ui.available_width() + gap) / shown.len() as f32 - gap,
+        (ui.available_width() + gap) / plots.len() as f32 - gap,
         (ui.available_height() - 8.0).max(60.0),
     );
     ui.horizontal_top(|ui| {
-        for panel in shown {
+        for panel in plots {
             ui.allocate_ui(size, |ui| ui.vertical(|ui| (panel.show)(ui, context)));
         }
     });
@@ -201,10 +198,7 @@ fn timings(ui: &mut egui::Ui, context: &mut Context) {
         }
         // Only lines take part in the bounds that fit themselves.
         let top: PlotPoints = times.iter().zip(&below).map(|(x, y)| [*x, *y]).collect();
-        plot.line(
-            Line::new("", top)
-                .color(egui::Color32::TRANSPARENT)
-                .allow_hover(false),
-        );
+        let line = Line::new("", top).color(Color32::TRANSPARENT);
+        plot.line(line.allow_hover(false));
     });
 }

@@ -17,17 +17,14 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         );
     });
     let words = scenes.search.to_lowercase();
-    let matches = |text: &str| text.to_lowercase().contains(words.trim());
+    let matches = |text: &String| text.to_lowercase().contains(words.trim());
     let mut chosen = None;
     egui::ScrollArea::vertical()
         .auto_shrink(false)
         .show(ui, |ui| {
             let mut group = None;
-            let shown = scenes
-                .entries
-                .iter()
-                .filter(|e| matches(&e.name) || matches(&e.id) || matches(&e.group));
-            for entry in shown {
+            let entries = scenes.entries.iter();
+            for entry in entries.filter(|e| [&e.name, &e.id, &e.group].into_iter().any(matches)) {
                 if group != Some(&entry.group) {
                     group = Some(&entry.group);
                     ui.add_space(4.0);

@@ -11,12 +11,8 @@ pub const PANEL: Panel =
     Panel::right("Selected body", true, show).when(|context| context.hands.selected.is_some());
 
 fn show(ui: &mut egui::Ui, context: &mut Context) {
-    let Some(body) = context
-        .playback
-        .frame
-        .as_ref()
-        .and_then(|f| f.selected.as_ref())
-    else {
+    let frame = context.playback.frame.as_ref();
+    let Some(body) = frame.and_then(|f| f.selected.as_ref()) else {
         ui.label(theme::quiet("it is gone"));
         return;
     };

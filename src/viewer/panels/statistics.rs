@@ -4,7 +4,7 @@ use bevy_egui::egui;
 
 use super::plots::{Curve, Scale, curves, over_time};
 use super::widgets::{columns, quantity};
-use super::{Context, Panel, theme};
+use super::{Context, Panel, theme, toggle};
 
 pub const TABLE: Panel = Panel::right("Solver's numbers", false, show_table).when(|context| {
     let last = context.history.samples.back();
@@ -30,12 +30,8 @@ fn show_table(ui: &mut egui::Ui, context: &mut Context) {
                 let mut shown = chosen.contains(statistic.name);
                 let label = ui.toggle_value(&mut shown, statistic.name);
                 if label.on_hover_text("press to plot it over time").changed() {
-                    if shown {
-                        chosen.insert(statistic.name);
-                        wanted = true;
-                    } else {
-                        chosen.remove(statistic.name);
-                    }
+                    toggle(chosen, statistic.name);
+                    wanted |= shown;
                 }
                 let value = egui::RichText::new(quantity(statistic.value, statistic.unit));
                 let color = (statistic.value == 0.0).then_some(theme::QUIET);
