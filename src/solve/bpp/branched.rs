@@ -79,8 +79,7 @@ impl Factorization for Branched {
             self.raise(a, None);
             self.factor(a, tight).map_err(|_| Breakdown::NotFinite)?;
         }
-        self.tight.clear();
-        self.tight.extend_from_slice(tight);
+        tight.clone_into(&mut self.tight);
         Ok(())
     }
 

@@ -71,8 +71,7 @@ impl Factorization for Cached {
         if self.tight == tight {
             return Ok(());
         }
-        self.tight.clear();
-        self.tight.extend_from_slice(tight);
+        tight.clone_into(&mut self.tight);
         let count = tight.iter().filter(|t| **t).count();
         if count as f64 > self.share * a.n as f64 {
             self.counters.refactorizations += 1;

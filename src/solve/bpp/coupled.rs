@@ -166,7 +166,7 @@ impl Coupled {
                 set => State::AtBound(set),
             };
         }
-        for i in (0..island.n()).filter(|i| island.normal_row[*i] != NONE) {
+        for i in island.friction_rows() {
             let normal = self.state[island.normal_row[i] as usize];
             self.state[i] = match side(i) {
                 _ if normal != State::Free || island.friction_coefficient[i] == 0.0 => State::Open,

@@ -4,11 +4,10 @@
 //! Newton's method on y = |S x_F(y)| gives the next bounds: with the sets as they are, the slipping rows
 //! satisfy a linear system ([`Slipping`]). A step that leaves too much of the error is halved.
 
-use super::descend::Descent;
 use super::factor::Breakdown;
 use super::island::NONE;
 use super::lcp::{Lcp, Set};
-use super::pivot::{Outcome, pivot};
+use super::pivot::pivot;
 use super::slipping::{Slipping, follow};
 use super::tuning::Tuning;
 
@@ -17,9 +16,10 @@ use super::tuning::Tuning;
 pub enum Ending {
     /// Sets, bounds and centre have settled.
     Settled,
-    /// Pivots or time ran out.
+    /// The pivots or the time that were asked for ran out.
     OutOfBudget,
-    /// The friction bounds still changed after so many outer iterations.
+    /// The friction bounds still changed after so many outer iterations, or the sets did after so many single
+    /// pivots.
     Unsettled,
 }
 
@@ -49,7 +49,6 @@ pub struct Friction {
     halvings: u32,
     /// Whether x and w are already those of the present sets and bounds.
     solved: bool,
-    descent: Descent,
 }
 
 impl Friction {
@@ -64,10 +63,16 @@ impl Friction {
             lcp.tally.outer_iterations += 1;
             // Candidates for other bounds are of no use.
             lcp.best_error = f64::INFINITY;
-            match pivot(lcp, &mut self.descent, tuning, self.solved)? {
-                Outcome::Solved => self.solved = false,
-                Outcome::OutOfBudget => return Ok(Ending::OutOfBudget),
+            if !pivot(lcp, tuning, self.solved)? {
+                if lcp.best_error.is_finite() {
+                    lcp.x.copy_from_slice(&lcp.best);
+                }
+                return Ok(match lcp.is_over() {
+                    true => Ending::OutOfBudget,
+                    false => Ending::Unsettled,
+                });
             }
+            self.solved = false;
             let noise = lcp.noise();
             let change = bound_error(lcp);
             let tolerance = self.tolerance(lcp, tuning, noise);
@@ -205,36 +210,27 @@ fn normal_bounds(lcp: &Lcp, beta: &mut Vec<f64>) {
 /// those begin as free.
 fn write_bounds(lcp: &mut Lcp, beta: &[f64]) -> bool {
     let mut opened = false;
-    for (i, beta) in beta.iter().enumerate() {
-        if lcp.island.normal_row[i] == NONE {
-            continue;
-        }
-        if lcp.lo[i] == lcp.hi[i] && *beta > 0.0 {
+    for i in lcp.island.friction_rows() {
+        if lcp.lo[i] == lcp.hi[i] && beta[i] > 0.0 {
             lcp.set[i] = Set::Free;
             opened = true;
         }
-        lcp.lo[i] = -beta;
-        lcp.hi[i] = *beta;
+        [lcp.lo[i], lcp.hi[i]] = [-beta[i], beta[i]];
     }
     opened
 }
 
 /// Whether a friction row has no room although its contact presses.
 fn has_closed_friction(lcp: &Lcp) -> bool {
-    (0..lcp.n()).any(|i| {
-        lcp.island.normal_row[i] != NONE
-            && lcp.lo[i] == lcp.hi[i]
-            && lcp.island.bounds_at(i, &lcp.x)[1] > 0.0
-    })
+    let mut rows = lcp.island.friction_rows();
+    rows.any(|i| lcp.lo[i] == lcp.hi[i] && lcp.island.bounds_at(i, &lcp.x)[1] > 0.0)
 }
 
 /// By how much a friction row's impulse is not what its normal impulse says (m/s).
 fn bound_error(lcp: &Lcp) -> f64 {
     let mut error: f64 = 0.0;
-    for i in 0..lcp.n() {
-        if lcp.island.normal_row[i] == NONE || lcp.island.scale[i] == 0.0 {
-            continue;
-        }
+    let rows = lcp.island.friction_rows();
+    for i in rows.filter(|i| lcp.island.scale[*i] > 0.0) {
         let beta = lcp.island.bounds_at(i, &lcp.x)[1];
         let wrong = if lcp.tight[i] {
             (lcp.hi[i] - beta).abs()

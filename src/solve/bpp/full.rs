@@ -41,10 +41,7 @@ impl Factorization for Full {
                 column[to - skip] = *value;
             }
         }
-        for i in n..self.envelope.panels() * TILE {
-            let at = self.envelope.at(i, i);
-            self.a[at] = 1.0;
-        }
+        self.envelope.pad(n, &mut self.a);
         self.counters.refactorizations += 1;
         self.factor.factor(&self.envelope, &self.a, &[], 0)?;
         self.counters.raised = self.counters.raised.max(self.factor.raised);

@@ -45,12 +45,7 @@ impl Gmres {
         true
     }
 
-    /// The direction whose image is wanted.
-    pub fn direction(&self) -> &[f64] {
-        &self.basis[self.size * self.residual.len()..]
-    }
-
-    /// The direction, and where its image belongs.
+    /// The direction whose image is wanted, and where that belongs.
     pub fn direction_and_image(&mut self) -> (&[f64], &mut [f64]) {
         let n = self.residual.len();
         (&self.basis[self.size * n..], &mut self.image)

@@ -4,7 +4,7 @@
 //! Scaled quantities: x_i = Λ_i/s_i and ŵ_i = s_i w_i with s_i = 1/√A_ii, so that masses from grams to
 //! ships give entries of A of the order of one.
 
-use super::operator::Operator;
+use super::operator::{Operator, dot};
 use super::order::{Blocks, Order};
 use super::panels::{Envelope, TILE};
 use crate::math::Twist;
@@ -93,8 +93,10 @@ pub struct Island {
     pub epsilon: Vec<f64>,
     /// Row of the problem's Λ.
     pub problem_row: Vec<u32>,
-    operator: Operator,
+    pub operator: Operator,
     order: Order,
+    /// The contact of each block, or, after those, the joint's row.
+    block_source: Vec<u32>,
     block_start: Vec<u32>,
     block_body: Vec<u32>,
     block_rows: Vec<u32>,
@@ -134,8 +136,7 @@ impl Structure {
             .into_iter()
             .zip([blocks.start, blocks.body, blocks.rows])
         {
-            known.clear();
-            known.extend_from_slice(now);
+            now.clone_into(known);
         }
     }
 }
@@ -163,8 +164,21 @@ impl Island {
     ) -> Result<(), Refusal> {
         let is_known = self.find_order(problem, island, local, layout);
         self.known.layout = None;
-        self.pack_rows(problem, island, local, compliance)?;
-        self.group_by_body(problem.islands.bodies.of(island).len());
+        self.pack_rows(problem, local, compliance)?;
+        self.lay_out(problem.islands.bodies.of(island).len(), layout, most)?;
+        if layout == Layout::Sparse && !is_known {
+            self.find_pattern();
+        }
+        self.known.layout = Some(layout);
+        Ok(())
+    }
+
+    /// The matrix of the rows that are packed, on so many bodies.
+    ///
+    /// # Errors
+    /// A matrix of more than `most` bytes.
+    pub fn lay_out(&mut self, bodies: usize, layout: Layout, most: usize) -> Result<(), Refusal> {
+        self.group_by_body(bodies);
         self.shape(layout);
         let bytes = self.matrix.envelope.len() * size_of::<f64>();
         if bytes > most {
@@ -175,15 +189,11 @@ impl Island {
             });
         }
         self.fill();
-        if layout == Layout::Sparse && !is_known {
-            self.find_pattern();
-        }
-        self.known.layout = Some(layout);
         Ok(())
     }
 
     /// Rows couple where they touch the same body.
-    fn find_pattern(&mut self) {
+    pub fn find_pattern(&mut self) {
         let n = self.matrix.n;
         let pattern = &mut self.matrix.pattern;
         pattern.start.clear();
@@ -226,24 +236,21 @@ impl Island {
         layout: Layout,
     ) -> bool {
         let contacts = problem.contacts.len() as u32;
-        let sources = problem.islands.contacts.of(island).iter().copied().chain(
-            problem
-                .islands
-                .rows
-                .of(island)
-                .iter()
-                .map(|r| contacts + *r),
-        );
+        let own_contacts = problem.islands.contacts.of(island).iter().copied();
+        let own_rows = problem.islands.rows.of(island).iter();
+        self.block_source.clear();
+        self.block_source
+            .extend(own_contacts.chain(own_rows.map(|r| contacts + *r)));
         self.block_start.clear();
         self.block_start.push(0);
         self.block_body.clear();
         self.block_rows.clear();
-        for source in sources {
-            let bodies = block_bodies(problem, source as usize);
+        for source in &self.block_source {
+            let bodies = block_bodies(problem, *source as usize);
             self.block_body.extend(bodies.map(|b| local[b as usize]));
             self.block_start.push(self.block_body.len() as u32);
             self.block_rows
-                .push(block_rows(problem, source as usize) as u32);
+                .push(block_rows(problem, *source as usize) as u32);
         }
         let blocks = Blocks {
             bodies: problem.islands.bodies.of(island).len(),
@@ -265,15 +272,7 @@ impl Island {
         false
     }
 
-    fn pack_rows(
-        &mut self,
-        problem: &Problem,
-        island: usize,
-        local: &[u32],
-        epsilon: f64,
-    ) -> Result<(), Refusal> {
-        let own_contacts = problem.islands.contacts.of(island);
-        let own_rows = problem.islands.rows.of(island);
+    fn pack_rows(&mut self, problem: &Problem, local: &[u32], epsilon: f64) -> Result<(), Refusal> {
         let contacts = problem.contacts.len();
         let free = &problem.bodies.free_velocity;
         self.clear_rows();
@@ -281,10 +280,7 @@ impl Island {
         let zero = [0.0; FrictionLaw::MAX_ROWS];
         for block in 0..self.block_order.len() {
             let block = self.block_order[block] as usize;
-            let source = match own_contacts.get(block) {
-                Some(c) => *c as usize,
-                None => contacts + own_rows[block - own_contacts.len()] as usize,
-            };
+            let source = self.block_source[block] as usize;
             let rows = self.block_rows[block] as usize;
             let bodies = block_bodies(problem, source);
             for (jacobian, body) in jacobian.iter_mut().zip(bodies.clone()) {
@@ -444,10 +440,8 @@ impl Island {
                 let skip = *column as usize - *column as usize % TILE;
                 let values = &mut matrix.value[matrix.envelope.column(*column as usize)];
                 for [row, entry] in &touch[k..] {
-                    let j = &operator.jacobian[*entry as usize];
-                    values[*row as usize - skip] +=
-                        (response[0] * j[0] + response[1] * j[1] + response[2] * j[2])
-                            + (response[3] * j[3] + response[4] * j[4] + response[5] * j[5]);
+                    let jacobian = &operator.jacobian[*entry as usize];
+                    values[*row as usize - skip] += dot(response, jacobian);
                 }
             }
         }
@@ -455,10 +449,7 @@ impl Island {
             let at = matrix.envelope.at(row, row);
             matrix.value[at] += operator.compliance[row] + self.epsilon[row];
         }
-        for row in matrix.n..matrix.envelope.panels() * TILE {
-            let at = matrix.envelope.at(row, row);
-            matrix.value[at] = 1.0;
-        }
+        matrix.envelope.pad(matrix.n, &mut matrix.value);
     }
 
     /// ε of the rows with bounds becomes this share of the diagonal.
@@ -484,78 +475,19 @@ impl Island {
         self.epsilon[row] = epsilon;
     }
 
-    /// A given problem instead of an assembled one: `a` symmetric, by rows.
-    pub fn set_dense(&mut self, a: &[f64], b: &[f64], lo: &[f64], hi: &[f64], epsilon: f64) {
-        let n = b.len();
-        self.known.layout = None;
-        self.matrix.n = n;
-        self.scale.clear();
-        self.scale.extend((0..n).map(|i| {
-            let diagonal = a[i * n + i];
-            if diagonal > 0.0 {
-                1.0 / diagonal.sqrt()
-            } else {
-                1.0
-            }
-        }));
-        let scale = &self.scale;
-        let operator = &mut self.operator;
-        operator.dense.clear();
-        let entries = (0..n * n).map(|at| a[at] * scale[at / n] * scale[at % n]);
-        operator.dense.extend(entries);
-        self.b.clear();
-        self.b.extend(b.iter().zip(scale).map(|(b, s)| b * s));
-        self.bounds.clear();
-        let bounds = lo.iter().zip(hi).zip(scale);
-        self.bounds.extend(bounds.map(|((l, h), s)| [l / s, h / s]));
-        self.normal_row.clear();
-        self.normal_row.resize(n, NONE);
-        self.friction_coefficient.clear();
-        self.friction_coefficient.resize(n, 0.0);
-        self.epsilon.clear();
-        self.epsilon.resize(n, epsilon);
-        self.problem_row.clear();
-        self.problem_row.extend(0..n as u32);
-        let matrix = &mut self.matrix;
-        matrix.envelope.set(n, |_| n - 1);
-        matrix.value.clear();
-        matrix.value.resize(matrix.envelope.len(), 0.0);
-        for k in 0..n {
-            for i in k..n {
-                let at = matrix.envelope.at(i, k);
-                matrix.value[at] = operator.dense[i * n + k] + if i == k { epsilon } else { 0.0 };
-            }
-        }
-        for row in n..matrix.envelope.panels() * TILE {
-            let at = matrix.envelope.at(row, row);
-            matrix.value[at] = 1.0;
-        }
-        let pattern = &mut matrix.pattern;
-        pattern.start.clear();
-        pattern.start.push(0);
-        pattern.row.clear();
-        for k in 0..n {
-            let below = (k + 1..n).filter(|i| operator.dense[i * n + k] != 0.0);
-            pattern.row.push(k as u32);
-            pattern.row.extend(below.map(|i| i as u32));
-            pattern.start.push(pattern.row.len() as u32);
-        }
-    }
-
     /// w = A x without ε, scaled.
     pub fn product(&mut self, x: &[f64], w: &mut [f64]) {
         let n = self.matrix.n;
         let operator = &mut self.operator;
-        if !operator.dense.is_empty() {
-            for (w, row) in w.iter_mut().zip(operator.dense.chunks_exact(n)) {
-                *w = row.iter().zip(x).map(|(a, x)| a * x).sum();
-            }
-            return;
-        }
         operator.set_velocities(x);
         for row in 0..n {
             w[row] = operator.compliance[row] * x[row] + operator.velocity_of(row);
         }
+    }
+
+    /// The rows whose bounds follow a normal row.
+    pub fn friction_rows(&self) -> impl Iterator<Item = usize> {
+        (0..self.n()).filter(|i| self.normal_row[*i] != NONE)
     }
 
     /// The bounds of row `i` at the impulses `x`: its own, or those that its normal impulse gives.
@@ -571,11 +503,7 @@ impl Island {
     }
 
     /// Sweeps of projected Gauss–Seidel over all rows, whose friction bounds follow the normal impulses.
-    /// Nothing happens to a matrix that was given.
     pub fn sweep(&mut self, x: &mut [f64], count: u32) {
-        if !self.operator.dense.is_empty() {
-            return;
-        }
         self.operator.set_velocities(x);
         for _ in 0..count {
             for row in 0..x.len() {
@@ -597,9 +525,6 @@ impl Island {
     /// Whether rows `i` and `k` of A are coupled: they share a body.
     pub fn couples(&self, i: usize, k: usize) -> bool {
         let operator = &self.operator;
-        if !operator.dense.is_empty() {
-            return operator.dense[i * self.matrix.n + k] != 0.0;
-        }
         let bodies = |row: usize| {
             &operator.body[operator.start[row] as usize..operator.start[row + 1] as usize]
         };

@@ -5,12 +5,12 @@ use std::time::Instant;
 use super::coupled::Coupled;
 use super::factor;
 use super::friction::{Ending, Friction};
-use super::island::{NONE, Refusal};
+use super::island::Refusal;
 use super::lcp::{Lcp, Limits};
-use super::mlcp;
 use super::parameters::Settings;
 use super::report::PivotReport;
 use super::tuning::Tuning;
+use super::verify;
 use crate::problem::Problem;
 
 /// What follows where pivoting by whole blocks, with bounds that follow, does not solve the island.
@@ -105,7 +105,7 @@ impl IslandSolver {
     /// only whole blocks at first; what that does not solve goes from rung to rung until one solves it,
     /// and the best impulses of all count.
     fn climb(&mut self, tuning: &Tuning) -> Result<Ending, Refusal> {
-        let has_friction = self.lcp.island.normal_row.iter().any(|row| *row != NONE);
+        let has_friction = self.lcp.island.friction_rows().next().is_some();
         if tuning.coupled_steps == 0 || !has_friction {
             return self.pivot(tuning);
         }
@@ -147,11 +147,7 @@ impl IslandSolver {
     fn pivot(&mut self, tuning: &Tuning) -> Result<Ending, Refusal> {
         let ending = self.friction.solve(&mut self.lcp, tuning);
         let ending = ending.map_err(|_| Refusal::NotFinite)?;
-        let lcp = &mut self.lcp;
-        if ending == Ending::OutOfBudget && lcp.best_error.is_finite() {
-            lcp.x.copy_from_slice(&lcp.best);
-        }
-        lcp.project();
+        self.lcp.project();
         Ok(ending)
     }
 
@@ -225,7 +221,6 @@ impl IslandSolver {
             pivots,
             most_pivots: pivots,
             single_pivots: tally.single.into(),
-            descents: tally.descents.into(),
             outer_iterations: outer,
             most_outer_iterations: outer,
             krylov_iterations: tally.krylov.into(),
@@ -255,7 +250,7 @@ impl IslandSolver {
         if lcp.n() == 0 || lcp.tally.pivots == 0 {
             return;
         }
-        let errors = mlcp::compare(&lcp.island.matrix, lcp.factor.as_ref(), &lcp.tight);
+        let errors = verify::compare(&lcp.island.matrix, lcp.factor.as_ref(), &lcp.tight);
         self.report.factor_errors = Some(errors);
     }
 }

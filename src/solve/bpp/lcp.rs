@@ -43,8 +43,6 @@ pub struct Tally {
     pub pivots: u32,
     /// Of these, those that came from Murty's rule: one row moved.
     pub single: u32,
-    /// Of these, projected Newton steps.
-    pub descents: u32,
     /// Of these, Newton steps of the coupled method.
     pub coupled_steps: u32,
     /// Largest number of tight rows.
@@ -374,10 +372,8 @@ impl Lcp {
     /// Without `warm`, everything is free.
     pub fn guess_sets(&mut self, warm: bool) {
         self.project();
-        for i in 0..self.n() {
-            if self.island.normal_row[i] != NONE {
-                [self.lo[i], self.hi[i]] = self.island.bounds_at(i, &self.x);
-            }
+        for i in self.island.friction_rows() {
+            [self.lo[i], self.hi[i]] = self.island.bounds_at(i, &self.x);
         }
         if !warm {
             return;
@@ -422,10 +418,8 @@ pub fn project(island: &Island, x: &mut [f64]) {
             *x = x.max(*lo).min(*hi);
         }
     }
-    for i in 0..x.len() {
-        if island.normal_row[i] != NONE {
-            let bound = island.friction_coefficient[i] * x[island.normal_row[i] as usize];
-            x[i] = x[i].clamp(-bound, bound);
-        }
+    for i in island.friction_rows() {
+        let bound = island.friction_coefficient[i] * x[island.normal_row[i] as usize];
+        x[i] = x[i].clamp(-bound, bound);
     }
 }

@@ -16,7 +16,6 @@
 mod branched;
 mod cache;
 mod coupled;
-mod descend;
 mod factor;
 mod friction;
 mod full;
@@ -24,7 +23,6 @@ mod gmres;
 mod island;
 mod ladder;
 mod lcp;
-mod mlcp;
 mod operator;
 mod order;
 pub mod panels;
@@ -34,7 +32,10 @@ mod report;
 mod skyline;
 mod slipping;
 mod sparse;
+#[cfg(test)]
+mod tests;
 mod tuning;
+mod verify;
 
 use std::time::Instant;
 
@@ -44,7 +45,6 @@ pub use self::factor::FACTORIZATIONS;
 use self::friction::Ending;
 use self::ladder::IslandSolver;
 use self::lcp::Limits;
-pub use self::mlcp::{MlcpOptions, MlcpStats, solve_mlcp};
 use self::panels::TILE;
 pub use self::parameters::INFO;
 use self::parameters::Settings;
@@ -272,7 +272,7 @@ fn status(islands: &[IslandSolver]) -> Status {
     match (count(Ending::OutOfBudget), count(Ending::Unsettled)) {
         (0, 0) => Status::Converged,
         (0, unsettled) => Status::Stalled(format!(
-            "the friction bounds of {unsettled} of {} islands did not settle",
+            "the sets or friction bounds of {unsettled} of {} islands did not settle",
             islands.len()
         )),
         _ => Status::Budget,

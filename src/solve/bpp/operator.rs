@@ -21,8 +21,6 @@ pub struct Operator {
     pub compliance: Vec<f64>,
     /// Velocity of each body.
     pub velocity: Vec<[f64; 6]>,
-    /// The whole matrix by rows, where it was given and not assembled.
-    pub dense: Vec<f64>,
 }
 
 impl Operator {
@@ -51,16 +49,13 @@ impl Operator {
         let mut sum = 0.0;
         for entry in self.start[row] as usize..self.start[row + 1] as usize {
             let u = &self.velocity[self.body[entry] as usize];
-            let j = &self.jacobian[entry];
-            sum += (u[0] * j[0] + u[1] * j[1] + u[2] * j[2])
-                + (u[3] * j[3] + u[4] * j[4] + u[5] * j[5]);
+            sum += dot(u, &self.jacobian[entry]);
         }
         sum
     }
 
     /// No rows.
     pub fn clear(&mut self) {
-        self.dense.clear();
         self.start.clear();
         self.start.push(0);
         self.body.clear();
@@ -109,4 +104,10 @@ impl Operator {
         });
         diagonal.is_finite().then_some(scale)
     }
+}
+
+/// The product of a twist and a row of a Jacobian.
+#[inline(always)]
+pub fn dot(u: &[f64; 6], j: &[f64; 6]) -> f64 {
+    (u[0] * j[0] + u[1] * j[1] + u[2] * j[2]) + (u[3] * j[3] + u[4] * j[4] + u[5] * j[5])
 }

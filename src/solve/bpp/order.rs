@@ -5,7 +5,8 @@
 pub struct Order {
     degree: Vec<u32>,
     start: Vec<u32>,
-    neighbour: Vec<u32>,
+    /// Pairs of neighbours, both ways, ascending.
+    edge: Vec<[u32; 2]>,
     position: Vec<u32>,
     level: Vec<u32>,
     sequence: Vec<u32>,
@@ -101,48 +102,20 @@ impl Order {
 
     /// The graph of the bodies: an edge for every pair in a block.
     fn connect(&mut self, blocks: Blocks) {
+        self.edge.clear();
+        for block in 0..blocks.len() {
+            let bodies = blocks.of(block);
+            for body in bodies {
+                let others = bodies.iter().filter(|o| *o != body);
+                self.edge.extend(others.map(|o| [*body, *o]));
+            }
+        }
+        self.edge.sort_unstable();
+        self.edge.dedup();
+        let edge = &self.edge;
+        let starts = (0..=blocks.bodies as u32).map(|b| edge.partition_point(|e| e[0] < b) as u32);
         self.start.clear();
-        self.start.resize(blocks.bodies + 2, 0);
-        for block in 0..blocks.len() {
-            let bodies = blocks.of(block);
-            for body in bodies {
-                self.start[*body as usize + 2] += bodies.len() as u32 - 1;
-            }
-        }
-        for b in 2..self.start.len() {
-            self.start[b] += self.start[b - 1];
-        }
-        self.neighbour.clear();
-        self.neighbour
-            .resize(self.start[blocks.bodies + 1] as usize, 0);
-        for block in 0..blocks.len() {
-            let bodies = blocks.of(block);
-            for body in bodies {
-                for other in bodies.iter().filter(|o| *o != body) {
-                    let slot = &mut self.start[*body as usize + 1];
-                    self.neighbour[*slot as usize] = *other;
-                    *slot += 1;
-                }
-            }
-        }
-        self.start.pop();
-        // Each neighbour once.
-        let mut write = 0;
-        for b in 0..blocks.bodies {
-            let span = self.start[b] as usize..self.start[b + 1] as usize;
-            self.start[b] = write as u32;
-            self.neighbour[span.clone()].sort_unstable();
-            let mut before = u32::MAX;
-            for read in span {
-                let other = self.neighbour[read];
-                if other != before {
-                    self.neighbour[write] = other;
-                    write += 1;
-                    before = other;
-                }
-            }
-        }
-        self.start[blocks.bodies] = write as u32;
+        self.start.extend(starts);
         self.degree.clear();
         self.degree
             .extend(self.start.windows(2).map(|s| s[1] - s[0]));
@@ -163,7 +136,7 @@ impl Order {
             at += 1;
             self.next.clear();
             let span = self.start[body] as usize..self.start[body + 1] as usize;
-            for other in &self.neighbour[span] {
+            for [_, other] in &self.edge[span] {
                 if self.level[*other as usize] == UNSEEN {
                     self.level[*other as usize] = self.level[body] + 1;
                     self.next.push(*other);

@@ -43,16 +43,6 @@ pub static INFO: SolverInfo = SolverInfo {
             summary: "most pivots of one row alone in such a problem",
             source: "Murty 1974",
             kind: ParameterKind::Integer {
-                default: 30,
-                range: [0, 1_000_000],
-            },
-        },
-        Parameter {
-            name: "descent_steps",
-            unit: "-",
-            summary: "most projected Newton steps after those, down the energy of such a problem",
-            source: "Bertsekas 1982",
-            kind: ParameterKind::Integer {
                 default: 1000,
                 range: [0, 1_000_000],
             },
@@ -189,7 +179,6 @@ impl Settings {
             tuning: Tuning {
                 pivots: count("pivots"),
                 single_pivots: count("single_pivots"),
-                descent_steps: count("descent_steps"),
                 patience: count("patience"),
                 outer_iterations: count("outer_iterations"),
                 refinements: count("refinements"),

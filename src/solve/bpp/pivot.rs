@@ -1,41 +1,26 @@
 //! Block principal pivoting (Júdice & Pires 1994; Lefebvre 2020, algorithm 2.1) for fixed bounds.
 
-use super::descend::Descent;
 use super::factor::Breakdown;
 use super::lcp::Lcp;
 use super::tuning::Tuning;
 
-/// How a problem with fixed bounds ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// No row violates anything.
-    Solved,
-    /// Pivots or time ran out.
-    OutOfBudget,
-}
-
-/// Pivots until no row violates anything. `solved`: x and w are already those of the present sets.
+/// Pivots until no row violates anything; returns false where pivots or time run out before that. `solved`: x
+/// and w are already those of the present sets.
 ///
 /// All violating rows move at once. When their number has not fallen below the least so far for
 /// `patience` pivots, Murty's rule takes over, the last violating row alone, which ends for every
-/// P-matrix; once the number has fallen, blocks move again, so that no cycle is possible. Where that
-/// takes too long, the energy decides ([`Descent`]).
+/// P-matrix; once the number has fallen, blocks move again, so that no cycle is possible.
 ///
 /// # Errors
 /// Numbers that are not finite.
-pub fn pivot(
-    lcp: &mut Lcp,
-    descent: &mut Descent,
-    tuning: &Tuning,
-    mut solved: bool,
-) -> Result<Outcome, Breakdown> {
+pub fn pivot(lcp: &mut Lcp, tuning: &Tuning, mut solved: bool) -> Result<bool, Breakdown> {
     let mut least = usize::MAX;
     let mut patience = tuning.patience;
     let (mut blocks, mut singles) = (0, 0);
     loop {
         if !solved {
             if lcp.is_over() {
-                return Ok(Outcome::OutOfBudget);
+                return Ok(false);
             }
             // Lines 4 to 8.
             lcp.solve_free()?;
@@ -47,7 +32,7 @@ pub fn pivot(
         }
         solved = false;
         if violations.count == 0 {
-            return Ok(Outcome::Solved);
+            return Ok(true);
         }
         if violations.count < least {
             least = violations.count;
@@ -63,7 +48,7 @@ pub fn pivot(
             lcp.tally.single += 1;
             lcp.exchange(violations.last);
         } else {
-            return descent.run(lcp, tuning);
+            return Ok(false);
         }
     }
 }

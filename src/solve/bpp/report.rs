@@ -1,17 +1,8 @@
 //! What pivoting did, in numbers with names.
 
+use std::ops::Add;
+
 use crate::solve::report::{Over, Statistic};
-
-/// How the numbers of two islands become one.
-mod join {
-    pub fn add(a: f64, b: f64) -> f64 {
-        a + b
-    }
-
-    pub fn worst(a: f64, b: f64) -> f64 {
-        a.max(b)
-    }
-}
 
 /// Declares the report: each number's documentation, field, name, unit, how islands are joined, and how the
 /// steps of a run are.
@@ -28,7 +19,7 @@ macro_rules! report {
         impl PivotReport {
             /// Adds another island's.
             pub fn add(&mut self, other: &Self) {
-                $(self.$field = join::$join(self.$field, other.$field);)*
+                $(self.$field = f64::$join(self.$field, other.$field);)*
                 self.factor_errors = match (self.factor_errors, other.factor_errors) {
                     (Some([a, b]), Some([c, d])) => Some([a.max(c), b.max(d)]),
                     (a, b) => a.or(b),
@@ -51,7 +42,7 @@ macro_rules! report {
 
 report! {
     rows: "rows" ["-"] add Last;
-    largest_island: "rows of the largest island" ["-"] worst Last;
+    largest_island: "rows of the largest island" ["-"] max Last;
     /// At the end.
     free: "free rows" ["-"] add Last;
     /// At the end.
@@ -60,13 +51,11 @@ report! {
     most_tight: "most tight rows" ["-"] add Max;
     /// Index sets that were solved for.
     pivots: "pivots" ["-"] add Sum;
-    most_pivots: "most pivots of an island" ["-"] worst Max;
+    most_pivots: "most pivots of an island" ["-"] max Max;
     /// Of the pivots, those of Murty's rule: one row moved.
     single_pivots: "single pivots" ["-"] add Sum;
-    /// Of the pivots.
-    descents: "projected Newton steps" ["-"] add Sum;
     outer_iterations: "problems with fixed bounds" ["-"] add Sum;
-    most_outer_iterations: "most problems of an island" ["-"] worst Max;
+    most_outer_iterations: "most problems of an island" ["-"] max Max;
     /// On sets and friction bounds at once, where these did not settle one after the other; each of them is a
     /// pivot too.
     coupled_steps: "coupled Newton steps" ["-"] add Sum;
@@ -88,13 +77,13 @@ report! {
     /// Products with A included.
     solve_time: "substitution time" ["s"] add Sum;
     /// (max L_ii/min L_ii)², scaled to a unit diagonal: a lower bound of the condition number of A_FF.
-    condition: "condition, at least" ["-"] worst Max;
+    condition: "condition, at least" ["-"] max Max;
     /// 1 where that is above the parameter `condition_bound`.
-    ill_conditioned: "ill-conditioned" ["-"] worst Max;
+    ill_conditioned: "ill-conditioned" ["-"] max Max;
     /// Largest that was added to a contact row, as declared.
-    added_compliance: "added compliance" ["1/kg"] worst Max;
+    added_compliance: "added compliance" ["1/kg"] max Max;
     /// As a share of the diagonal.
-    raised: "pivots raised by" ["-"] worst Max;
+    raised: "pivots raised by" ["-"] max Max;
     /// Of the last proximal step's problem; the engine's own residual is without.
-    residual_with_compliance: "residual with compliance" ["m/s"] worst Max;
+    residual_with_compliance: "residual with compliance" ["m/s"] max Max;
 }

@@ -73,8 +73,7 @@ impl Skyline {
 
     fn note_tight(&mut self, tight: &[bool]) {
         self.work.valid = true;
-        self.work.tight.clear();
-        self.work.tight.extend_from_slice(tight);
+        tight.clone_into(&mut self.work.tight);
     }
 
     fn remove(&mut self, tight: &[bool]) {
@@ -134,8 +133,7 @@ impl Factorization for Skyline {
             if !self.base.valid {
                 self.base.valid = true;
                 self.base.panels.copy_from(&self.work.panels);
-                self.base.tight.clear();
-                self.base.tight.extend_from_slice(tight);
+                tight.clone_into(&mut self.base.tight);
             }
         } else {
             if base < work {

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use super::gmres::Gmres;
-use super::island::NONE;
 use super::lcp::{Lcp, Set};
 use super::tuning::Tuning;
 
@@ -22,7 +21,7 @@ impl Slipping {
     /// Says which friction rows slip.
     pub fn set(&mut self, lcp: &Lcp, slips: impl Fn(usize) -> bool) {
         self.rows.clear();
-        let rows = (0..lcp.n()).filter(|i| lcp.island.normal_row[*i] != NONE && slips(*i));
+        let rows = lcp.island.friction_rows().filter(|i| slips(*i));
         self.rows.extend(rows.map(|i| i as u32));
     }
 
@@ -85,7 +84,7 @@ impl Slipping {
     /// the responses, and y − S x_F becomes the direction's image.
     fn respond(&mut self, lcp: &mut Lcp) {
         let n = lcp.n();
-        for (y, i) in self.gmres.direction().iter().zip(&self.rows) {
+        for (y, i) in self.gmres.direction_and_image().0.iter().zip(&self.rows) {
             self.direction[*i as usize] = y * lcp.island.scale[*i as usize];
         }
         lcp.island.product(&self.direction, &mut self.image);

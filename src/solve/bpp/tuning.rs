@@ -11,8 +11,6 @@ pub struct Tuning {
     pub patience: u32,
     /// Most single pivots of such a problem (Murty 1974).
     pub single_pivots: u32,
-    /// Most projected Newton steps after those (Bertsekas 1982).
-    pub descent_steps: u32,
     /// Most problems with fixed friction bounds of an island.
     pub outer_iterations: u32,
     /// The same while the coupled method has not been tried.
@@ -69,10 +67,6 @@ pub struct Tuning {
     pub useful: f64,
     /// Accuracy of the linear problems, as a share of the error.
     pub linear_accuracy: f64,
-    /// Share of the first-order decrease of the energy that a projected step must reach (Armijo 1966).
-    pub armijo: f64,
-    /// Halvings of a projected step before feasible ones are taken.
-    pub descent_halvings: u32,
 }
 
 impl Default for Tuning {
@@ -80,8 +74,7 @@ impl Default for Tuning {
         Self {
             pivots: 35,
             patience: 3,
-            single_pivots: 30,
-            descent_steps: 1000,
+            single_pivots: 1000,
             outer_iterations: 60,
             quick_outer_iterations: 8,
             newton: true,
@@ -109,8 +102,6 @@ impl Default for Tuning {
             few_changes: 12,
             useful: 0.5,
             linear_accuracy: 1e-3,
-            armijo: 1e-4,
-            descent_halvings: 8,
         }
     }
 }
@@ -120,7 +111,6 @@ impl Tuning {
     pub fn quick(&self) -> Self {
         Self {
             single_pivots: 0,
-            descent_steps: 0,
             outer_iterations: self.outer_iterations.min(self.quick_outer_iterations),
             ..*self
         }

@@ -17,6 +17,7 @@ use pulp::{Arch, Simd, WithSimd};
 use self::factor::Factor;
 use self::remove::Remove;
 use self::solve::Solve;
+pub use self::solve::total;
 
 /// Columns of a panel, and rows of a tile.
 pub const TILE: usize = 4;
@@ -104,6 +105,13 @@ impl Envelope {
     pub fn at(&self, i: usize, k: usize) -> usize {
         let panel = k / TILE;
         self.start[panel] + (k % TILE) * self.height(panel) + i - panel * TILE
+    }
+
+    /// Makes the rows beyond `n` those of the unit matrix.
+    pub fn pad(&self, n: usize, value: &mut [f64]) {
+        for i in n..self.panels() * TILE {
+            value[self.at(i, i)] = 1.0;
+        }
     }
 
     /// Multiplications of a factorisation from a panel on.
@@ -329,10 +337,7 @@ mod tests {
                 matrix.value[at] = 0.4 * random() / (width as f64).sqrt();
             }
         }
-        for i in n..matrix.envelope.panels() * TILE {
-            let at = matrix.envelope.at(i, i);
-            matrix.value[at] = 1.0;
-        }
+        matrix.envelope.pad(n, &mut matrix.value);
         matrix
     }
     /// What the kernels make of a matrix, by any way of running them.

@@ -160,6 +160,6 @@ fn dots<S: Simd>(simd: S, columns: [&[f64]; TILE], x: &[f64]) -> [f64; TILE] {
 
 /// The sum of eight partial sums, in one order for every processor.
 #[inline(always)]
-fn total(s: [f64; LANES]) -> f64 {
+pub fn total(s: [f64; LANES]) -> f64 {
     ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }

@@ -10,6 +10,7 @@ use pulp::{Simd, WithSimd};
 
 use super::symbolic::{LANES, Symbolic};
 use super::{Breakdown, PIVOT_FLOOR};
+use crate::solve::bpp::panels::total;
 
 /// Eight numbers, aligned for the widest registers.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -95,24 +96,16 @@ fn dot<S: Simd>(simd: S, x: &[Octet], y: &[Octet]) -> f64 {
     total(parts.0)
 }
 
-/// The sum of eight partial sums, in one order for every processor.
-#[inline(always)]
-fn total(s: [f64; LANES]) -> f64 {
-    ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
-}
-
-/// One tile of [`product`]: `R` registers of `C` columns, from register `at`.
+/// One tile of [`product`]: `R` registers of `C` columns, from register `from` of the source.
 #[inline(always)]
 fn tile<S: Simd, const R: usize, const C: usize, const SUBTRACT: bool>(
     simd: S,
-    source: &[Octet],
-    stride: usize,
-    at: (usize, usize),
+    (source, stride): (&[Octet], usize),
+    (from, to): (usize, usize),
     coefficient: &[f64],
     out: &mut [Octet],
     out_stride: usize,
 ) {
-    let (from, to) = at;
     let mut sum = [[simd.splat_f64s(0.0); R]; C];
     let columns = source.chunks_exact(stride);
     for (column, f) in columns.zip(coefficient.as_chunks::<C>().0) {
@@ -136,46 +129,48 @@ fn tile<S: Simd, const R: usize, const C: usize, const SUBTRACT: bool>(
     }
 }
 
-/// `C` columns of out (−)= source · coefficient, from octet `skip` of the source and `out_skip` of the
-/// result on.
+/// `C` columns of out (−)= source · coefficient, from octet `skip` of the source on. Columns come with their
+/// stride; those of the result may be shorter, and end with the source's.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "a dense kernel")]
 fn product<S: Simd, const C: usize, const SUBTRACT: bool>(
     simd: S,
-    source: &[Octet],
-    stride: usize,
+    source: (&[Octet], usize),
     skip: usize,
     coefficient: &[f64],
-    out: &mut [Octet],
-    out_stride: usize,
-    out_skip: usize,
+    (out, stride): (&mut [Octet], usize),
 ) {
     let per_octet = LANES / S::F64_LANES;
-    let (mut from, mut to) = (skip * per_octet, out_skip * per_octet);
-    let end = stride * per_octet;
+    let end = source.1 * per_octet;
+    let before = (source.1 - stride) * per_octet;
+    let mut from = skip * per_octet;
     while from + 2 <= end {
-        tile::<S, 2, C, SUBTRACT>(
-            simd,
-            source,
-            stride,
-            (from, to),
-            coefficient,
-            out,
-            out_stride,
-        );
+        let at = (from, from - before);
+        tile::<S, 2, C, SUBTRACT>(simd, source, at, coefficient, out, stride);
         from += 2;
-        to += 2;
     }
     if from < end {
-        tile::<S, 1, C, SUBTRACT>(
-            simd,
-            source,
-            stride,
-            (from, to),
-            coefficient,
-            out,
-            out_stride,
-        );
+        let at = (from, from - before);
+        tile::<S, 1, C, SUBTRACT>(simd, source, at, coefficient, out, stride);
+    }
+}
+
+/// [`product`] of so many columns, [`TILE`] at most.
+#[inline(always)]
+fn product_of<S: Simd, const SUBTRACT: bool>(
+    simd: S,
+    columns: usize,
+    source: (&[Octet], usize),
+    skip: usize,
+    coefficient: &[f64],
+    out: (&mut [Octet], usize),
+) {
+    match columns {
+        1 => product::<S, 1, SUBTRACT>(simd, source, skip, coefficient, out),
+        2 => product::<S, 2, SUBTRACT>(simd, source, skip, coefficient, out),
+        3 => product::<S, 3, SUBTRACT>(simd, source, skip, coefficient, out),
+        4 => product::<S, 4, SUBTRACT>(simd, source, skip, coefficient, out),
+        5 => product::<S, 5, SUBTRACT>(simd, source, skip, coefficient, out),
+        _ => product::<S, 6, SUBTRACT>(simd, source, skip, coefficient, out),
     }
 }
 
@@ -287,13 +282,8 @@ impl Numeric {
                 }
                 let skip = begin / LANES;
                 let out = &mut open[..(end - begin) * stride];
-                let f = &self.coefficient;
-                match end - begin {
-                    1 => product::<S, 1, true>(simd, done, stride, skip, f, out, stride, skip),
-                    2 => product::<S, 2, true>(simd, done, stride, skip, f, out, stride, skip),
-                    3 => product::<S, 3, true>(simd, done, stride, skip, f, out, stride, skip),
-                    _ => product::<S, 4, true>(simd, done, stride, skip, f, out, stride, skip),
-                }
+                let (done, out) = ((&*done, stride), (out, stride));
+                product_of::<S, true>(simd, end - begin, done, skip, &self.coefficient, out);
             }
             for j in begin..end {
                 let (head, tail) = open[(j - begin) * stride..].split_at_mut(stride);
@@ -347,7 +337,7 @@ impl Numeric {
             let rows = &symbolic.rows(s)[width..];
             let skip = width / LANES;
             let local = &mut self.local[..stride];
-            product::<S, 1, false>(simd, panel, stride, skip, x, local, stride, skip);
+            product::<S, 1, false>(simd, (panel, stride), skip, x, (local, stride));
             for (x, inverse) in x.iter_mut().zip(&self.inverse[columns]) {
                 *x *= inverse;
             }
@@ -405,15 +395,8 @@ fn multiply<S: Simd>(
             coefficient.extend(lines.iter().map(|l| l * d));
         }
         let out = &mut out[c * out_stride..(c + take) * out_stride];
-        let f = &*coefficient;
-        match take {
-            1 => product::<S, 1, false>(simd, from, stride, skip, f, out, out_stride, 0),
-            2 => product::<S, 2, false>(simd, from, stride, skip, f, out, out_stride, 0),
-            3 => product::<S, 3, false>(simd, from, stride, skip, f, out, out_stride, 0),
-            4 => product::<S, 4, false>(simd, from, stride, skip, f, out, out_stride, 0),
-            5 => product::<S, 5, false>(simd, from, stride, skip, f, out, out_stride, 0),
-            _ => product::<S, 6, false>(simd, from, stride, skip, f, out, out_stride, 0),
-        }
+        let out = (out, out_stride);
+        product_of::<S, false>(simd, take, (from, stride), skip, coefficient, out);
         c += take;
     }
 }

@@ -33,8 +33,7 @@ pub struct Breakdown {
 }
 
 /// The factor P A Pᵀ = L D Lᵀ of a sparse symmetric positive definite matrix, and of what is left of
-/// it without some rows and columns. Keeps its memory; nothing is allocated once the sizes have been
-/// seen. Results are the same to the last bit on every processor.
+/// it without some rows and columns. Keeps its memory; only a new pattern allocates. Results are the same to the last bit on every processor.
 #[derive(Clone, Debug, Default)]
 pub struct SparseLdl {
     symbolic: Symbolic,
@@ -87,10 +86,8 @@ impl SparseLdl {
         );
         if col_start != self.col_start || row != self.row {
             self.rows = n;
-            self.col_start.clear();
-            self.col_start.extend_from_slice(col_start);
-            self.row.clear();
-            self.row.extend_from_slice(row);
+            col_start.clone_into(&mut self.col_start);
+            row.clone_into(&mut self.row);
             self.symbolic.analyse(n, col_start, row);
             self.numeric.resize(&self.symbolic);
             self.affected.resize(self.symbolic.nodes(), false);

@@ -1,8 +1,48 @@
 //! Mixed linear complementarity problems, solved by pivoting: against enumeration, by their optimality
 //! conditions, and on those that are known to be hard for it.
 
-use moreau::scene::random::Random;
-use moreau::solve::bpp::{FACTORIZATIONS, MlcpOptions, MlcpStats, solve_mlcp};
+use super::factor::{self, FACTORIZATIONS};
+use super::friction::{Ending, Friction};
+use super::island::{Island, Layout, NONE};
+use super::lcp::{Lcp, Limits};
+use super::tuning::Tuning;
+use super::verify;
+use crate::scene::random::Random;
+
+/// How a problem is solved.
+#[derive(Clone, Debug)]
+struct Options {
+    factorization: &'static str,
+    /// Compliance added to every row, as a share of the diagonal.
+    compliance: f64,
+    tuning: Tuning,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            factorization: FACTORIZATIONS[0],
+            compliance: 0.0,
+            tuning: Tuning {
+                outer_iterations: 100,
+                ..Tuning::default()
+            },
+        }
+    }
+}
+
+/// What was done.
+#[derive(Debug)]
+struct Stats {
+    /// Whether no row violates anything.
+    solved: bool,
+    /// Sets of free rows that were solved for.
+    pivots: u32,
+    /// Of these, single ones.
+    single_pivots: u32,
+    /// Of the last factor.
+    factor_error: f64,
+}
 
 /// A dense problem.
 struct Mlcp {
@@ -85,8 +125,65 @@ impl Mlcp {
         }
     }
 
-    fn solve(&self, options: &MlcpOptions) -> (Vec<f64>, Vec<f64>, MlcpStats) {
-        solve_mlcp(&self.a, &self.b, &self.lo, &self.hi, options).expect("finite numbers")
+    /// The solution x of lo ≤ x ≤ hi ⟂ w = A x + b.
+    fn solve(&self, options: &Options) -> (Vec<f64>, Stats) {
+        let mut lcp = Lcp::new(factor::make(options.factorization, 0.15, 1 << 28));
+        self.pack(&mut lcp.island, options);
+        lcp.factor.prepare(&lcp.island.matrix);
+        lcp.reset(Limits::NONE);
+        lcp.guess_sets(false);
+        let ending = Friction::default()
+            .solve(&mut lcp, &options.tuning)
+            .expect("finite numbers");
+        lcp.project();
+        let [factor_error, _] =
+            verify::compare(&lcp.island.matrix, lcp.factor.as_ref(), &lcp.tight);
+        let scaled = lcp.x.iter().zip(&lcp.island.scale);
+        let x = scaled.map(|(x, s)| x * s).collect();
+        let stats = Stats {
+            solved: ending == Ending::Settled,
+            pivots: lcp.tally.pivots,
+            single_pivots: lcp.tally.single,
+            factor_error,
+        };
+        (x, stats)
+    }
+
+    /// An island of this matrix, scaled to a unit diagonal: each velocity of its bodies is a row's w − b, so
+    /// that J picks one and M⁻¹ Jᵀ is a column of A.
+    fn pack(&self, island: &mut Island, options: &Options) {
+        let n = self.n();
+        let scale: Vec<f64> = (0..n).map(|i| 1.0 / self.a[i * n + i].sqrt()).collect();
+        let bodies = n.div_ceil(6);
+        let operator = &mut island.operator;
+        operator.clear();
+        for i in 0..n {
+            for body in 0..bodies {
+                let at = |c: usize| 6 * body + c;
+                let unit = std::array::from_fn(|c| f64::from(u8::from(at(c) == i)));
+                let column = std::array::from_fn(|c| match at(c) {
+                    k if k < n => self.a[i * n + k] * scale[i] * scale[k],
+                    _ => 0.0,
+                });
+                operator.body.push(body as u32);
+                operator.jacobian.push(unit);
+                operator.response.push(column);
+            }
+            operator.start.push(operator.body.len() as u32);
+            operator.compliance.push(0.0);
+        }
+        island.matrix.n = n;
+        island.b = self.b.iter().zip(&scale).map(|(b, s)| b * s).collect();
+        let bounds = self.lo.iter().zip(&self.hi).zip(&scale);
+        island.bounds = bounds.map(|((lo, hi), s)| [lo / s, hi / s]).collect();
+        island.scale = scale;
+        island.normal_row = vec![NONE; n];
+        island.friction_coefficient = vec![0.0; n];
+        island.epsilon = vec![options.compliance; n];
+        island
+            .lay_out(bodies, Layout::Dense, usize::MAX)
+            .expect("enough memory");
+        island.find_pattern();
     }
 
     /// Largest natural residual |x − clamp(x − w/A_ii)| A_ii, as a share of the largest |b_i| or
@@ -235,11 +332,11 @@ impl Kind {
     }
 
     /// A singular A needs a compliance to be factored; proximal steps take it out again.
-    fn options(self, factorization: &'static str) -> MlcpOptions {
-        MlcpOptions {
+    fn options(self, factorization: &'static str) -> Options {
+        Options {
             factorization,
             compliance: if self.is_singular() { 1e-9 } else { 0.0 },
-            ..MlcpOptions::default()
+            ..Options::default()
         }
     }
 }
@@ -256,7 +353,7 @@ fn compare_with_enumeration(count: usize, seed: u64, mut rows: impl FnMut(&mut R
         let truth = p.enumerate();
         assert!(!truth.is_empty(), "case {case}: {kind:?}, no set fits");
         for factorization in FACTORIZATIONS {
-            let (x, _, stats) = p.solve(&kind.options(factorization));
+            let (x, stats) = p.solve(&kind.options(factorization));
             let what = format!("case {case}: {kind:?}, {n} rows, {factorization}, {stats:?}");
             assert!(stats.solved, "{what}");
             let apart = p.distance(&x, &truth, kind.is_singular());
@@ -295,7 +392,7 @@ fn degenerate_problems_are_solved() {
         for i in 0..n {
             p.b[i] = -(0..n).map(|k| p.a[i * n + k] * x[k]).sum::<f64>();
         }
-        let (found, _, stats) = p.solve(&MlcpOptions::default());
+        let (found, stats) = p.solve(&Options::default());
         assert!(stats.solved, "case {case}: {stats:?}");
         assert!(
             p.error(&found) < 1e-11,
@@ -314,7 +411,7 @@ fn singular_problems_are_solved_without_their_compliance() {
         let n = 3 + random.below(10);
         let rank = 1 + random.below(n - 1);
         let p = Mlcp::random(n, rank, 1.0, &mut random);
-        let (x, _, stats) = p.solve(&Kind::Singular.options("skyline"));
+        let (x, stats) = p.solve(&Kind::Singular.options("skyline"));
         assert!(stats.solved, "case {case}: {stats:?}");
         worst = worst.max(p.error(&x));
         assert!(
@@ -345,7 +442,7 @@ fn murty_s_worst_case_is_easy_for_blocks() {
             lo: vec![0.0; n],
             hi: vec![f64::INFINITY; n],
         };
-        let (x, _, stats) = p.solve(&MlcpOptions::default());
+        let (x, stats) = p.solve(&Options::default());
         assert!(stats.solved && p.error(&x) < 1e-12, "{n}: {stats:?}");
         assert!(stats.pivots < 40, "{n}: {stats:?}");
     }
@@ -363,19 +460,16 @@ fn the_safeguard_ends_cycles() {
         for i in 0..n {
             [p.lo[i], p.hi[i]] = [0.0, f64::INFINITY];
         }
-        let blocks_only = MlcpOptions {
-            pivots: 500,
-            patience: u32::MAX,
-            single_pivots: 0,
-            descent_steps: 0,
-            ..MlcpOptions::default()
-        };
-        let (_, _, stats) = p.solve(&blocks_only);
+        let mut blocks_only = Options::default();
+        blocks_only.tuning.pivots = 500;
+        blocks_only.tuning.patience = u32::MAX;
+        blocks_only.tuning.single_pivots = 0;
+        let (_, stats) = p.solve(&blocks_only);
         if stats.solved {
             continue;
         }
         cycles += 1;
-        let (x, _, stats) = p.solve(&MlcpOptions::default());
+        let (x, stats) = p.solve(&Options::default());
         assert!(
             stats.solved && stats.single_pivots > 0,
             "case {case}: {stats:?}"
@@ -396,7 +490,7 @@ fn many(count: u64, seed: u64) {
         let n = 1 + random.below(12);
         let p = kind.draw(n, 1.5, &mut random);
         let factorization = FACTORIZATIONS[(case as usize / KINDS.len()) % FACTORIZATIONS.len()];
-        let (x, _, stats) = p.solve(&kind.options(factorization));
+        let (x, stats) = p.solve(&kind.options(factorization));
         let what = format!("case {case}: {kind:?}, {factorization}, {n} rows, {stats:?}");
         assert!(stats.solved, "{what}");
         assert!(stats.factor_error < factor_accuracy, "{what}");
@@ -430,9 +524,9 @@ fn factorizations_agree() {
     for case in 0..60 {
         let n = 20 + random.below(60);
         let p = Mlcp::random(n, n + 10, 1.0, &mut random);
-        let (truth, ..) = p.solve(&MlcpOptions {
+        let (truth, ..) = p.solve(&Options {
             factorization: "full",
-            ..MlcpOptions::default()
+            ..Options::default()
         });
         let size = truth
             .iter()
@@ -440,9 +534,9 @@ fn factorizations_agree() {
             .map(|(i, x)| x.abs() * p.a[i * n + i].sqrt())
             .fold(0.0, f64::max);
         for factorization in FACTORIZATIONS {
-            let (x, _, stats) = p.solve(&MlcpOptions {
+            let (x, stats) = p.solve(&Options {
                 factorization,
-                ..MlcpOptions::default()
+                ..Options::default()
             });
             assert!(
                 stats.factor_error <= 1e-13,
