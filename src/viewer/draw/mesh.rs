@@ -106,10 +106,11 @@ impl MeshLibrary {
     pub fn pieces(&mut self, shape: &Shape, out: &mut Vec<Piece>) {
         match shape.geometry() {
             Geometry::Compound { parts } => {
-                for (pose, part) in parts {
+                for part in parts {
                     // Its own shape, so that hulls go through parry's hull as well.
-                    if let Ok(shape) = Shape::new(part.clone()) {
-                        self.simple(&shape, pose, part as *const Geometry as usize, out);
+                    if let Ok(shape) = Shape::new(part.shape.clone()) {
+                        let key = std::ptr::from_ref(&part.shape).addr();
+                        self.simple(&shape, &part.pose(), key, out);
                     }
                 }
             }
@@ -165,7 +166,10 @@ impl MeshLibrary {
             | Geometry::HeightField { .. } => {
                 piece.mesh = self.shared(Key::Shared(key), || triangulated(shape));
             }
-            Geometry::Compound { .. } => return,
+            // What is made of others, and no shape has a geometry that is still in a file.
+            Geometry::Compound { .. }
+            | Geometry::ConvexHullFile { .. }
+            | Geometry::TriMeshFile { .. } => return,
         }
         out.push(piece);
     }
