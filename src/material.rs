@@ -117,6 +117,7 @@ impl Material {
     pub fn check(&self) -> Result<(), Invalid> {
         let is_density = (1e-9..=1e9).contains(&self.density);
         demand(is_density, "density", "from 1e-9 to 1e9", self.density)?;
+        let across = self.anisotropy.map_or(0.0, |a| a.across);
         for (field, value, most) in [
             ("friction", self.friction, 1e6),
             ("restitution", self.restitution, 1.0),
@@ -124,42 +125,24 @@ impl Material {
             ("spin_radius", self.spin_radius, 1e6),
             ("rolling", self.rolling, 1e6),
             ("compliance", self.compliance, 1e6),
-            (
-                "anisotropy.across",
-                self.anisotropy.map_or(0.0, |a| a.across),
-                1e6,
-            ),
+            ("anisotropy.across", across, 1e6),
         ] {
             if !(0.0..=most).contains(&value) {
                 return Err(Invalid::new(field, format!("from 0 to {most}"), value));
             }
         }
-        let special = self.spin_radius > 0.0 || self.anisotropy.is_some();
+        let is_special = self.spin_radius > 0.0 || self.anisotropy.is_some();
+        let is_fine = !is_special || self.rolling == 0.0;
         let expected = "0 beside spin friction or an anisotropic one";
-        demand(
-            !special || self.rolling == 0.0,
-            "rolling",
-            expected,
-            self.rolling,
-        )?;
+        demand(is_fine, "rolling", expected, self.rolling)?;
         let Some(Anisotropy { direction, .. }) = self.anisotropy else {
             return Ok(());
         };
-        finite("anisotropy.direction", &direction)?;
-        let length = direction.norm();
-        demand(
-            length > 0.0,
-            "anisotropy.direction",
-            "longer than 0",
-            length,
-        )?;
-        let expected = "0 beside an anisotropic friction";
-        demand(
-            self.spin_radius == 0.0,
-            "spin_radius",
-            expected,
-            self.spin_radius,
-        )
+        let (field, length) = ("anisotropy.direction", direction.norm());
+        finite(field, &direction)?;
+        demand(length > 0.0, field, "longer than 0", length)?;
+        let (spin, expected) = (self.spin_radius, "0 beside an anisotropic friction");
+        demand(spin == 0.0, "spin_radius", expected, spin)
     }
 
     /// Combines two materials; the friction is `[along, across]` of whichever is anisotropic.

@@ -1,6 +1,6 @@
 //! Vectors, rotations and the symmetric 3×3 matrix that the rest of the engine is written in.
 
-use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
+use nalgebra::{Matrix3, Quaternion, Unit, UnitQuaternion, Vector3};
 use serde::{Deserialize, Serialize};
 
 /// A vector of three `f64`.
@@ -71,6 +71,60 @@ impl Pose {
         parry3d_f64::math::Pose {
             translation: self.position.into(),
             rotation: self.rotation.into(),
+        }
+    }
+}
+
+/// An orientation, as scene files write it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Rotation {
+    /// None.
+    #[default]
+    Identity,
+    /// About one axis.
+    AxisAngle {
+        /// The axis; need not be of unit length.
+        axis: [f64; 3],
+        /// Angle (degrees).
+        degrees: f64,
+    },
+    /// About the world's x, then y, then z axis.
+    Euler {
+        /// The three angles (degrees).
+        degrees: [f64; 3],
+    },
+    /// A quaternion; need not be of unit length.
+    Quaternion {
+        /// Imaginary part i.
+        x: f64,
+        /// Imaginary part j.
+        y: f64,
+        /// Imaginary part k.
+        z: f64,
+        /// Real part.
+        w: f64,
+    },
+}
+
+/// Shortest axis and quaternion that are a rotation.
+const SHORTEST: f64 = 1e-9;
+
+impl Rotation {
+    /// As a unit quaternion; the identity where it is not a rotation.
+    pub fn quaternion(&self) -> Quat {
+        match *self {
+            Self::Identity => Quat::identity(),
+            Self::AxisAngle { axis, degrees } => Unit::try_new(Vec3::from(axis), SHORTEST)
+                .map_or_else(Quat::identity, |axis| {
+                    Quat::from_axis_angle(&axis, degrees.to_radians())
+                }),
+            Self::Euler { degrees: [x, y, z] } => {
+                Quat::from_euler_angles(x.to_radians(), y.to_radians(), z.to_radians())
+            }
+            Self::Quaternion { x, y, z, w } => {
+                Quat::try_new(Quaternion::new(w, x, y, z), SHORTEST).unwrap_or_else(Quat::identity)
+            }
         }
     }
 }
@@ -219,6 +273,11 @@ impl Twist {
         linear: Vec3::new(0.0, 0.0, 0.0),
         angular: Vec3::new(0.0, 0.0, 0.0),
     };
+
+    /// A velocity or momentum from its parts.
+    pub const fn new(linear: Vec3, angular: Vec3) -> Self {
+        Self { linear, angular }
+    }
 
     /// Velocity of a material point at offset `r` from the centre of mass.
     #[inline(always)]

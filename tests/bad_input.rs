@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use moreau::scene::{Limits, Scene, SceneError, library};
+use moreau::scene::{Scene, SceneError, library};
 use proptest::prelude::*;
 
 /// The message about a text that must not be good.
@@ -710,11 +710,10 @@ proptest! {
         for m in &mutations {
             text = mutate(&text, m);
         }
-        let limits = Limits { bodies: 1000 };
         if let Ok(scene) = Scene::parse(&text, "mutated.ron")
-            && let Ok(world) = scene.build_within(limits)
+            && let Ok(world) = scene.build_within(1000)
         {
-            prop_assert!(world.bodies.len() as u64 <= limits.bodies);
+            prop_assert!(world.bodies.len() <= 1000);
             // Steps of a monstrous budget say nothing about panics.
             let mut solver = scene.solver.clone();
             solver.budget.iterations = solver.budget.iterations.min(50);
@@ -742,7 +741,7 @@ proptest! {
         let path = known.get(slot).copied().unwrap_or(&path);
         let _ = scene.set(path, NUMBERS[value]);
         let _ = scene.set(path, &junk);
-        let harmless = scene.build_within(Limits { bodies: 1000 }).is_ok() || scene.check().is_ok();
+        let harmless = scene.build_within(1000).is_ok() || scene.check().is_ok();
         prop_assert!(harmless);
     }
 }

@@ -5,10 +5,10 @@ mod common;
 
 use common::*;
 use moreau::collide::Collider;
-use moreau::math::{Pose, Quat, SymMat3, Twist, Vec3};
+use moreau::math::{Pose, Quat, Rotation, SymMat3, Twist, Vec3};
 use moreau::problem::ProblemBodies;
 use moreau::scene::random::Random;
-use moreau::world::{BodyKind, BodySpec, Geometry, Settings, World};
+use moreau::world::{BodyKind, BodySpec, Geometry, Part, Settings, World};
 
 /// The solid shapes, all about half a metre large.
 fn solids() -> Vec<(&'static str, Geometry)> {
@@ -52,16 +52,18 @@ fn solids() -> Vec<(&'static str, Geometry)> {
             "compound",
             Geometry::Compound {
                 parts: vec![
-                    (
-                        Pose::translation(-0.2, 0.0, 0.0),
-                        Geometry::Ball { radius: 0.2 },
-                    ),
-                    (
-                        Pose::translation(0.2, 0.0, 0.0),
-                        Geometry::Cuboid {
+                    Part {
+                        shape: Geometry::Ball { radius: 0.2 },
+                        position: Vec3::new(-0.2, 0.0, 0.0),
+                        rotation: Rotation::Identity,
+                    },
+                    Part {
+                        shape: Geometry::Cuboid {
                             half_extents: Vec3::new(0.2, 0.2, 0.2),
                         },
-                    ),
+                        position: Vec3::new(0.2, 0.0, 0.0),
+                        rotation: Rotation::Identity,
+                    },
                 ],
             },
         ),
@@ -105,10 +107,8 @@ fn grounds() -> Vec<(&'static str, Geometry, Pose)> {
         (
             "height field",
             Geometry::HeightField {
-                columns: 7,
-                rows: 9,
-                heights: vec![0.0; 63],
                 size: [12.0, 12.0],
+                heights: vec![vec![0.0; 7]; 9],
             },
             Pose::IDENTITY,
         ),

@@ -13,6 +13,8 @@ pub mod islands;
 pub mod law;
 pub mod residual;
 
+use std::borrow::Borrow;
+
 use crate::math::{SymMat3, Twist, Vec3};
 pub use islands::Islands;
 pub use law::{Friction, FrictionLaw};
@@ -264,21 +266,23 @@ impl Problem {
     /// Adds a general row.
     pub fn push_row(
         &mut self,
-        entries: &[(u32, Twist)],
+        entries: impl IntoIterator<Item = impl Borrow<(u32, Twist)>>,
         bounds: [f64; 2],
         bias: f64,
         compliance: f64,
         position_error: f64,
     ) {
-        debug_assert!(entries.len() <= 4, "a row couples up to four bodies");
         let r = &mut self.rows;
         if r.start.is_empty() {
             r.start.push(0);
         }
-        for (body, jacobian) in entries {
+        let first = r.body.len();
+        for entry in entries {
+            let (body, jacobian) = entry.borrow();
             r.body.push(*body);
             r.jacobian.push(*jacobian);
         }
+        debug_assert!(r.body.len() <= first + 4, "a row couples up to four bodies");
         r.start.push(r.body.len() as u32);
         r.bounds.push(bounds);
         r.bias.push(bias);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::check;
 use super::error::FieldError;
 use super::mesh::{Files, Mesh};
-use super::schema::{Body, DEFAULT_MATERIAL, Shape, Style};
+use super::schema::{Body, DEFAULT_MATERIAL, Style};
 use crate::material::Material;
 use crate::math::{Mat3, Pose, Quat, Twist, Vec3};
 use crate::world::{self, BodyError, BodyId, BodySpec, Geometry, World};
@@ -52,75 +52,31 @@ impl<'a> Builder<'a> {
         index.copied().unwrap_or(0)
     }
 
-    /// Makes a geometry of the engine, meshes from files included.
-    pub(super) fn geometry(&mut self, shape: &Shape) -> Result<Geometry, FieldError> {
-        let points = |list: &[[f64; 3]]| list.iter().map(|p| Vec3::from(*p)).collect();
+    /// A geometry with what the files that it names hold.
+    pub(super) fn geometry(&mut self, shape: &Geometry) -> Result<Geometry, FieldError> {
         Ok(match shape {
-            Shape::Ball { radius } => Geometry::Ball { radius: *radius },
-            Shape::Cuboid { half_extents } => Geometry::Cuboid {
-                half_extents: Vec3::from(*half_extents),
-            },
-            Shape::Capsule {
-                half_height,
-                radius,
-            } => Geometry::Capsule {
-                half_height: *half_height,
-                radius: *radius,
-            },
-            Shape::Cylinder {
-                half_height,
-                radius,
-            } => Geometry::Cylinder {
-                half_height: *half_height,
-                radius: *radius,
-            },
-            Shape::Cone {
-                half_height,
-                radius,
-            } => Geometry::Cone {
-                half_height: *half_height,
-                radius: *radius,
-            },
-            Shape::ConvexHull { points: list } => Geometry::ConvexHull {
-                points: points(list),
-            },
-            Shape::ConvexHullFile { file, scale } => Geometry::ConvexHull {
+            Geometry::ConvexHullFile { file, scale } => Geometry::ConvexHull {
                 points: self.mesh(file, *scale)?.vertices.clone(),
             },
-            Shape::TriMesh {
-                vertices,
-                triangles,
-            } => Geometry::TriMesh {
-                vertices: points(vertices),
-                triangles: triangles.clone(),
-            },
-            Shape::TriMeshFile { file, scale } => {
-                let mesh = self.mesh(file, *scale)?.clone();
+            Geometry::TriMeshFile { file, scale } => {
+                let Mesh {
+                    vertices,
+                    triangles,
+                } = self.mesh(file, *scale)?.clone();
                 Geometry::TriMesh {
-                    vertices: mesh.vertices,
-                    triangles: mesh.triangles,
+                    vertices,
+                    triangles,
                 }
             }
-            Shape::HeightField { size, heights } => Geometry::HeightField {
-                columns: heights.first().map_or(0, Vec::len),
-                rows: heights.len(),
-                heights: heights.concat(),
-                size: *size,
-            },
-            Shape::HalfSpace { normal } => Geometry::HalfSpace {
-                normal: Vec3::from(*normal),
-            },
-            Shape::Compound { parts } => {
-                let mut made = Vec::with_capacity(parts.len());
-                for (k, part) in parts.iter().enumerate() {
-                    let pose = Pose::new(Vec3::from(part.position), part.rotation.quaternion());
-                    let geometry = self
-                        .geometry(&part.shape)
-                        .map_err(|e| e.inside(&format!("parts.{k}.shape")))?;
-                    made.push((pose, geometry));
+            Geometry::Compound { parts } => {
+                let mut parts = parts.clone();
+                for (k, part) in parts.iter_mut().enumerate() {
+                    let inside = |e: FieldError| e.inside(&format!("parts.{k}.shape"));
+                    part.shape = self.geometry(&part.shape).map_err(inside)?;
                 }
-                Geometry::Compound { parts: made }
+                Geometry::Compound { parts }
             }
+            whole => whole.clone(),
         })
     }
 
@@ -159,10 +115,8 @@ impl<'a> Builder<'a> {
             groups: body.groups,
             color: body.color.map(|c| c.linear()),
         })?;
-        self.world.bodies.force[id.index()] = Twist {
-            linear: Vec3::from(body.force),
-            angular: Vec3::from(body.torque),
-        };
+        self.world.bodies.force[id.index()] =
+            Twist::new(Vec3::from(body.force), Vec3::from(body.torque));
         Ok(id)
     }
 

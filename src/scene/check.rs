@@ -3,6 +3,7 @@
 
 use super::error::FieldError;
 use crate::check::{Invalid, demand};
+use crate::math::Vec3;
 
 /// Result of a check.
 pub(super) type Check = Result<(), FieldError>;
@@ -61,6 +62,12 @@ impl Numbers for f64 {
 impl Numbers for u32 {
     fn numbers(&self) -> Vec<f64> {
         vec![f64::from(*self)]
+    }
+}
+
+impl Numbers for Vec3 {
+    fn numbers(&self) -> Vec<f64> {
+        self.as_slice().to_vec()
     }
 }
 
@@ -146,7 +153,7 @@ pub(super) fn at_least<V: Numbers>(least: u32) -> impl Fn(&str, &V) -> Check {
 /// A direction: finite, and not of no length.
 pub(super) fn direction(field: &str, values: &[f64; 3]) -> Check {
     finite(field, values)?;
-    let length = crate::math::Vec3::from(*values).norm();
+    let length = Vec3::from(*values).norm();
     positive(&format!("the length of {field}"), &length)
         .map_err(|e| FieldError::new(field, e.message))
 }

@@ -86,7 +86,7 @@ impl Scene {
             options().from_str::<Scene>(&changed)
         };
         let as_written = if locate::is_one_value(value) {
-            splice(value).map_err(|e| lower_first(e.code.to_string()))
+            splice(value).map_err(|e| lower_first(&e.code.to_string()))
         } else {
             Err("this is not one value as a scene file has them".to_owned())
         };
@@ -131,10 +131,9 @@ fn no_such_path(segments: &[&str], found: &Found) -> String {
     }
 }
 
-fn lower_first(message: String) -> String {
-    let mut chars = message.chars();
-    match chars.next() {
-        Some(first) => first.to_lowercase().chain(chars).collect(),
-        None => message,
-    }
+/// The same with a small letter in front.
+pub(super) fn lower_first(message: &str) -> String {
+    let mut rest = message.chars();
+    let first = rest.next().map(char::to_lowercase);
+    first.into_iter().flatten().chain(rest).collect()
 }

@@ -114,25 +114,18 @@ fn bad_line(bytes: &[u8]) -> String {
         .lines()
         .filter(|l| l.trim_start().starts_with("v "))
         .count() as i64;
+    let is_number = |word: &str| word.parse::<f64>().is_ok_and(f64::is_finite);
+    let is_index = |word: &str| {
+        let index = word.split('/').next().unwrap_or("").parse::<i64>();
+        index.is_ok_and(|i| i != 0 && i.abs() <= vertices)
+    };
     let bad = |line: &str| {
         let mut words = line.split_whitespace();
-        match words.next() {
-            Some("v") => {
-                let numbers: Vec<_> = words.map(str::parse::<f64>).collect();
-                numbers.len() < 3
-                    || numbers
-                        .iter()
-                        .any(|n| n.as_ref().map_or(true, |v| !v.is_finite()))
-            }
-            Some("f") => {
-                let indices: Vec<_> = words
-                    .map(|w| w.split('/').next().unwrap_or("").parse::<i64>())
-                    .collect();
-                indices.len() < 3
-                    || indices
-                        .iter()
-                        .any(|i| !i.as_ref().is_ok_and(|i| *i != 0 && i.abs() <= vertices))
-            }
+        let first = words.next();
+        let words: Vec<&str> = words.collect();
+        match first {
+            Some("v") => words.len() < 3 || !words.into_iter().all(is_number),
+            Some("f") => words.len() < 3 || !words.into_iter().all(is_index),
             _ => false,
         }
     };

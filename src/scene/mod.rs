@@ -53,19 +53,8 @@ use crate::world::{Settings, World};
 use build::Builder;
 use mesh::Files;
 
-/// How large a scene may become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Most bodies.
-    pub bodies: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        // Four times the largest published scene; about 2 GB.
-        Self { bodies: 2_000_000 }
-    }
-}
+/// Most bodies that a scene may have: four times as many as the largest published one, in about 2 GB.
+const MOST_BODIES: u64 = 2_000_000;
 
 /// A scene, as its file describes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -250,7 +239,7 @@ impl Scene {
 
     fn check_settings(&self) -> Result<(), FieldError> {
         self.settings.check()?;
-        check::finite("gravity", self.settings.gravity.as_slice())?;
+        check::finite("gravity", &self.settings.gravity)?;
         check::finite("prediction", &self.settings.prediction)?;
         check::within(1e-7, 1.0)("step", &self.settings.step)
     }
@@ -296,28 +285,17 @@ impl Scene {
             return Ok(());
         }
         let text = edit::write(self);
-        for (k, parameter) in self.parameters.iter().enumerate() {
-            let number = edit::value_in(&text, &parameter.path).map(|v| v.parse::<f64>());
-            parameter
-                .check()
-                .and_then(|()| match number {
-                    Ok(Ok(_)) => Ok(()),
-                    Ok(Err(_)) => {
-                        let message =
-                            format!("path \"{}\" does not lead to a number", parameter.path);
-                        Err(FieldError::new("path", message))
-                    }
-                    Err(message) => Err(FieldError::new("path", message)),
-                })
-                .map_err(|e| {
-                    let what = (
-                        format!("parameters.{k}"),
-                        format!("parameter \"{}\"", parameter.label),
-                    );
-                    self.invalid(what, e)
-                })?;
-        }
-        Ok(())
+        self.each(&self.parameters, Self::parameter_label, |parameter| {
+            parameter.check()?;
+            let path = &parameter.path;
+            let value = edit::value_in(&text, path);
+            let number = value.and_then(|value| {
+                let parsed = value.parse::<f64>();
+                parsed.map_err(|_| format!("path \"{path}\" does not lead to a number"))
+            });
+            let checked = number.map_err(|message| FieldError::new("path", message));
+            checked.map(|_| ())
+        })
     }
 
     /// Builds the world.
@@ -325,16 +303,16 @@ impl Scene {
     /// # Errors
     /// Anything wrong with the scene, mesh files and shapes included.
     pub fn build(&self) -> Result<World, SceneError> {
-        self.build_within(Limits::default())
+        self.build_within(MOST_BODIES)
     }
 
-    /// Builds the world, unless it would be larger than `limits`.
+    /// Builds the world, unless it would have more than `most` bodies.
     ///
     /// # Errors
     /// As [`Scene::build`].
-    pub fn build_within(&self, limits: Limits) -> Result<World, SceneError> {
+    pub fn build_within(&self, most: u64) -> Result<World, SceneError> {
         self.check_content()?;
-        self.check_count(limits)?;
+        self.check_count(most)?;
         let mut builder = Builder::new(World::new(self.settings), &self.origin.files);
         for (name, material) in &self.materials {
             builder.add_material(name, *material);
@@ -350,28 +328,20 @@ impl Scene {
     }
 
     /// The limit is checked before anything is allocated.
-    fn check_count(&self, limits: Limits) -> Result<(), SceneError> {
-        let mut count = self.bodies.len() as u64;
-        let too_many = |made: u64| {
-            let made = match made {
+    fn check_count(&self, most: u64) -> Result<(), SceneError> {
+        let mut count = 0_u64;
+        let mut add = |made: u64| {
+            count = count.saturating_add(made);
+            let made = match count {
                 u64::MAX => "far too many".to_owned(),
-                made => made.to_string(),
+                count if count > most => count.to_string(),
+                _ => return Ok(()),
             };
-            FieldError::new(
-                "",
-                format!("{made} bodies; a scene has at most {}", limits.bodies),
-            )
+            let message = format!("{made} bodies; a scene has at most {most}");
+            Err(FieldError::new("", message))
         };
-        if count > limits.bodies {
-            return Err(self.invalid(section("bodies"), too_many(count)));
-        }
-        for (k, generator) in self.generators.iter().enumerate() {
-            count = count.saturating_add(generator.count());
-            if count > limits.bodies {
-                return Err(self.invalid(self.generator_label(k), too_many(count)));
-            }
-        }
-        Ok(())
+        add(self.bodies.len() as u64).map_err(|e| self.invalid(section("bodies"), e))?;
+        self.each(&self.generators, Self::generator_label, |g| add(g.count()))
     }
 
     /// Builds the world and the solver; `threads` as in [`Simulation::new`].
@@ -394,6 +364,11 @@ impl Scene {
 
     fn drive_label(&self, k: usize) -> (String, String) {
         element("drives", k, "drive", &self.drives[k].name)
+    }
+
+    fn parameter_label(&self, k: usize) -> (String, String) {
+        let label = format!("parameter \"{}\"", self.parameters[k].label);
+        (format!("parameters.{k}"), label)
     }
 
     fn generator_label(&self, k: usize) -> (String, String) {
@@ -440,8 +415,8 @@ fn element(list: &str, k: usize, what: &str, name: &str) -> (String, String) {
 fn syntax_error(error: &ron::error::SpannedError, text: &str, file: &str) -> SceneError {
     let (line, column) = (error.span.start.line, error.span.start.col);
     let mut message = error.code.to_string();
-    if let Some(first) = message.get(..1).filter(|_| !message.starts_with("RON")) {
-        message = first.to_lowercase() + &message[1..];
+    if !message.starts_with("RON") {
+        message = edit::lower_first(&message);
     }
     let rest: String = text
         .lines()

@@ -3,18 +3,19 @@
 //! Lengths in metres, masses in kilograms, angles in degrees where a field says so; y points up.
 //! Every field has a default unless it says that it is needed.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 
-use super::check::{Check, Fields, SMALLEST, direction, fields, finite, positive, within};
+use super::check::{Check, Fields, direction, fields, finite, positive, within};
 use super::error::FieldError;
-use crate::math::{Quat, SymMat3, Vec3};
-use crate::world::{BodyKind, Groups};
+use crate::math::{Rotation, SymMat3, Vec3};
+use crate::world::{BodyKind, Geometry, Groups};
 
 /// Name of the material of bodies that name none. A scene may define it.
 pub const DEFAULT_MATERIAL: &str = "default";
 
 /// A colour, written `"#rrggbb"` (sRGB).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Color(pub [u8; 3]);
 
 impl Color {
@@ -31,82 +32,28 @@ impl Color {
     }
 }
 
-impl Serialize for Color {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let [r, g, b] = self.0;
-        serializer.serialize_str(&format!("#{r:02x}{g:02x}{b:02x}"))
+impl From<Color> for String {
+    fn from(Color([r, g, b]): Color) -> Self {
+        format!("#{r:02x}{g:02x}{b:02x}")
     }
 }
 
-impl<'de> Deserialize<'de> for Color {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let digits = text
-            .strip_prefix('#')
-            .filter(|d| d.len() == 6 && d.is_ascii());
-        let parse = |digits: &str| u32::from_str_radix(digits, 16).ok();
-        match digits.and_then(parse) {
-            Some(rgb) => Ok(Self([(rgb >> 16) as u8, (rgb >> 8) as u8, rgb as u8])),
-            None => Err(de::Error::custom(format!(
+impl TryFrom<String> for Color {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let digits = text.strip_prefix('#').filter(|d| d.len() == 6);
+        let rgb = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        match rgb.map(u32::to_be_bytes) {
+            Some([_, r, g, b]) => Ok(Self([r, g, b])),
+            None => Err(format!(
                 "a colour is written \"#rrggbb\" with hexadecimal digits, not {text:?}"
-            ))),
+            )),
         }
     }
-}
-
-/// An orientation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub enum Rotation {
-    /// None.
-    #[default]
-    Identity,
-    /// About one axis.
-    AxisAngle {
-        /// The axis; need not be of unit length.
-        axis: [f64; 3],
-        /// Angle (degrees).
-        degrees: f64,
-    },
-    /// About the world's x, then y, then z axis.
-    Euler {
-        /// The three angles (degrees).
-        degrees: [f64; 3],
-    },
-    /// A quaternion; need not be of unit length.
-    Quaternion {
-        /// Imaginary part i.
-        x: f64,
-        /// Imaginary part j.
-        y: f64,
-        /// Imaginary part k.
-        z: f64,
-        /// Real part.
-        w: f64,
-    },
 }
 
 impl Rotation {
-    /// As a unit quaternion; the identity where it is not a rotation (see `check`).
-    pub fn quaternion(&self) -> Quat {
-        match *self {
-            Self::Identity => Quat::identity(),
-            Self::AxisAngle { axis, degrees } => {
-                nalgebra::Unit::try_new(Vec3::from(axis), SMALLEST)
-                    .map_or_else(Quat::identity, |axis| {
-                        Quat::from_axis_angle(&axis, degrees.to_radians())
-                    })
-            }
-            Self::Euler { degrees: [x, y, z] } => {
-                Quat::from_euler_angles(x.to_radians(), y.to_radians(), z.to_radians())
-            }
-            Self::Quaternion { x, y, z, w } => {
-                Quat::try_new(nalgebra::Quaternion::new(w, x, y, z), SMALLEST)
-                    .unwrap_or_else(Quat::identity)
-            }
-        }
-    }
-
     pub(super) fn check(&self) -> Check {
         match *self {
             Self::Identity => Ok(()),
@@ -125,123 +72,14 @@ impl Rotation {
     }
 }
 
-fn one() -> f64 {
-    1.0
-}
-
-fn up() -> [f64; 3] {
-    [0.0, 1.0, 0.0]
-}
-
-/// A collision shape, in its own frame (m). Axes of revolution lie along y.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub enum Shape {
-    /// A solid sphere.
-    Ball {
-        /// Radius (m).
-        radius: f64,
-    },
-    /// A box.
-    Cuboid {
-        /// Half of the edge lengths along x, y and z (m).
-        half_extents: [f64; 3],
-    },
-    /// A cylinder with hemispherical ends.
-    Capsule {
-        /// Half of the distance between the centres of the two hemispheres (m).
-        half_height: f64,
-        /// Radius (m).
-        radius: f64,
-    },
-    /// A solid cylinder.
-    Cylinder {
-        /// Half of the height (m).
-        half_height: f64,
-        /// Radius (m).
-        radius: f64,
-    },
-    /// A solid cone; the apex points along +y, the origin is at half height.
-    Cone {
-        /// Half of the height (m).
-        half_height: f64,
-        /// Radius of the base (m).
-        radius: f64,
-    },
-    /// The convex hull of points.
-    ConvexHull {
-        /// The points (m).
-        points: Vec<[f64; 3]>,
-    },
-    /// The convex hull of the vertices of an OBJ file.
-    ConvexHullFile {
-        /// The file, relative to the scene file.
-        file: String,
-        /// What its coordinates are multiplied by to become metres.
-        #[serde(default = "one")]
-        scale: f64,
-    },
-    /// A triangle mesh; for bodies that do not move freely.
-    TriMesh {
-        /// Vertices (m).
-        vertices: Vec<[f64; 3]>,
-        /// Three vertex indices per triangle, counter-clockwise seen from outside.
-        triangles: Vec<[u32; 3]>,
-    },
-    /// The triangle mesh of an OBJ file; for bodies that do not move freely.
-    TriMeshFile {
-        /// The file, relative to the scene file.
-        file: String,
-        /// What its coordinates are multiplied by to become metres.
-        #[serde(default = "one")]
-        scale: f64,
-    },
-    /// A height field over the x-z plane, centred on the origin; for bodies that do not move freely.
-    HeightField {
-        /// Extent along x and z (m).
-        size: [f64; 2],
-        /// Heights (m): one list per sample along z, each with the samples along x.
-        heights: Vec<Vec<f64>>,
-    },
-    /// Everything below the plane through the origin; never dynamic.
-    HalfSpace {
-        /// Outward normal; need not be of unit length.
-        #[serde(default = "up")]
-        normal: [f64; 3],
-    },
-    /// Several convex solids, rigidly joined.
-    Compound {
-        /// The parts.
-        parts: Vec<Part>,
-    },
-}
-
-/// A part of a compound.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Part {
-    /// Its shape; needed.
-    pub shape: Shape,
-    /// Where it is in the body's frame (m).
-    #[serde(default)]
-    pub position: [f64; 3],
-    /// How it is turned.
-    #[serde(default)]
-    pub rotation: Rotation,
-}
-
-impl Shape {
+impl Geometry {
     pub(super) fn check(&self) -> Check {
         match self {
             Self::Ball { radius } => positive("radius", radius),
-            Self::Cuboid {
-                half_extents: [x, y, z],
-            } => {
-                for (letter, value) in [("x", x), ("y", y), ("z", z)] {
-                    positive(&format!("half_extents.{letter}"), value)?;
-                }
-                Ok(())
-            }
+            Self::Cuboid { half_extents: h } => ["x", "y", "z"]
+                .iter()
+                .zip(h)
+                .try_for_each(|(axis, length)| positive(&format!("half_extents.{axis}"), length)),
             Self::Capsule {
                 half_height,
                 radius,
@@ -283,7 +121,7 @@ impl Shape {
                 }
                 Ok(())
             }
-            Self::HalfSpace { normal } => direction("normal", normal),
+            Self::HalfSpace { normal } => direction("normal", &(*normal).into()),
             Self::Compound { parts } => {
                 for (k, part) in parts.iter().enumerate() {
                     part.shape
@@ -332,7 +170,7 @@ fields! {
         /// `Dynamic` (the default), `Kinematic` (keeps its velocity whatever it meets) or `Fixed`.
         pub kind: BodyKind = BodyKind::default(),
         /// Collision shape. A body without one needs `mass` and `inertia`.
-        pub shape: Option<Shape> = None,
+        pub shape: Option<Geometry> = None,
         /// Position of the shape's origin (m).
         pub position: [f64; 3] = [0.0; 3] => finite,
         /// Orientation of the shape.

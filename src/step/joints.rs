@@ -119,24 +119,14 @@ impl Workspace {
             )
         };
         let mut any = false;
-        let mut found: Option<(u32, JointGeometry)> = None;
-        for (r, (index, row)) in self.written.rows.iter().enumerate() {
+        for (r, error_ahead) in self.held_errors(world, ahead).enumerate() {
             let beta = self.written.beta[r];
-            let joint = &world.joints[*index as usize];
-            let k = *row as usize;
-            let held = joint.axes.get(k).and_then(|axis| axis.motion.held());
-            let (Some(at), true) = (held, beta > 0.0) else {
+            let (Some(error_ahead), true) = (error_ahead, beta > 0.0) else {
                 continue;
             };
-            let geometry = match found {
-                Some((i, geometry)) if i == *index => geometry,
-                _ => joint_geometry_at(joint, ahead),
-            };
-            found = Some((*index, geometry));
-            let scale = row_scale(joint, k);
             let error = problem.rows.position_error[r];
             let linear = error + h * problem.row_jacobian_velocity(r, u);
-            let missed = scale * (geometry.value[k] - at) - linear;
+            let missed = error_ahead - linear;
             problem.rows.bias[r] = beta * (error + missed) / h;
             any = true;
         }
@@ -147,20 +137,28 @@ impl Workspace {
     /// for all others.
     pub fn errors_now(&self, world: &World, errors: &mut Vec<Option<f64>>) {
         errors.clear();
-        let mut found: Option<(u32, JointGeometry)> = None;
-        for (index, row) in &self.written.rows {
+        errors.extend(self.held_errors(world, |slot| world.bodies.pose(slot)));
+    }
+
+    /// The same where the bodies have the poses that `pose` says.
+    fn held_errors(
+        &self,
+        world: &World,
+        pose: impl Fn(usize) -> Pose,
+    ) -> impl Iterator<Item = Option<f64>> {
+        // A joint's rows follow each other and share its geometry.
+        let mut last: Option<(u32, JointGeometry)> = None;
+        self.written.rows.iter().map(move |(index, row)| {
             let joint = &world.joints[*index as usize];
             let k = *row as usize;
-            let held = joint.axes.get(k).and_then(|axis| axis.motion.held());
-            errors.push(held.map(|at| {
-                let geometry = match found {
-                    Some((i, geometry)) if i == *index => geometry,
-                    _ => joint_geometry(joint, &world.bodies),
-                };
-                found = Some((*index, geometry));
-                row_scale(joint, k) * (geometry.value[k] - at)
-            }));
-        }
+            let at = joint.axes.get(k)?.motion.held()?;
+            let geometry = match last {
+                Some((of, geometry)) if of == *index => geometry,
+                _ => joint_geometry_at(joint, &pose),
+            };
+            last = Some((*index, geometry));
+            Some(row_scale(joint, k) * (geometry.value[k] - at))
+        })
     }
 
     /// The impulses to start from, in the order of the rows.
@@ -335,10 +333,7 @@ impl Rows<'_> {
         let most = joint.axes[3].friction / scale * self.h;
         let [a, b] = joint.bodies;
         for k in 0..3 {
-            let turn = Twist {
-                linear: Vec3::zeros(),
-                angular: Vec3::ith(k, scale),
-            };
+            let turn = Twist::new(Vec3::zeros(), Vec3::ith(k, scale));
             let entries = [(a, scaled(&turn, -1.0)), (b, turn)];
             let number = number::FRICTION + 3 + k as u8;
             self.push(number, &entries, [-most, most], 0.0, 0.0, 0.0);
@@ -437,19 +432,14 @@ impl Rows<'_> {
         compliance: f64,
         position_error: f64,
     ) -> bool {
-        let mut kept = [(0, Twist::ZERO); 4];
-        let mut count = 0;
-        for entry in entries.iter().filter(|(body, _)| *body != WORLD) {
-            kept[count] = *entry;
-            count += 1;
-        }
+        let acts_on = entries.iter().filter(|(body, _)| *body != WORLD);
         // Nothing to act on: all of its bodies are fixed.
         let moves = |(body, _): &Entry| self.problem.bodies.is_dynamic(*body as usize);
-        if !kept[..count].iter().any(moves) {
+        if !acts_on.clone().any(moves) {
             return false;
         }
         self.problem
-            .push_row(&kept[..count], bounds, bias, compliance, position_error);
+            .push_row(acts_on, bounds, bias, compliance, position_error);
         self.out.rows.push((self.index as u32, row));
         let start = self.remembered(row).clamp(bounds[0], bounds[1]);
         self.out.start.push(start);
@@ -459,8 +449,5 @@ impl Rows<'_> {
 }
 
 fn scaled(j: &Twist, factor: f64) -> Twist {
-    Twist {
-        linear: j.linear * factor,
-        angular: j.angular * factor,
-    }
+    Twist::new(j.linear * factor, j.angular * factor)
 }

@@ -224,14 +224,8 @@ impl Workspace {
                     // Springs, motors and friction keep what they have.
                     _ => 0.0,
                 };
-                let mut entries = [(0, Twist::ZERO); 4];
-                let mut count = 0;
-                for (body, jacobian) in rows.entries(r).take(4) {
-                    entries[count] = (body as u32, *jacobian);
-                    count += 1;
-                }
+                let entries = rows.entries(r).map(|(body, j)| (body as u32, *j));
                 let (bounds, error) = (rows.bounds[r], rows.position_error[r]);
-                let entries = &entries[..count];
                 self.problem
                     .push_row(entries, bounds, bias, rows.compliance[r], error);
             }

@@ -273,10 +273,7 @@ impl Bodies {
         let inverse_inertia = inertia.inverse().unwrap_or(SymMat3::ZERO);
         let rotation = Quat::new_normalize(spec.pose.rotation.into_inner());
         let pose = Pose::new(spec.pose.position, rotation);
-        let velocity = Twist {
-            linear: spec.linear_velocity,
-            angular: spec.angular_velocity,
-        };
+        let velocity = Twist::new(spec.linear_velocity, spec.angular_velocity);
 
         let slot = self.claim_slot();
         self.position[slot] = pose.transform_point(center);

@@ -78,18 +78,14 @@ impl Drive {
             self.value = value;
             return [value, rate];
         };
-        let before = self.value;
-        self.value = if self.rate > 0.0 {
-            live.clamp(before - self.rate * h, before + self.rate * h)
+        if self.rate > 0.0 {
+            let before = self.value;
+            self.value = live.clamp(before - self.rate * h, before + self.rate * h);
+            [self.value, (self.value - before) / h]
         } else {
-            live
-        };
-        let rate = if self.rate > 0.0 {
-            (self.value - before) / h
-        } else {
-            0.0
-        };
-        [self.value, rate]
+            self.value = live;
+            [live, 0.0]
+        }
     }
 
     /// The script's value and how fast it changes at a time (s).

@@ -360,12 +360,11 @@ impl Joint {
             )?;
         }
         let s = &self.softness;
-        for (held, compliance, damped, damping) in [
-            ("compliance", s.compliance, "damping", s.damping),
+        for ([held, damped], compliance, damping) in [
+            (["compliance", "damping"], s.compliance, s.damping),
             (
-                "angular_compliance",
+                ["angular_compliance", "angular_damping"],
                 s.angular_compliance,
-                "angular_damping",
                 s.angular_damping,
             ),
         ] {
@@ -375,12 +374,8 @@ impl Joint {
             demand(is_fine, damped, "0 without a compliance", damping)?;
         }
         let beta = s.stabilisation.unwrap_or(0.0);
-        demand(
-            (0.0..=1.0).contains(&beta),
-            "stabilisation",
-            "from 0 to 1",
-            beta,
-        )?;
+        let is_share = (0.0..=1.0).contains(&beta);
+        demand(is_share, "stabilisation", "from 0 to 1", beta)?;
         let is_length = s.length.is_finite() && s.length > 0.0;
         demand(is_length, "length", "positive and finite", s.length)?;
         if let JointKind::Screw(lead) = &self.kind {
@@ -400,12 +395,8 @@ impl Axis {
         let Some(motor) = &self.motor else {
             return Ok(());
         };
-        demand(
-            motor.max_force >= 0.0,
-            "max_force",
-            "0 or more",
-            motor.max_force,
-        )?;
+        let most = motor.max_force;
+        demand(most >= 0.0, "max_force", "0 or more", most)?;
         match &motor.target {
             Target::Velocity(speed) => finite("speed", [speed]),
             Target::Position {
@@ -417,13 +408,11 @@ impl Axis {
                 finite("position", [position, rate])?;
                 not_negative("stiffness", *stiffness)?;
                 not_negative("damping", *damping)?;
-                let is_held = stiffness + damping > 0.0;
-                demand(
-                    is_held,
-                    "stiffness",
+                let (is_held, expected) = (
+                    stiffness + damping > 0.0,
                     "positive where there is no damping",
-                    stiffness,
-                )
+                );
+                demand(is_held, "stiffness", expected, stiffness)
             }
         }
     }
@@ -437,12 +426,8 @@ fn check_gear(terms: &[GearTerm], joints: &[Joint]) -> Result<(), JointError> {
             return Err(JointError::BadGear);
         }
         let c = term.coefficient;
-        demand(
-            c.is_finite() && c != 0.0,
-            "coefficient",
-            "finite and not 0",
-            c,
-        )?;
+        let is_fine = c.is_finite() && c != 0.0;
+        demand(is_fine, "coefficient", "finite and not 0", c)?;
         bodies.extend(joint.bodies.iter().filter(|b| **b != WORLD));
     }
     bodies.sort_unstable();

@@ -44,14 +44,8 @@ pub(crate) fn joint_geometry_at(joint: &Joint, pose: impl Fn(usize) -> Pose) -> 
     let mut lengthwise = |k: usize, e: Vec3, value: f64, arm_a: Vec3| {
         out.value[k] = value;
         out.jacobian[k] = [
-            Twist {
-                linear: -e,
-                angular: -arm_a.cross(&e),
-            },
-            Twist {
-                linear: e,
-                angular: arm_b.cross(&e),
-            },
+            Twist::new(-e, -arm_a.cross(&e)),
+            Twist::new(e, arm_b.cross(&e)),
         ];
     };
     if let JointKind::Distance = joint.kind {
@@ -83,10 +77,8 @@ pub(crate) fn joint_geometry_at(joint: &Joint, pose: impl Fn(usize) -> Pose) -> 
             JointKind::Spherical => angles[k],
             _ => unwrap(angles[k], joint.angles[k]),
         };
-        out.jacobian[3 + k] = [-turns[k], turns[k]].map(|angular| Twist {
-            linear: Vec3::zeros(),
-            angular,
-        });
+        out.jacobian[3 + k] =
+            [-turns[k], turns[k]].map(|angular| Twist::new(Vec3::zeros(), angular));
     }
     if let JointKind::Screw(lead) = joint.kind {
         let per_radian = lead / std::f64::consts::TAU;

@@ -20,7 +20,7 @@ pub use drive::Drive;
 pub use joint::{Joint, JointError, JointSpec};
 pub(crate) use joint_geometry::joint_geometry_at;
 pub use joint_geometry::{JointGeometry, joint_geometry};
-pub use shape::{Geometry, MassProperties, Shape, ShapeError};
+pub use shape::{Geometry, MassProperties, Part, Shape, ShapeError};
 
 /// What keeps penetration from building up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -158,32 +158,17 @@ impl Settings {
     /// The first one out of range.
     pub fn check(&self) -> Result<(), Invalid> {
         finite("gravity", &self.gravity)?;
-        let step = self.step;
+        let (step, substeps, solves) = (self.step, self.substeps, self.joint_iterations);
         demand(step > 0.0 && step <= 1.0, "step", "in (0, 1] s", step)?;
-        let substeps = self.substeps;
-        demand(
-            (1..=1000).contains(&substeps),
-            "substeps",
-            "1 to 1000",
-            substeps,
-        )?;
+        let is_fine = (1..=1000).contains(&substeps);
+        demand(is_fine, "substeps", "1 to 1000", substeps)?;
         not_negative("prediction", self.prediction)?;
         not_negative("restitution_threshold", self.restitution_threshold)?;
         let factor = self.geometric_stiffness.factor;
-        let is_factor = (0.0..=1.0).contains(&factor);
-        demand(
-            is_factor,
-            "geometric_stiffness.factor",
-            "from 0 to 1",
-            factor,
-        )?;
-        let solves = self.joint_iterations;
-        demand(
-            (1..=100).contains(&solves),
-            "joint_iterations",
-            "1 to 100",
-            solves,
-        )?;
+        let (is_fine, field) = ((0.0..=1.0).contains(&factor), "geometric_stiffness.factor");
+        demand(is_fine, field, "from 0 to 1", factor)?;
+        let is_fine = (1..=100).contains(&solves);
+        demand(is_fine, "joint_iterations", "1 to 100", solves)?;
         self.friction_law.check()?;
         let mut stabilisation = self.stabilisation;
         let Some([(name, share), (_, slop), (_, speed)]) = stabilisation.numbers_mut() else {

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use parry3d_f64::math::Vector;
 use parry3d_f64::shape::{HeightField, SharedShape, TriMeshFlags};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::check::{Invalid, demand, finite};
-use crate::math::{Mat3, Pose, SymMat3, Vec3};
+use crate::math::{Mat3, Pose, Rotation, SymMat3, Vec3};
 
-/// The geometry of a body, in metres, in the shape's own frame. Axes of revolution lie along y.
+/// A collision shape, in metres, in its own frame; scene files call it `Shape`. Axes of revolution lie
+/// along y.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename = "Shape", deny_unknown_fields)]
 pub enum Geometry {
     /// A solid sphere.
     Ball {
@@ -20,6 +22,7 @@ pub enum Geometry {
     /// A box.
     Cuboid {
         /// Half of the edge lengths along x, y and z (m).
+        #[serde(deserialize_with = "vector")]
         half_extents: Vec3,
     },
     /// A cylinder with hemispherical ends.
@@ -46,36 +49,86 @@ pub enum Geometry {
     /// The convex hull of a set of points.
     ConvexHull {
         /// The points (m); those inside the hull are dropped.
+        #[serde(deserialize_with = "vectors")]
         points: Vec<Vec3>,
+    },
+    /// The convex hull of the vertices of an OBJ file, which the scene that names it reads.
+    ConvexHullFile {
+        /// The file, relative to the scene file.
+        file: String,
+        /// What its coordinates are multiplied by to become metres.
+        #[serde(default = "one")]
+        scale: f64,
     },
     /// A triangle mesh; for bodies that do not move freely.
     TriMesh {
         /// Vertices (m).
+        #[serde(deserialize_with = "vectors")]
         vertices: Vec<Vec3>,
         /// Three vertex indices per triangle, counter-clockwise seen from outside.
         triangles: Vec<[u32; 3]>,
     },
+    /// The triangle mesh of an OBJ file, likewise; for bodies that do not move freely.
+    TriMeshFile {
+        /// The file, relative to the scene file.
+        file: String,
+        /// What its coordinates are multiplied by to become metres.
+        #[serde(default = "one")]
+        scale: f64,
+    },
     /// A height field over the x-z plane, centred on the origin; for bodies that do not move freely.
     HeightField {
-        /// Number of samples along x.
-        columns: usize,
-        /// Number of samples along z.
-        rows: usize,
-        /// Heights (m), row by row (z), `rows * columns` of them.
-        heights: Vec<f64>,
         /// Extent along x and z (m).
         size: [f64; 2],
+        /// Heights (m): one list per sample along z, each with the samples along x.
+        heights: Vec<Vec<f64>>,
     },
-    /// Everything below the plane through the origin with this outward normal; never dynamic.
+    /// Everything below the plane through the origin; never dynamic.
     HalfSpace {
         /// Outward normal; need not be of unit length.
+        #[serde(default = "Vec3::y", deserialize_with = "vector")]
         normal: Vec3,
     },
-    /// Several convex shapes, rigidly joined.
+    /// Several convex solids, rigidly joined.
     Compound {
-        /// The parts, each with its pose in the shape's frame.
-        parts: Vec<(Pose, Geometry)>,
+        /// The parts.
+        parts: Vec<Part>,
     },
+}
+
+/// A part of a compound.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Its shape.
+    pub shape: Geometry,
+    /// Where it is in the body's frame (m).
+    #[serde(default, deserialize_with = "vector")]
+    pub position: Vec3,
+    /// How it is turned.
+    #[serde(default)]
+    pub rotation: Rotation,
+}
+
+impl Part {
+    /// Where it is and how it is turned.
+    pub fn pose(&self) -> Pose {
+        Pose::new(self.position, self.rotation.quaternion())
+    }
+}
+
+/// A vector as three numbers and no more.
+fn vector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec3, D::Error> {
+    <[f64; 3]>::deserialize(deserializer).map(Vec3::from)
+}
+
+fn vectors<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec3>, D::Error> {
+    let points: Vec<[f64; 3]> = Deserialize::deserialize(deserializer)?;
+    Ok(points.into_iter().map(Vec3::from).collect())
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// Why a geometry cannot be used.
@@ -90,7 +143,7 @@ pub enum ShapeError {
 }
 
 /// Mass, centre of mass and inertia of a shape of some density.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MassProperties {
     /// Mass (kg).
     pub mass: f64,
@@ -165,11 +218,7 @@ impl Shape {
     /// Mass properties at a density (kg/m³). All zero for shapes that are not solid.
     pub fn mass_properties(&self, density: f64) -> MassProperties {
         if !self.is_solid() {
-            return MassProperties {
-                mass: 0.0,
-                center: Vec3::zeros(),
-                inertia: SymMat3::ZERO,
-            };
+            return MassProperties::default();
         }
         mass_properties(&self.geometry, &self.parry, density)
     }
@@ -180,7 +229,7 @@ fn is_solid(geometry: &Geometry) -> bool {
         Geometry::TriMesh { .. } | Geometry::HeightField { .. } | Geometry::HalfSpace { .. } => {
             false
         }
-        Geometry::Compound { parts } => parts.iter().all(|(_, part)| is_solid(part)),
+        Geometry::Compound { parts } => parts.iter().all(|part| is_solid(&part.shape)),
         _ => true,
     }
 }
@@ -191,8 +240,9 @@ fn mass_properties(geometry: &Geometry, parry: &SharedShape, density: f64) -> Ma
         let children: Vec<_> = parts
             .iter()
             .zip(compound.shapes())
-            .map(|((pose, part), (_, shape))| {
-                let own = mass_properties(part, shape, density);
+            .map(|(part, (_, shape))| {
+                let own = mass_properties(&part.shape, shape, density);
+                let pose = part.pose();
                 MassProperties {
                     center: pose.transform_point(own.center),
                     inertia: own.inertia.rotated(&pose.rotation),
@@ -295,12 +345,11 @@ fn build(geometry: &Geometry) -> Result<SharedShape, ShapeError> {
             vertices,
             triangles,
         } => trimesh(vertices, triangles)?,
-        Geometry::HeightField {
-            columns,
-            rows,
-            heights,
-            size,
-        } => height_field(*columns, *rows, heights, *size)?,
+        Geometry::ConvexHullFile { file, .. } | Geometry::TriMeshFile { file, .. } => {
+            let message = format!("the mesh file \"{file}\" must be read first, as scenes do");
+            return Err(ShapeError::Degenerate(message));
+        }
+        Geometry::HeightField { size, heights } => height_field(*size, heights)?,
         Geometry::HalfSpace { normal } => {
             let norm = normal.norm();
             if !norm.is_finite() || norm <= 0.0 {
@@ -315,14 +364,14 @@ fn build(geometry: &Geometry) -> Result<SharedShape, ShapeError> {
                 return Err(ShapeError::Degenerate("a compound needs a part".into()));
             }
             let mut children = Vec::with_capacity(parts.len());
-            for (pose, part) in parts {
-                if !is_solid(part) || matches!(part, Geometry::Compound { .. }) {
+            for part in parts {
+                if !is_solid(&part.shape) || matches!(part.shape, Geometry::Compound { .. }) {
                     return Err(ShapeError::Degenerate(
                         "the parts of a compound must be convex solids (no mesh, height field, half-space or compound)".into(),
                     ));
                 }
-                finite("position", &pose.position)?;
-                children.push((pose.to_parry(), build(part)?));
+                finite("position", &part.position)?;
+                children.push((part.pose().to_parry(), build(&part.shape)?));
             }
             SharedShape::compound(children)
         }
@@ -395,34 +444,23 @@ fn trimesh(vertices: &[Vec3], triangles: &[[u32; 3]]) -> Result<SharedShape, Sha
         .map_err(|e| ShapeError::Degenerate(format!("the triangle mesh cannot be used: {e}")))
 }
 
-fn height_field(
-    columns: usize,
-    rows: usize,
-    heights: &[f64],
-    size: [f64; 2],
-) -> Result<SharedShape, ShapeError> {
+fn height_field(size: [f64; 2], heights: &[Vec<f64>]) -> Result<SharedShape, ShapeError> {
+    let (rows, columns) = (heights.len(), heights.first().map_or(0, Vec::len));
     if columns < 2 || rows < 2 {
         return Err(ShapeError::Degenerate(
             "a height field needs at least 2 columns and 2 rows".into(),
         ));
     }
-    if columns.checked_mul(rows) != Some(heights.len()) {
+    if heights.iter().any(|row| row.len() != columns) {
         return Err(ShapeError::Degenerate(format!(
-            "a height field of {columns} columns and {rows} rows needs {} heights, not {}",
-            columns.saturating_mul(rows),
-            heights.len()
+            "every row of a height field needs the {columns} heights of the first one"
         )));
     }
-    finite("heights", heights)?;
+    finite("heights", heights.iter().flatten())?;
     let scale = Vector::new(length("size.0", size[0])?, 1.0, length("size.1", size[1])?);
     // parry wants column-major data, indexed (z, x).
-    let mut data = Vec::with_capacity(heights.len());
-    for x in 0..columns {
-        for z in 0..rows {
-            data.push(heights[z * columns + x]);
-        }
-    }
-    let array = parry3d_f64::utils::Array2::new(rows, columns, data);
+    let data = (0..columns).flat_map(|x| heights.iter().map(move |row| row[x]));
+    let array = parry3d_f64::utils::Array2::new(rows, columns, data.collect());
     Ok(SharedShape::new(HeightField::with_flags(
         array,
         scale,

@@ -11,7 +11,7 @@ use super::{Geometry, Shape, World};
 
 const MAGIC: &[u8; 8] = b"MOREAUSN";
 /// Version of the snapshot format; another one is refused.
-pub const SNAPSHOT_VERSION: u32 = 7;
+pub const SNAPSHOT_VERSION: u32 = 8;
 const HEADER: usize = 8 + 4 + 8 + 8;
 
 /// Why a snapshot cannot be read.

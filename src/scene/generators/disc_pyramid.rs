@@ -56,10 +56,8 @@ impl Generate for DiscPyramid {
             }
         }
         if let Some(top) = top {
-            build.world.bodies.force[top.index()] = Twist {
-                linear: Vec3::new(0.0, -self.load, 0.0),
-                angular: Vec3::zeros(),
-            };
+            build.world.bodies.force[top.index()] =
+                Twist::new(Vec3::new(0.0, -self.load, 0.0), Vec3::zeros());
         }
         Ok(())
     }

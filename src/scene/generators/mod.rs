@@ -11,10 +11,10 @@ use super::check::{
 };
 use super::error::FieldError;
 use super::random::Random;
-use super::schema::{Color, Shape, Style};
-use crate::math::{Pose, Quat, SymMat3, Twist, Vec3, tangent};
+use super::schema::{Color, Style};
+use crate::math::{Pose, Quat, Rotation, SymMat3, Twist, Vec3, tangent};
 use crate::world::joint::{GearTerm, JointKind, Motion, Motor, Softness, Target};
-use crate::world::{BodyId, BodyKind, BodySpec, Geometry, Groups, JointSpec};
+use crate::world::{BodyId, BodyKind, BodySpec, Geometry, Groups, JointSpec, Part};
 
 macro_rules! generators {
     ($($(#[$about:meta])* $file:ident::$Name:ident,)*) => {

@@ -7,7 +7,7 @@ fields! {
         /// Number of bodies.
         pub count: u32 = 50 => at_least(1),
         /// The shapes; needed. Their masses come from the material's density.
-        pub shapes: Vec<Shape> = Vec::new(),
+        pub shapes: Vec<Geometry> = Vec::new(),
         /// Bodies along x and z in a layer.
         pub layer: [u32; 2] = [5, 5] => at_least(1),
         /// Distance between neighbouring places (m).

@@ -80,13 +80,6 @@ pub struct Axle {
 
 const SIDES: [(&str, f64); 2] = [("left", -1.0), ("right", 1.0)];
 
-/// A driving joint and what its angle counts in the differential behind it.
-#[derive(Clone, Copy)]
-struct Input {
-    joint: u32,
-    coefficient: f64,
-}
-
 impl Vehicle {
     fn center(&self, axle: usize, side: f64) -> Vec3 {
         let z = 0.5 * side * self.track;
@@ -101,29 +94,40 @@ impl Vehicle {
             ..Softness::default()
         }
     }
+}
 
-    /// A body of the k-th colour that collides with nothing.
-    fn part(
-        &self,
-        build: &Builder<'_>,
+/// A vehicle in the making.
+struct Assembly<'a, 'b> {
+    vehicle: &'a Vehicle,
+    build: &'a mut Builder<'b>,
+    chassis: BodyId,
+    /// The joints of the left and right wheels, by axle.
+    wheels: Vec<[u32; 2]>,
+}
+
+impl Assembly<'_, '_> {
+    /// A body of the k-th colour.
+    fn body(
+        &mut self,
         name: &str,
-        (color, mass): (usize, f64),
+        (color, mass, groups): (usize, f64, Groups),
         geometry: Geometry,
         pose: Pose,
-    ) -> Result<BodySpec, FieldError> {
-        Ok(BodySpec {
+    ) -> Result<BodyId, FieldError> {
+        let style = &self.vehicle.style;
+        let template = self.build.template(style, Some(mass), geometry)?;
+        self.build.add(BodySpec {
             name: name.to_owned(),
             pose,
-            groups: NO_GROUPS,
-            color: self.style.color(color),
-            ..build.template(&self.style, Some(mass), geometry)?
+            groups,
+            color: style.color(color),
+            ..template
         })
     }
 
     /// A hinge, whose joint bears the second body's name.
     fn hinge(
-        &self,
-        build: &mut Builder<'_>,
+        &mut self,
         name: &str,
         bodies: [BodyId; 2],
         frame: Pose,
@@ -133,37 +137,30 @@ impl Vehicle {
         let mut spec = JointSpec::new(JointKind::Hinge, bodies.map(Some), frame);
         spec.name = name.to_owned();
         spec.axes[3].motor = motor;
-        spec.softness = self.softness(length);
-        build.add_joint(spec)
+        spec.softness = self.vehicle.softness(length);
+        self.build.add_joint(spec)
     }
 
     /// A shaft from place to place on the chassis; the joint turns about `axis`.
-    fn shaft(
-        &self,
-        build: &mut Builder<'_>,
-        chassis: BodyId,
-        name: &str,
-        ends: [Vec3; 2],
-        axis: Vec3,
-    ) -> Result<u32, FieldError> {
+    fn shaft(&mut self, name: &str, ends: [Vec3; 2], axis: Vec3) -> Result<u32, FieldError> {
         let along = ends[1] - ends[0];
         let length = along.norm();
         let y = along / length;
-        let (half_height, radius) = (0.5 * length, self.shaft_radius);
+        let (half_height, radius) = (0.5 * length, self.vehicle.shaft_radius);
         let middle = (ends[0] + ends[1]) * 0.5;
         let rod = Geometry::Cylinder {
             half_height,
             radius,
         };
-        let look = (2, self.shaft_density * length);
+        let look = (2, self.vehicle.shaft_density * length, NO_GROUPS);
         let pose = Pose::new(middle, axes(tangent(y), y));
-        let body = build.add(self.part(build, name, look, rod, pose)?)?;
+        let body = self.body(name, look, rod, pose)?;
         let frame = Pose::new(middle, axes(axis, tangent(axis)));
-        self.hinge(build, name, [chassis, body], frame, self.shaft_radius, None)
+        self.hinge(name, [self.chassis, body], frame, radius, None)
     }
 
     /// Σ coefficient · angle stays what it is.
-    fn gear(&self, build: &mut Builder<'_>, name: String, terms: &[(u32, f64)]) -> Check {
+    fn gear(&mut self, name: String, terms: &[(u32, f64)]) -> Check {
         let term = |&(joint, coefficient): &(u32, f64)| GearTerm {
             joint,
             axis: 3,
@@ -172,24 +169,19 @@ impl Vehicle {
         let terms = terms.iter().map(term).collect();
         let mut spec = JointSpec::new(JointKind::Gear(terms), [None, None], Pose::IDENTITY);
         spec.name = name;
-        spec.softness = self.softness(self.shaft_radius);
-        build.add_joint(spec).map(|_| ())
+        spec.softness = self.vehicle.softness(self.vehicle.shaft_radius);
+        self.build.add_joint(spec).map(|_| ())
     }
 
     /// A hub that slides up and down on the chassis, and steers if it may.
-    fn hub(
-        &self,
-        build: &mut Builder<'_>,
-        chassis: BodyId,
-        axle: usize,
-        (side, sign): (&str, f64),
-    ) -> Result<BodyId, FieldError> {
-        let center = self.center(axle, sign);
-        let name = format!("{} hub {axle} {side}", self.name);
-        let half_extents = Vec3::new(0.2, 0.3, 0.5) * self.wheel_radius;
+    fn hub(&mut self, axle: usize, (side, sign): (&str, f64)) -> Result<BodyId, FieldError> {
+        let v = self.vehicle;
+        let center = v.center(axle, sign);
+        let name = format!("{} hub {axle} {side}", v.name);
+        let half_extents = Vec3::new(0.2, 0.3, 0.5) * v.wheel_radius;
         let block = Geometry::Cuboid { half_extents };
         let pose = Pose::new(center, Quat::identity());
-        let hub = build.add(self.part(build, &name, (1, self.hub_mass), block, pose)?)?;
+        let hub = self.body(&name, (1, v.hub_mass, NO_GROUPS), block, pose)?;
         let spring = |position: f64, stiffness: f64, damping: f64| Motor {
             target: Target::Position {
                 position,
@@ -200,120 +192,121 @@ impl Vehicle {
             max_force: f64::INFINITY,
         };
         let frame = Pose::new(center, axes(Vec3::y(), -Vec3::x()));
-        let mut spec = JointSpec::new(JointKind::SixDof, [Some(chassis), Some(hub)], frame);
+        let bodies = [Some(self.chassis), Some(hub)];
+        let mut spec = JointSpec::new(JointKind::SixDof, bodies, frame);
         spec.name = name;
-        spec.axes[0].motion = Motion::Limited([-self.travel, self.travel]);
-        let sunk = -self.load / self.stiffness;
-        spec.axes[0].motor = Some(spring(sunk, self.stiffness, self.damping));
-        if self.axles[axle].steered {
+        spec.axes[0].motion = Motion::Limited([-v.travel, v.travel]);
+        let sunk = -v.load / v.stiffness;
+        spec.axes[0].motor = Some(spring(sunk, v.stiffness, v.damping));
+        if v.axles[axle].steered {
             spec.axes[3].motion = Motion::Free;
-            spec.axes[3].motor = Some(spring(0.0, self.steering_stiffness, self.steering_damping));
+            spec.axes[3].motor = Some(spring(0.0, v.steering_stiffness, v.steering_damping));
         }
-        spec.softness = self.softness(self.wheel_radius);
-        build.add_joint(spec)?;
+        spec.softness = v.softness(v.wheel_radius);
+        self.build.add_joint(spec)?;
         Ok(hub)
     }
 
     /// A hub and its wheel; returns the wheel's joint.
-    fn wheel(
-        &self,
-        build: &mut Builder<'_>,
-        chassis: BodyId,
-        axle: usize,
-        side: (&str, f64),
-    ) -> Result<u32, FieldError> {
-        let hub = self.hub(build, chassis, axle, side)?;
-        let (radius, half_height) = (self.wheel_radius, 0.5 * self.wheel_width);
+    fn wheel(&mut self, axle: usize, side: (&str, f64)) -> Result<u32, FieldError> {
+        let v = self.vehicle;
+        let hub = self.hub(axle, side)?;
+        let (radius, half_height) = (v.wheel_radius, 0.5 * v.wheel_width);
         // A cap that shows how the wheel turns.
         let half_extents = Vec3::new(0.6 * radius, half_height + 0.03 * radius, 0.12 * radius);
         let cap = Geometry::Cuboid { half_extents };
-        let across = Quat::from_axis_angle(&Vec3::y_axis(), FRAC_PI_2);
+        let across = Rotation::AxisAngle {
+            axis: [0.0, 1.0, 0.0],
+            degrees: 90.0,
+        };
+        let cylinder = Geometry::Cylinder {
+            half_height,
+            radius,
+        };
+        let part = |shape, rotation| Part {
+            shape,
+            position: Vec3::zeros(),
+            rotation,
+        };
         let parts = vec![
-            (
-                Pose::IDENTITY,
-                Geometry::Cylinder {
-                    half_height,
-                    radius,
-                },
-            ),
-            (Pose::IDENTITY, cap.clone()),
-            (Pose::new(Vec3::zeros(), across), cap),
+            part(cylinder, Rotation::Identity),
+            part(cap.clone(), Rotation::Identity),
+            part(cap, across),
         ];
-        let center = self.center(axle, side.1);
-        let name = format!("{} wheel {axle} {}", self.name, side.0);
+        let center = v.center(axle, side.1);
+        let name = format!("{} wheel {axle} {}", v.name, side.0);
         let pose = Pose::new(center, Quat::from_axis_angle(&Vec3::x_axis(), FRAC_PI_2));
         let tyre = Geometry::Compound { parts };
-        let mut wheel = self.part(build, &name, (0, self.wheel_mass), tyre, pose)?;
-        wheel.groups = self.style.groups;
-        let wheel = build.add(wheel)?;
+        let wheel = self.body(&name, (0, v.wheel_mass, v.style.groups), tyre, pose)?;
         let frame = Pose::new(center, axes(-Vec3::z(), Vec3::y()));
         let brake = Motor {
             target: Target::Velocity(0.0),
             max_force: 0.0,
         };
-        self.hinge(build, &name, [hub, wheel], frame, radius, Some(brake))
+        self.hinge(&name, [hub, wheel], frame, radius, Some(brake))
     }
 
-    /// Shares a motion between axles `first` to `last`, by differentials.
-    fn share(
-        &self,
-        build: &mut Builder<'_>,
-        chassis: BodyId,
-        input: Input,
-        [first, last]: [usize; 2],
-        wheels: &[[u32; 2]],
-    ) -> Check {
-        let name = |first: usize, last: usize| {
-            if first == last {
-                first.to_string()
-            } else {
-                format!("{first}-{last}")
-            }
+    /// The flywheel of the engine; returns its joint.
+    fn engine(&mut self) -> Result<u32, FieldError> {
+        let v = self.vehicle;
+        let place = Vec3::from(v.at) + Vec3::from(v.engine_at);
+        let name = format!("{} engine", v.name);
+        let radius = v.engine_radius;
+        let flywheel = Geometry::Cylinder {
+            half_height: 0.4 * radius,
+            radius,
         };
-        let gear = format!("{} differential {}", self.name, name(first, last));
-        let height = Vec3::y() * (0.2 * self.wheel_radius);
+        let pose = Pose::new(place, Quat::from_axis_angle(&Vec3::z_axis(), FRAC_PI_2));
+        let engine = self.body(&name, (3, v.engine_mass, NO_GROUPS), flywheel, pose)?;
+        let motor = Motor {
+            target: Target::Velocity(0.0),
+            max_force: v.torque,
+        };
+        let frame = Pose::new(place, Quat::identity());
+        let bodies = [self.chassis, engine];
+        self.hinge(&name, bodies, frame, v.shaft_radius, Some(motor))
+    }
+
+    /// Shares a motion between axles `first` to `last`, by differentials: that of a driving joint whose
+    /// angle counts so much.
+    fn share(&mut self, (driver, turns): (u32, f64), [first, last]: [usize; 2]) -> Check {
+        let v = self.vehicle;
+        let name = |[first, last]: [usize; 2]| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        };
+        let gear = format!("{} differential {}", v.name, name([first, last]));
+        let height = Vec3::y() * (0.2 * v.wheel_radius);
+        let half = |output| (output, -0.5);
+        let mut outputs = [0; 2];
         if first == last {
-            let mut outputs = [0; 2];
             for (k, (side, sign)) in SIDES.into_iter().enumerate() {
-                let shaft = format!("{} half-shaft {first} {side}", self.name);
-                let hub = self.center(first, sign);
-                let middle = Vec3::new(hub.x, hub.y, self.at[2]);
-                let end = middle + (hub - middle) * (1.0 - self.wheel_width / self.track);
-                outputs[k] = self.shaft(build, chassis, &shaft, [middle, end], -Vec3::z())?;
-                let terms = [(outputs[k], 1.0), (wheels[first][k], -1.0)];
-                self.gear(build, format!("{shaft} gear"), &terms)?;
+                let shaft = format!("{} half-shaft {first} {side}", v.name);
+                let hub = v.center(first, sign);
+                let middle = Vec3::new(hub.x, hub.y, v.at[2]);
+                let end = middle + (hub - middle) * (1.0 - v.wheel_width / v.track);
+                outputs[k] = self.shaft(&shaft, [middle, end], -Vec3::z())?;
+                let terms = [(outputs[k], 1.0), (self.wheels[first][k], -1.0)];
+                self.gear(format!("{shaft} gear"), &terms)?;
             }
-            let whole = (input.joint, input.coefficient / self.final_drive);
-            return self.gear(
-                build,
-                gear,
-                &[whole, (outputs[0], -0.5), (outputs[1], -0.5)],
-            );
+            let whole = (driver, turns / v.final_drive);
+            return self.gear(gear, &[whole, half(outputs[0]), half(outputs[1])]);
         }
         let middle = (first + last) / 2;
         let place = |[first, last]: [usize; 2]| {
-            let x = 0.5 * (self.axles[first].x + self.axles[last].x);
-            Vec3::from(self.at) + Vec3::new(x, self.wheel_radius, 0.0) + height
+            let x = 0.5 * (v.axles[first].x + v.axles[last].x);
+            Vec3::from(v.at) + Vec3::new(x, v.wheel_radius, 0.0) + height
         };
         let halves = [[first, middle], [middle + 1, last]];
-        let mut outputs = [0; 2];
-        for (output, half) in outputs.iter_mut().zip(halves) {
-            let shaft = format!("{} shaft {}", self.name, name(half[0], half[1]));
-            let ends = [place([first, last]), place(half)];
-            *output = self.shaft(build, chassis, &shaft, ends, Vec3::x())?;
+        for (output, axles) in outputs.iter_mut().zip(halves) {
+            let shaft = format!("{} shaft {}", v.name, name(axles));
+            let ends = [place([first, last]), place(axles)];
+            *output = self.shaft(&shaft, ends, Vec3::x())?;
         }
-        let terms = [
-            (input.joint, input.coefficient),
-            (outputs[0], -0.5),
-            (outputs[1], -0.5),
-        ];
-        self.gear(build, gear, &terms)?;
-        for (joint, half) in outputs.into_iter().zip(halves) {
-            let input = Input {
-                joint,
-                coefficient: 1.0,
-            };
-            self.share(build, chassis, input, half, wheels)?;
+        let terms = [(driver, turns), half(outputs[0]), half(outputs[1])];
+        self.gear(gear, &terms)?;
+        for (joint, axles) in outputs.into_iter().zip(halves) {
+            self.share((joint, 1.0), axles)?;
         }
         Ok(())
     }
@@ -351,34 +344,18 @@ impl Generate for Vehicle {
     fn generate(&self, build: &mut Builder<'_>) -> Check {
         let chassis = build.body_named(&self.chassis, "chassis")?;
         let chassis = chassis.ok_or_else(|| FieldError::new("chassis", "a chassis is a body"))?;
-        let mut wheels = Vec::with_capacity(self.axles.len());
+        let mut assembly = Assembly {
+            vehicle: self,
+            build,
+            chassis,
+            wheels: Vec::with_capacity(self.axles.len()),
+        };
         for axle in 0..self.axles.len() {
-            let mut pair = [0; 2];
-            for (joint, side) in pair.iter_mut().zip(SIDES) {
-                *joint = self.wheel(build, chassis, axle, side)?;
-            }
-            wheels.push(pair);
+            let [left, right] = SIDES.map(|side| assembly.wheel(axle, side));
+            assembly.wheels.push([left?, right?]);
         }
-        let place = Vec3::from(self.at) + Vec3::from(self.engine_at);
-        let name = format!("{} engine", self.name);
-        let radius = self.engine_radius;
-        let flywheel = Geometry::Cylinder {
-            half_height: 0.4 * radius,
-            radius,
-        };
-        let pose = Pose::new(place, Quat::from_axis_angle(&Vec3::z_axis(), FRAC_PI_2));
-        let engine = self.part(build, &name, (3, self.engine_mass), flywheel, pose)?;
-        let bodies = [chassis, build.add(engine)?];
-        let motor = Motor {
-            target: Target::Velocity(0.0),
-            max_force: self.torque,
-        };
-        let frame = Pose::new(place, Quat::identity());
-        let engine = self.hinge(build, &name, bodies, frame, self.shaft_radius, Some(motor))?;
-        let input = Input {
-            joint: engine,
-            coefficient: 1.0 / self.gearbox,
-        };
-        self.share(build, chassis, input, [0, self.axles.len() - 1], &wheels)
+        let engine = assembly.engine()?;
+        let input = (engine, 1.0 / self.gearbox);
+        assembly.share(input, [0, self.axles.len() - 1])
     }
 }

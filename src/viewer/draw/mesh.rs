@@ -8,7 +8,7 @@ use bevy::prelude::*;
 
 use crate::math::Pose;
 use crate::viewer::frame::{isometry, vec3};
-use crate::world::{Geometry, Shape};
+use crate::world::{Geometry, Part, Shape};
 
 pub type MeshId = usize;
 
@@ -80,10 +80,11 @@ impl MeshLibrary {
             let piece = self.simple(shape, &Pose::IDENTITY, key, assets);
             return piece.into_iter().collect();
         };
-        let piece = |(pose, part): &(Pose, Geometry)| {
+        let piece = |part: &Part| {
             // Its own shape, so that hulls go through parry's hull as well.
-            let shape = Shape::new(part.clone()).ok()?;
-            self.simple(&shape, pose, part as *const Geometry as usize, assets)
+            let shape = Shape::new(part.shape.clone()).ok()?;
+            let key = std::ptr::from_ref(&part.shape).addr();
+            self.simple(&shape, &part.pose(), key, assets)
         };
         parts.iter().filter_map(piece).collect()
     }
@@ -145,7 +146,10 @@ impl MeshLibrary {
             | Geometry::HeightField { .. } => {
                 piece.mesh = shared(Key::Shared(key), &|| triangulated(shape));
             }
-            Geometry::Compound { .. } => return None,
+            // What is made of others, and no shape has a geometry that is still in a file.
+            Geometry::Compound { .. }
+            | Geometry::ConvexHullFile { .. }
+            | Geometry::TriMeshFile { .. } => return None,
         }
         Some(piece)
     }
