@@ -65,10 +65,10 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
                  ran out of memory on the log tower.",
             ),
     );
-    let plot = |title: &str, y| Plot::new(title, Axis::linear("time [s]"), y);
+    let plot = |title: &str, y| Plot::new(title, Axis::Linear("time [s]"), y);
     let speed = "Speed-up of caching over downdating";
-    let mut speed = plot(speed, Axis::log("speed-up"));
-    let mut memory = plot("Size of the cache", Axis::log("size [MB]"));
+    let mut speed = plot(speed, Axis::Log("speed-up"));
+    let mut memory = plot("Size of the cache", Axis::Log("size [MB]"));
     for replay in replays {
         let cached = replay.with_tight_rows(&CACHED);
         let both = cached.iter().zip(replay.with_tight_rows(&DOWNDATING));

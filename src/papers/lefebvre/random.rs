@@ -149,8 +149,8 @@ fn downdating(bench: &Bench, findings: &mut Findings) -> Result<()> {
     );
     let mut plot = Plot::new(
         "Speed-up of downdating over factoring A_FF, dense",
-        Axis::log("rows"),
-        Axis::log("speed-up"),
+        Axis::Log("rows"),
+        Axis::Log("speed-up"),
     );
     for share in SHARES {
         let line = rows.iter().filter(|row| row.1 == share);

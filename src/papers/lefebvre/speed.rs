@@ -77,7 +77,7 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
     compare(findings, replays);
     for replay in replays {
         let title = format!("Time of a solve: {}", replay.scene);
-        let mut plot = Plot::new(title, Axis::linear("time [s]"), Axis::log("solve [ms]"));
+        let mut plot = Plot::new(title, Axis::Linear("time [s]"), Axis::Log("solve [ms]"));
         let warm = [4, 6].map(|k| FACTORISATIONS[k].with(WARM));
         for method in FACTORISATIONS.map(|m| m.with(FREE)).into_iter().chain(warm) {
             let solves = replay.with_tight_rows(&method).into_iter();

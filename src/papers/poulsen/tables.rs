@@ -284,8 +284,8 @@ pub fn convergence(bench: &Bench, case: &Case, outcome: &Outcome) -> Result<Plot
     let name = outcome.demo.name;
     let mut plot = Plot::new(
         format!("Quality by iterations: {name}"),
-        Axis::linear("iterations"),
-        Axis::log("γ [N² s²]"),
+        Axis::Linear("iterations"),
+        Axis::Log("γ [N² s²]"),
     );
     for c in &outcome.contenders {
         bench.say(format!("{name}: convergence of {}", c.method));
@@ -308,9 +308,9 @@ fn by_threads(
     time: impl Fn(Method, usize) -> Option<f64>,
 ) -> Plot {
     let mut plot = Plot::new(
-        format!("Time {what}: {}", outcome.demo.name),
-        Axis::whole("threads"),
-        Axis::log(format!("time {what} [ms]")),
+        format!("{what}: {}", outcome.demo.name),
+        Axis::Whole("threads"),
+        Axis::Log("time [ms]"),
     );
     for c in &outcome.contenders {
         let threads = bench.threads.iter();
@@ -321,14 +321,14 @@ fn by_threads(
 }
 
 fn quality_plot(bench: &Bench, outcome: &Outcome) -> Plot {
-    by_threads(bench, outcome, "to equal quality", |method, n| {
+    by_threads(bench, outcome, "Time to equal quality", |method, n| {
         outcome.run(method, n).map(|t| t.solve)
     })
 }
 
 fn threads_plot(bench: &Bench, outcome: &Outcome) -> Plot {
     let time = |method, n| outcome.sweep(method, n);
-    let mut plot = by_threads(bench, outcome, "of one iteration", time);
+    let mut plot = by_threads(bench, outcome, "Time of one iteration", time);
     // The two ends of the thesis's curves that its tables give.
     let demo = outcome.demo;
     let names = ["thesis: OpenMP Jacobi", "thesis: OpenMP Jacobi T"];
