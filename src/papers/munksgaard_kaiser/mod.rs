@@ -104,10 +104,8 @@ fn problems(findings: &mut Findings, pyramids: &[Pyramid]) {
     // The contacts between discs are those of the scene that has no others.
     let loaded = pyramids.iter().filter(|p| p.name == SCENES[0].1);
     let loaded: Vec<&Pyramid> = loaded.collect();
-    let (id, source) = (
-        "munksgaard-kaiser-problems",
-        "Munksgaard & Kaiser, section 2",
-    );
+    let id = "munksgaard-kaiser-problems";
+    let source = "Munksgaard & Kaiser, section 2";
     findings.table(
         Columns::new(id, "The problems", source, &loaded)
             .key("layers", |p| p.layers)

@@ -21,7 +21,8 @@ pub fn report(bench: &Bench, findings: &mut Findings, plan: &Plan, outcomes: &[O
         equal_quality(bench, findings, plan, outcome);
         all_methods(bench, findings, plan, outcome);
         colors(findings, plan, outcome);
-        let plot = quality_plot(bench, outcome);
+        let time = |method, n| outcome.run(method, n).map(|t| t.solve);
+        let plot = by_threads(bench, outcome, "Time to equal quality", time);
         findings.plot(format!("{}-equal-quality", plan.compared), plot);
     }
     for outcome in outcomes {
@@ -318,12 +319,6 @@ fn by_threads(
         plot.add(c.method, line, Mark::Line);
     }
     plot
-}
-
-fn quality_plot(bench: &Bench, outcome: &Outcome) -> Plot {
-    by_threads(bench, outcome, "Time to equal quality", |method, n| {
-        outcome.run(method, n).map(|t| t.solve)
-    })
 }
 
 fn threads_plot(bench: &Bench, outcome: &Outcome) -> Plot {
