@@ -227,12 +227,8 @@ fn a_machine_that_is_none_is_refused_with_the_list() {
 
 #[test]
 fn a_plot_has_its_series_and_its_words() {
-    let mut plot = Plot {
-        title: "Time < quality & \"more\"".into(),
-        x: Axis::whole("threads"),
-        y: Axis::log("residual [m/s]"),
-        ..Plot::default()
-    };
+    let title = "Time < quality & \"more\"";
+    let mut plot = Plot::new(title, Axis::Whole("threads"), Axis::Log("residual [m/s]"));
     plot.add(
         "one",
         vec![[1.0, 1e-3], [2.0, 1e-6], [3.0, 0.0]],
@@ -256,13 +252,8 @@ fn a_plot_has_its_series_and_its_words() {
 
 #[test]
 fn a_plot_of_nothing_is_still_a_picture() {
-    let plot = Plot {
-        x: Axis::log("x"),
-        y: Axis::linear("y"),
-        ..Plot::default()
-    };
+    let mut plot = Plot::new("", Axis::Log("x"), Axis::Linear("y"));
     assert!(is_well_formed(&plot.svg()));
-    let mut plot = plot;
     plot.add("constant", vec![[5.0, 2.0]], Mark::Line);
     let svg = plot.svg();
     assert!(is_well_formed(&svg) && !svg.contains("NaN"), "{svg}");

@@ -21,6 +21,8 @@ use moreau::solve::ConfigError;
 use moreau::step::StepError;
 #[cfg(feature = "viewer")]
 use moreau::viewer::RenderError;
+#[cfg(feature = "viewer")]
+use {render::run as render_pictures, view::run as open_viewer};
 
 /// A rigid-body simulator whose contact solvers are the point.
 #[derive(Debug, Parser)]
@@ -183,11 +185,6 @@ pub fn main() -> ExitCode {
     ExitCode::from(failure.exit_code())
 }
 
-#[cfg(feature = "viewer")]
-fn open_viewer(args: &ViewArgs) -> Result<(), Failure> {
-    view::run(args)
-}
-
 #[cfg(not(feature = "viewer"))]
 fn open_viewer(args: &ViewArgs) -> Result<(), Failure> {
     let scene = args.scene.as_deref().unwrap_or(library::DEFAULT_SCENE);
@@ -197,11 +194,6 @@ fn open_viewer(args: &ViewArgs) -> Result<(), Failure> {
         "this build has no viewer (feature \"viewer\"). Without a window, `moreau run {scene}` simulates \
          the scene; a build with the viewer also has `moreau render {scene} --out picture.png`"
     )))
-}
-
-#[cfg(feature = "viewer")]
-fn render_pictures(args: &RenderArgs) -> Result<(), Failure> {
-    render::run(args)
 }
 
 #[cfg(not(feature = "viewer"))]

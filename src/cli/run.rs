@@ -143,11 +143,12 @@ struct Record(Vec<StepReport>);
 const OUTCOMES: [&str; 3] = ["converged", "budget", "failed"];
 
 fn outcome(step: &StepReport) -> &'static str {
-    OUTCOMES[match step.solve.status {
-        Status::Converged => 0,
-        Status::Budget | Status::Stalled(_) => 1,
-        Status::Failed(_) => 2,
-    }]
+    let [converged, budget, failed] = OUTCOMES;
+    match step.solve.status {
+        Status::Converged => converged,
+        Status::Budget | Status::Stalled(_) => budget,
+        Status::Failed(_) => failed,
+    }
 }
 
 impl Record {

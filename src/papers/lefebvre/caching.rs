@@ -37,23 +37,18 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
     findings.table(
         Columns::new("lefebvre-3.1", title, source, &rows)
             .key("scene", |(r, ..)| r.scene)
-            .column("mean rows", |(r, rows, _)| {
-                (*rows, r.mean(&CACHED, |t| t.count("rows")))
-            })
+            .column("mean rows", |(r, rows, _)| (*rows, r.count(&CACHED, "rows")))
             .column("mean factors in the cache", |(r, _, entries)| {
-                let here = r.mean(&CACHED, |t| t.count("cache entries"));
-                (*entries, here)
+                (*entries, r.count(&CACHED, "cache entries"))
             })
             .column("mean size of the cache [MB]", |(r, ..)| r.mean(&CACHED, megabytes))
             .column("largest cache [MB]", |(r, ..)| {
                 let solves = r.with_tight_rows(&CACHED).into_iter();
                 solves.map(|(_, t)| megabytes(t)).reduce(f64::max)
             })
-            .column("mean factors found in it", |(r, ..)| {
-                r.mean(&CACHED, |t| t.count("cache hits"))
-            })
-            .column("mean rows removed, cached", |(r, ..)| removed(r, CACHED))
-            .column("mean rows removed, downdating", |(r, ..)| removed(r, DOWNDATING))
+            .column("mean factors found in it", |(r, ..)| r.count(&CACHED, "cache hits"))
+            .column("mean rows removed, cached", |(r, ..)| r.count(&CACHED, "downdates"))
+            .column("mean rows removed, downdating", |(r, ..)| r.count(&DOWNDATING, "downdates"))
             .column("time over that of downdating", |(r, ..)| slower(r))
             .remark(|(r, ..)| match (slower(r), r.unsettled(&CACHED)) {
                 (None, _) => "no step had a tight row".to_owned(),
@@ -65,10 +60,10 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
                  ran out of memory on the log tower.",
             ),
     );
-    let plot = |title: &str, y| Plot::new(title, Axis::linear("time [s]"), y);
+    let plot = |title: &str, y| Plot::new(title, Axis::Linear("time [s]"), y);
     let speed = "Speed-up of caching over downdating";
-    let mut speed = plot(speed, Axis::log("speed-up"));
-    let mut memory = plot("Size of the cache", Axis::log("size [MB]"));
+    let mut speed = plot(speed, Axis::Log("speed-up"));
+    let mut memory = plot("Size of the cache", Axis::Log("size [MB]"));
     for replay in replays {
         let cached = replay.with_tight_rows(&CACHED);
         let both = cached.iter().zip(replay.with_tight_rows(&DOWNDATING));
@@ -79,10 +74,6 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
     }
     findings.plot("caching-speed", speed);
     findings.plot("caching-memory", memory);
-}
-
-fn removed(replay: &Replay, method: Method) -> Option<f64> {
-    replay.mean(&method, |t| t.count("downdates"))
 }
 
 fn megabytes(timing: &Timing) -> f64 {

@@ -100,8 +100,8 @@ fn shares(findings: &mut Findings, recordings: &[Recording]) {
     );
     let mut plot = Plot::new(
         title,
-        Axis::linear("time [s]"),
-        Axis::linear("tight rows [%]"),
+        Axis::Linear("time [s]"),
+        Axis::Linear("tight rows [%]"),
     );
     for recording in recordings.iter().filter(|r| r.machine().is_some()) {
         let line = recording.steps.iter().map(|s| [s.time, tight(s)]);

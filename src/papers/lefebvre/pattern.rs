@@ -52,30 +52,23 @@ pub fn add(
         l
     };
     add("the scene's", &natural);
-    let filled = Pattern {
-        n,
-        entries: add("reverse Cuthill–McKee", &skyline.a),
-        envelope: skyline.envelope,
-    };
-    let mut drawn = vec![
-        ("A, the scene's order", Pattern::symmetric(n, &natural)),
+    let l = add("reverse Cuthill–McKee", &skyline.a);
+    let mut drawn: Vec<Pattern> = vec![
+        ("A, the scene's order", symmetric(&natural), Vec::new()),
         (
             "A, reverse Cuthill–McKee",
-            Pattern::symmetric(n, &skyline.a),
+            symmetric(&skyline.a),
+            Vec::new(),
         ),
-        ("L and its envelope", filled),
+        ("L and its envelope", l, skyline.envelope),
     ];
     if let Some(sparse) = view(bench, kept, SPARSE)? {
-        let l = Pattern {
-            n,
-            entries: add("minimum degree (AMD)", &sparse.a),
-            envelope: Vec::new(),
-        };
-        drawn.push(("L, minimum degree", l));
+        let l = add("minimum degree (AMD)", &sparse.a);
+        drawn.push(("L, minimum degree", l, Vec::new()));
     }
     let title = format!("{}: {n} rows at {:.1} s", recording.scene, kept.time);
     let name = format!("machines-{}-pattern", recording.scene);
-    findings.picture(name, picture(&title, &drawn));
+    findings.picture(name, picture(&title, n, &drawn));
     Ok(())
 }
 
@@ -103,39 +96,27 @@ pub fn view(bench: &Bench, kept: &Kept, method: Method) -> Result<Option<MatrixV
     Ok(racers[0].solver().matrix_view())
 }
 
-/// The pattern of a square matrix.
-struct Pattern {
-    n: usize,
-    /// Row and column of every non-zero entry.
-    entries: Vec<[u32; 2]>,
-    /// Last row of each column's envelope, drawn as a line; may be empty.
-    envelope: Vec<u32>,
+/// The pattern of a square matrix: its name, row and column of every non-zero entry, and the last row of each
+/// column's envelope, drawn as a line; may be empty.
+type Pattern = (&'static str, Vec<[u32; 2]>, Vec<u32>);
+
+/// Both triangles of a symmetric matrix, from its lower one.
+fn symmetric(lower: &[[u32; 2]]) -> Vec<[u32; 2]> {
+    let upper = lower.iter().filter(|[i, k]| i != k).map(|[i, k]| [*k, *i]);
+    lower.iter().copied().chain(upper).collect()
 }
 
-impl Pattern {
-    /// Both triangles of a symmetric matrix, from its lower one.
-    fn symmetric(n: usize, lower: &[[u32; 2]]) -> Self {
-        let upper = lower.iter().filter(|[i, k]| i != k).map(|[i, k]| [*k, *i]);
-        Self {
-            n,
-            entries: lower.iter().copied().chain(upper).collect(),
-            envelope: Vec::new(),
+/// Entries next to each other in a row, as row, first column and one past the last.
+fn runs(mut entries: Vec<[u32; 2]>) -> Vec<[u32; 3]> {
+    entries.sort_unstable();
+    let mut runs: Vec<[u32; 3]> = Vec::new();
+    for [row, column] in entries {
+        match runs.last_mut() {
+            Some(run) if run[0] == row && run[2] == column => run[2] += 1,
+            _ => runs.push([row, column, column + 1]),
         }
     }
-
-    /// Entries next to each other in a row, as row, first column and one past the last.
-    fn runs(&self) -> Vec<[u32; 3]> {
-        let mut entries = self.entries.clone();
-        entries.sort_unstable();
-        let mut runs: Vec<[u32; 3]> = Vec::new();
-        for [row, column] in entries {
-            match runs.last_mut() {
-                Some(run) if run[0] == row && run[2] == column => run[2] += 1,
-                _ => runs.push([row, column, column + 1]),
-            }
-        }
-        runs
-    }
+    runs
 }
 
 /// Rows and columns of the lower triangle of `lower`, a symmetric matrix of `n` rows, when row `i` goes to
@@ -194,25 +175,25 @@ const SIZE: f64 = 340.0;
 const MARGIN: f64 = 20.0;
 const HEAD: f64 = 62.0;
 
-/// Several patterns side by side, each with its name.
-fn picture(title: &str, patterns: &[(&str, Pattern)]) -> String {
+/// Several patterns of `n` rows side by side, each with its name.
+fn picture(title: &str, n: usize, patterns: &[Pattern]) -> String {
     let width = MARGIN + patterns.len() as f64 * (SIZE + MARGIN);
     let mut out = String::new();
-    for (k, (name, pattern)) in patterns.iter().enumerate() {
-        draw(&mut out, MARGIN + k as f64 * (SIZE + MARGIN), name, pattern);
+    for (k, pattern) in patterns.iter().enumerate() {
+        draw(&mut out, MARGIN + k as f64 * (SIZE + MARGIN), n, pattern);
     }
     document(title, MARGIN, [width, HEAD + SIZE + MARGIN], &out)
 }
 
-fn draw(out: &mut String, left: f64, name: &str, pattern: &Pattern) {
-    let scale = SIZE / pattern.n.max(1) as f64;
+fn draw(out: &mut String, left: f64, n: usize, (name, entries, envelope): &Pattern) {
+    let scale = SIZE / n.max(1) as f64;
     let mut path = String::new();
-    for [row, first, end] in pattern.runs() {
+    for [row, first, end] in runs(entries.clone()) {
         let width = end - first;
         path += &format!("M{first} {row}h{width}v1h-{width}z");
     }
     let mut edge = String::new();
-    for (column, last) in pattern.envelope.iter().enumerate() {
+    for (column, last) in envelope.iter().enumerate() {
         let command = if column == 0 { 'M' } else { 'L' };
         edge += &format!("{command}{column} {}H{}", last + 1, column + 1);
     }
@@ -247,8 +228,8 @@ mod tests {
 
     #[test]
     fn entries_in_a_row_are_drawn_as_one() {
-        let pattern = Pattern::symmetric(3, &arrow(3));
-        assert_eq!(pattern.entries.len(), 7);
-        assert_eq!(pattern.runs(), [[0, 0, 3], [1, 0, 2], [2, 0, 1], [2, 2, 3]]);
+        let entries = symmetric(&arrow(3));
+        assert_eq!(entries.len(), 7);
+        assert_eq!(runs(entries), [[0, 0, 3], [1, 0, 2], [2, 0, 1], [2, 2, 3]]);
     }
 }

@@ -126,9 +126,7 @@ fn downdating(bench: &Bench, findings: &mut Findings) -> Result<()> {
             ),
     );
     let sizes = rows.chunk_by(|a, b| a.0 == b.0).map(|own| {
-        let found = own
-            .iter()
-            .map(|(_, share, times)| [f64::from(*share), faster(*times)]);
+        let found = own.iter().map(|row| [f64::from(row.1), faster(row.2)]);
         let found: Vec<[f64; 2]> = found.collect();
         let remark = match break_even(&found) {
             Some(_) => "",
@@ -149,8 +147,8 @@ fn downdating(bench: &Bench, findings: &mut Findings) -> Result<()> {
     );
     let mut plot = Plot::new(
         "Speed-up of downdating over factoring A_FF, dense",
-        Axis::log("rows"),
-        Axis::log("speed-up"),
+        Axis::Log("rows"),
+        Axis::Log("speed-up"),
     );
     for share in SHARES {
         let line = rows.iter().filter(|row| row.1 == share);

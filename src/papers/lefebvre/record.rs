@@ -189,6 +189,11 @@ impl Replay {
         Summary::some(solves.into_iter().map(|(_, t)| of(t))).map(|s| s.mean)
     }
 
+    /// The mean of the solver's own number of this name.
+    pub fn count(&self, method: &Method, name: &str) -> Option<f64> {
+        self.mean(method, |t| t.count(name))
+    }
+
     /// Those solves that did not settle.
     pub fn unsettled(&self, method: &Method) -> usize {
         let solves = self.with_tight_rows(method).into_iter();

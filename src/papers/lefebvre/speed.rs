@@ -77,7 +77,7 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
     compare(findings, replays);
     for replay in replays {
         let title = format!("Time of a solve: {}", replay.scene);
-        let mut plot = Plot::new(title, Axis::linear("time [s]"), Axis::log("solve [ms]"));
+        let mut plot = Plot::new(title, Axis::Linear("time [s]"), Axis::Log("solve [ms]"));
         let warm = [4, 6].map(|k| FACTORISATIONS[k].with(WARM));
         for method in FACTORISATIONS.map(|m| m.with(FREE)).into_iter().chain(warm) {
             let solves = replay.with_tight_rows(&method).into_iter();
@@ -121,7 +121,7 @@ impl Row<'_> {
 
     /// What the thesis's time would be if it grew with rows³; of dense factors.
     fn grown(&self) -> Option<f64> {
-        let rows = self.replay.mean(&self.full, |t| t.count("rows"))?;
+        let rows = self.replay.count(&self.full, "rows")?;
         let growth = (rows / self.machine.rows).powi(3);
         let dense = self.column < 2 && self.time().is_some();
         dense.then_some(self.machine.times[self.column] * growth)
@@ -139,9 +139,9 @@ impl Row<'_> {
     }
 
     /// A number that only full factorisation is asked for.
-    fn once(&self, there: f64, of: fn(&Timing) -> f64) -> Pair {
+    fn once(&self, there: f64, name: &str) -> Pair {
         match self.column {
-            0 => (there, self.replay.mean(&self.method, of)).into(),
+            0 => (there, self.replay.count(&self.method, name)).into(),
             _ => Pair::default(),
         }
     }
@@ -171,10 +171,10 @@ fn beside(findings: &mut Findings, id: &str, title: &str, rows: &[Row], notes: &
             r.faster(|t| t.whole - t.prepare)
         })
         .column("mean rows (the thesis: most)", |r| {
-            r.once(r.machine.rows, |t| t.count("rows"))
+            r.once(r.machine.rows, "rows")
         })
         .column("mean pivots (the thesis: at most 35)", |r| {
-            r.once(MOST_PIVOTS, |t| t.count("pivots"))
+            r.once(MOST_PIVOTS, "pivots")
         })
         .remark(Row::remark);
     findings.table(table.notes(notes.iter().copied()));

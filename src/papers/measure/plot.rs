@@ -3,44 +3,26 @@
 //! The colours follow the reader's light or dark scheme, and the plot brings its own background, so
 //! that it can be read wherever it is put.
 
-/// An axis.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Axis {
-    /// What it shows, `name [unit]`.
-    pub label: String,
-    /// Whether it is logarithmic; points that are not positive are then left out.
-    pub log: bool,
-    /// Whether only whole numbers may be marked, as for threads.
-    pub whole: bool,
+/// An axis, with what it shows: `name [unit]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// It begins at 0 unless all values are far from it.
+    Linear(&'static str),
+    /// Logarithmic; points that are not positive are left out.
+    Log(&'static str),
+    /// Linear; only whole numbers are marked, as for threads.
+    Whole(&'static str),
 }
 
 impl Axis {
-    /// A linear axis. It begins at 0 unless all values are far from it.
-    pub fn linear(label: impl Into<String>) -> Self {
-        Self {
-            label: label.into(),
-            ..Self::default()
-        }
-    }
-
-    /// A logarithmic axis.
-    pub fn log(label: impl Into<String>) -> Self {
-        Self {
-            log: true,
-            ..Self::linear(label)
-        }
-    }
-
-    /// A linear axis of whole numbers.
-    pub fn whole(label: impl Into<String>) -> Self {
-        Self {
-            whole: true,
-            ..Self::linear(label)
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Linear(label) | Self::Log(label) | Self::Whole(label) => label,
         }
     }
 
     fn shows(&self, value: f64) -> bool {
-        value.is_finite() && (!self.log || value > 0.0)
+        value.is_finite() && (!matches!(self, Self::Log(_)) || value > 0.0)
     }
 }
 
@@ -68,7 +50,7 @@ pub struct Series {
 }
 
 /// A plot.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
     /// Title.
     pub title: String,
@@ -156,8 +138,8 @@ impl Plot {
     /// The plot as an SVG document.
     pub fn svg(&self) -> String {
         let [left, top, right, bottom] = AREA;
-        let x = Scale::new(&self.x, self.values(0), [left, right]);
-        let y = Scale::new(&self.y, self.values(1), [bottom, top]);
+        let x = Scale::new(self.x, self.values(0), [left, right]);
+        let y = Scale::new(self.y, self.values(1), [bottom, top]);
         let mut out = String::new();
         self.axes(&mut out, &x, &y);
         // Its place among those of its kind is a series' colour or its dashes.
@@ -196,14 +178,14 @@ impl Plot {
             "<rect class=\"frame\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/>\n\
              <g transform=\"translate(20 {turned}) rotate(-90)\">\n"
         );
-        text(out, "text", "middle", [0.0; 2], &self.y.label);
+        text(out, "text", "middle", [0.0; 2], self.y.label());
         out.push_str("</g>\n");
         text(
             out,
             "text",
             "middle",
             [middle[0], bottom + 43.0],
-            &self.x.label,
+            self.x.label(),
         );
     }
 }
@@ -276,40 +258,40 @@ impl Series {
 }
 
 /// From values to places on the picture.
-struct Scale<'a> {
-    axis: &'a Axis,
+struct Scale {
+    axis: Axis,
     /// Smallest and largest value shown.
     range: [f64; 2],
     /// Where these are (px).
     places: [f64; 2],
 }
 
-impl<'a> Scale<'a> {
-    fn new(axis: &'a Axis, values: Vec<f64>, places: [f64; 2]) -> Self {
+impl Scale {
+    fn new(axis: Axis, values: Vec<f64>, places: [f64; 2]) -> Self {
         let low = values.iter().copied().reduce(f64::min).unwrap_or(1.0);
         let high = values.iter().copied().reduce(f64::max).unwrap_or(10.0);
-        let mut range = [low, high];
-        if axis.log {
-            range = [round(low, false), round(high, true)];
-            if range[0] >= range[1] {
-                range = [range[0] / 2.0, range[1] * 2.0];
+        let range = match axis {
+            Axis::Log(_) => match [round(low, false), round(high, true)] {
+                [low, high] if low >= high => [low / 2.0, high * 2.0],
+                range => range,
+            },
+            Axis::Whole(_) => {
+                let pad = 0.04 * (high - low).max(1.0);
+                [low - pad, high + pad]
             }
-        } else if axis.whole {
-            let pad = 0.04 * (high - low).max(1.0);
-            range = [low - pad, high + pad];
-        } else {
-            if low > 0.0 && low < 0.7 * high {
-                range[0] = 0.0;
+            Axis::Linear(_) => {
+                let [low, high] = match [low, high] {
+                    [low, high] if low == high => [low - 0.5, high + 0.5],
+                    [low, high] if low > 0.0 && low < 0.7 * high => [0.0, high],
+                    range => range,
+                };
+                let step = nice_step(high - low);
+                [
+                    (low / step).floor() * step,
+                    (high / step - 1e-9).ceil() * step,
+                ]
             }
-            if low == high {
-                range = [low - 0.5, high + 0.5];
-            }
-            let step = nice_step(range[1] - range[0]);
-            range = [
-                (range[0] / step).floor() * step,
-                (range[1] / step - 1e-9).ceil() * step,
-            ];
-        }
+        };
         Self {
             axis,
             range,
@@ -318,7 +300,13 @@ impl<'a> Scale<'a> {
     }
 
     fn place(&self, value: f64) -> f64 {
-        let of = |v: f64| if self.axis.log { v.ln() } else { v };
+        let of = |v: f64| {
+            if matches!(self.axis, Axis::Log(_)) {
+                v.ln()
+            } else {
+                v
+            }
+        };
         let [from, to] = self.range.map(of);
         let share = (of(value) - from) / (to - from);
         self.places[0] + share * (self.places[1] - self.places[0])
@@ -327,14 +315,12 @@ impl<'a> Scale<'a> {
     /// Values to mark, with their labels.
     fn ticks(&self) -> Vec<(f64, String)> {
         let [from, to] = self.range;
-        if self.axis.log {
-            return log_ticks(from, to);
-        }
-        let step = match nice_step(to - from) {
+        let step = match (self.axis, nice_step(to - from)) {
+            (Axis::Log(_), _) => return log_ticks(from, to),
             // Every number of a few threads is of interest.
-            _ if self.axis.whole && to - from < 16.0 => 1.0,
-            step if self.axis.whole => step.ceil(),
-            step => step,
+            (Axis::Whole(_), _) if to - from < 16.0 => 1.0,
+            (Axis::Whole(_), step) => step.ceil(),
+            (Axis::Linear(_), step) => step,
         };
         let first = (from / step - 1e-9).ceil() as i64;
         let last = (to / step + 1e-9).floor() as i64;
@@ -405,35 +391,35 @@ fn log_label(factor: f64, power: i32) -> String {
 mod tests {
     use super::*;
 
-    fn ticks(axis: &Axis, values: &[f64]) -> Vec<String> {
+    fn ticks(axis: Axis, values: &[f64]) -> Vec<String> {
         let scale = Scale::new(axis, values.to_vec(), [0.0, 100.0]);
         scale.ticks().into_iter().map(|t| t.1).collect()
     }
 
     #[test]
     fn ticks_are_round_numbers() {
-        let linear = Axis::linear("time [ms]");
-        assert_eq!(ticks(&linear, &[0.3, 4.7]), ["0", "1", "2", "3", "4", "5"]);
+        let linear = Axis::Linear("time [ms]");
+        assert_eq!(ticks(linear, &[0.3, 4.7]), ["0", "1", "2", "3", "4", "5"]);
         assert_eq!(
-            ticks(&linear, &[101.0, 103.0]),
+            ticks(linear, &[101.0, 103.0]),
             ["101.0", "101.5", "102.0", "102.5", "103.0"]
         );
-        assert_eq!(ticks(&Axis::whole("threads"), &[1.0, 2.0]), ["1", "2"]);
-        let log = Axis::log("residual [m/s]");
+        assert_eq!(ticks(Axis::Whole("threads"), &[1.0, 2.0]), ["1", "2"]);
+        let log = Axis::Log("residual [m/s]");
         assert_eq!(
-            ticks(&log, &[3.0, 70.0]),
+            ticks(log, &[3.0, 70.0]),
             ["2", "5", "10", "20", "50", "100"]
         );
         assert_eq!(
-            ticks(&log, &[1e-7, 1.0]),
+            ticks(log, &[1e-7, 1.0]),
             ["10⁻⁷", "10⁻⁶", "10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "1"]
         );
     }
 
     #[test]
     fn values_are_placed_within_the_axes() {
-        let axis = Axis::log("x");
-        let scale = Scale::new(&axis, vec![1.0, 100.0], [10.0, 210.0]);
+        let axis = Axis::Log("x");
+        let scale = Scale::new(axis, vec![1.0, 100.0], [10.0, 210.0]);
         assert!((scale.place(10.0) - 110.0).abs() < 1e-9);
         assert!(!axis.shows(0.0) && !axis.shows(f64::NAN));
     }

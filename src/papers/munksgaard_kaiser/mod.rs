@@ -9,7 +9,7 @@ use super::measure::{Bench, Case};
 use super::{Findings, Result};
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::prox::HALVINGS;
-use crate::solve::{Budget, HistoryPoint, Status};
+use crate::solve::{Budget, HistoryPoint, SolveReport, Status};
 
 /// The residual to reach (m/s); it begins at about 0.15, what a step of gravity or of the load makes.
 const TOLERANCE: f64 = 1e-6;
@@ -58,11 +58,9 @@ struct Pyramid {
 struct Run {
     layers: u32,
     method: Method,
-    /// First iteration from which on the residual stays below the tolerance, and the time until then (s).
-    reached: Option<(u32, f64)>,
-    last: Option<f64>,
-    halvings: f64,
-    history: Vec<HistoryPoint>,
+    report: SolveReport,
+    /// From where on the residual stays below the tolerance.
+    reached: Option<HistoryPoint>,
     remark: String,
 }
 
@@ -106,10 +104,8 @@ fn problems(findings: &mut Findings, pyramids: &[Pyramid]) {
     // The contacts between discs are those of the scene that has no others.
     let loaded = pyramids.iter().filter(|p| p.name == SCENES[0].1);
     let loaded: Vec<&Pyramid> = loaded.collect();
-    let (id, source) = (
-        "munksgaard-kaiser-problems",
-        "Munksgaard & Kaiser, section 2",
-    );
+    let id = "munksgaard-kaiser-problems";
+    let source = "Munksgaard & Kaiser, section 2";
     findings.table(
         Columns::new(id, "The problems", source, &loaded)
             .key("layers", |p| p.layers)
@@ -146,28 +142,30 @@ fn convergence(findings: &mut Findings, scene: &str, name: &str, runs: &[Run]) {
         Columns::new(id, title, "", runs)
             .key("layers", |r| r.layers)
             .key("method", |r| r.method)
-            .column("iterations", |r| r.reached.map(|(n, _)| f64::from(n)))
-            .column("residual at the end [m/s]", |r| r.last)
-            .column("R halved", |r| r.halvings)
-            .column("time [ms]", |r| r.reached.map(|(_, time)| 1e3 * time))
+            .column("iterations", |r| r.reached.map(|p| f64::from(p.iteration)))
+            .column("residual at the end [m/s]", |r| {
+                r.report.history.last().map(|p| p.residual)
+            })
+            .column("R halved", |r| r.report.statistic(HALVINGS).unwrap_or(0.0))
+            .column("time [ms]", |r| r.reached.map(|p| 1e3 * p.time))
             .remark(|r| &r.remark),
     );
     let mut way = Plot::new(
         format!("Convergence: disc pyramid of {DRAWN} layers, {name}"),
-        Axis::log("iterations"),
-        Axis::log("residual [m/s]"),
+        Axis::Log("iterations"),
+        Axis::Log("residual [m/s]"),
     );
     let mut heights = Plot::new(
         format!("Iterations to {TOLERANCE:e} m/s by height: {name}"),
-        Axis::whole("layers"),
-        Axis::log("iterations"),
+        Axis::Whole("layers"),
+        Axis::Log("iterations"),
     );
     for method in METHODS {
         let own = || runs.iter().filter(|r| r.method == method);
         if let Some(run) = own().find(|r| r.layers == DRAWN) {
-            way.add(method, thinned(&run.history), Mark::Line);
+            way.add(method, thinned(&run.report.history), Mark::Line);
         }
-        let iterations = |r: &Run| r.reached.map_or(f64::NAN, |(n, _)| f64::from(n));
+        let iterations = |r: &Run| r.reached.map_or(f64::NAN, |p| f64::from(p.iteration));
         let line = own().map(|r| [f64::from(r.layers), iterations(r)]);
         heights.add(method, line, Mark::Line);
     }
@@ -186,25 +184,21 @@ fn converge(bench: &Bench, case: &Case, layers: u32, method: Method) -> Result<R
         ..Budget::default()
     };
     let report = bench.solve(&case.problem, method, budget, true)?.report;
-    let failed = matches!(report.status, Status::Failed(_));
-    let halvings = report.statistic(HALVINGS).unwrap_or(0.0);
-    let history = report.history;
-    let above = history
-        .iter()
-        .rposition(|p| p.residual.is_nan() || p.residual > TOLERANCE);
-    let reached = history.get(above.map_or(0, |k| k + 1)).filter(|_| !failed);
+    let history = &report.history;
+    let above = |p: &HistoryPoint| p.residual.is_nan() || p.residual > TOLERANCE;
+    let first = history.iter().rposition(above).map_or(0, |k| k + 1);
+    let reached = history.get(first).filter(|_| report.status.is_usable());
+    let remark = match (&report.status, reached) {
+        (Status::Failed(reason), _) => reason.clone(),
+        (_, None) => format!("not within {most} iterations"),
+        _ => String::new(),
+    };
     Ok(Run {
         layers,
         method,
-        reached: reached.map(|p| (p.iteration, p.time)),
-        last: history.last().map(|p| p.residual),
-        halvings,
-        remark: match (reached, report.status) {
-            (_, Status::Failed(reason)) => reason,
-            (None, _) => format!("not within {most} iterations"),
-            _ => String::new(),
-        },
-        history,
+        reached: reached.copied(),
+        remark,
+        report,
     })
 }
 

@@ -142,8 +142,8 @@ fn iteration_times(bench: &Bench, findings: &mut Findings, samples: &[Problem]) 
 
     let mut plot = Plot::new(
         "Time of one iteration by contacts: spheres in a box",
-        Axis::log("contacts"),
-        Axis::log("time of one iteration [ms]"),
+        Axis::Log("contacts"),
+        Axis::Log("time of one iteration [ms]"),
     );
     for method in TIMED {
         let line = raced.iter().filter_map(|(contacts, timings)| {
@@ -341,7 +341,7 @@ fn to_tolerance(bench: &Bench, findings: &mut Findings, samples: &[Problem]) -> 
         (TIME, "time", "Time", "time [ms]"),
     ] {
         let title = format!("{what} to 1e-7: spheres in a box");
-        let mut plot = Plot::new(title, Axis::linear("contacts"), Axis::log(axis));
+        let mut plot = Plot::new(title, Axis::Linear("contacts"), Axis::Log(axis));
         for course in &courses {
             plot.add(course.method, course.values(k), Mark::Points);
         }

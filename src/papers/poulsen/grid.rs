@@ -76,8 +76,8 @@ fn ratios(bench: &Bench, findings: &mut Findings, large: &Outcome) {
 fn by_size(bench: &Bench, outcomes: &[Outcome], large: &Outcome) -> Plot {
     let mut plot = Plot::new(
         "Time of one iteration per contact: ball grids",
-        Axis::log("contacts"),
-        Axis::log("time per contact and iteration [ns]"),
+        Axis::Log("contacts"),
+        Axis::Log("time per contact and iteration [ns]"),
     );
     let point = |o: &Outcome, sweep: f64| [o.demo.size[1], 1e9 * sweep / o.demo.size[1]];
     for c in &large.contenders {
@@ -160,8 +160,8 @@ fn weak(bench: &Bench, findings: &mut Findings) -> Result<()> {
     };
     let mut plot = Plot::new(
         "Weak scaling: ball grids that grow with the threads",
-        Axis::whole("threads"),
-        Axis::linear("efficiency"),
+        Axis::Whole("threads"),
+        Axis::Linear("efficiency"),
     );
     for own in points.chunk_by(|a, b| label(a) == label(b)) {
         let line = own.iter().map(|p| [p.timing.threads as f64, efficiency(p)]);

@@ -21,7 +21,8 @@ pub fn report(bench: &Bench, findings: &mut Findings, plan: &Plan, outcomes: &[O
         equal_quality(bench, findings, plan, outcome);
         all_methods(bench, findings, plan, outcome);
         colors(findings, plan, outcome);
-        let plot = quality_plot(bench, outcome);
+        let time = |method, n| outcome.run(method, n).map(|t| t.solve);
+        let plot = by_threads(bench, outcome, "Time to equal quality", time);
         findings.plot(format!("{}-equal-quality", plan.compared), plot);
     }
     for outcome in outcomes {
@@ -284,8 +285,8 @@ pub fn convergence(bench: &Bench, case: &Case, outcome: &Outcome) -> Result<Plot
     let name = outcome.demo.name;
     let mut plot = Plot::new(
         format!("Quality by iterations: {name}"),
-        Axis::linear("iterations"),
-        Axis::log("γ [N² s²]"),
+        Axis::Linear("iterations"),
+        Axis::Log("γ [N² s²]"),
     );
     for c in &outcome.contenders {
         bench.say(format!("{name}: convergence of {}", c.method));
@@ -308,9 +309,9 @@ fn by_threads(
     time: impl Fn(Method, usize) -> Option<f64>,
 ) -> Plot {
     let mut plot = Plot::new(
-        format!("Time {what}: {}", outcome.demo.name),
-        Axis::whole("threads"),
-        Axis::log(format!("time {what} [ms]")),
+        format!("{what}: {}", outcome.demo.name),
+        Axis::Whole("threads"),
+        Axis::Log("time [ms]"),
     );
     for c in &outcome.contenders {
         let threads = bench.threads.iter();
@@ -320,15 +321,9 @@ fn by_threads(
     plot
 }
 
-fn quality_plot(bench: &Bench, outcome: &Outcome) -> Plot {
-    by_threads(bench, outcome, "to equal quality", |method, n| {
-        outcome.run(method, n).map(|t| t.solve)
-    })
-}
-
 fn threads_plot(bench: &Bench, outcome: &Outcome) -> Plot {
     let time = |method, n| outcome.sweep(method, n);
-    let mut plot = by_threads(bench, outcome, "of one iteration", time);
+    let mut plot = by_threads(bench, outcome, "Time of one iteration", time);
     // The two ends of the thesis's curves that its tables give.
     let demo = outcome.demo;
     let names = ["thesis: OpenMP Jacobi", "thesis: OpenMP Jacobi T"];
