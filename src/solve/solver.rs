@@ -65,6 +65,7 @@ pub trait Solver: Send {
 }
 
 /// An entry of the list of solvers.
+#[derive(Debug)]
 pub struct SolverInfo {
     /// Name in scenes and on the command line.
     pub name: &'static str,
@@ -85,13 +86,5 @@ impl SolverInfo {
     /// Whether it is a direct solver, whose iterations end by themselves.
     pub fn is_direct(&self) -> bool {
         self.least_iterations > 1
-    }
-}
-
-impl std::fmt::Debug for SolverInfo {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SolverInfo")
-            .field("name", &self.name)
-            .finish()
     }
 }

@@ -6,11 +6,11 @@
 //! residual under the exact law stands beside that of the relaxation.
 
 use super::block::{Change, PackedBody, Sweep};
-use super::by_island::{ByIsland, IslandView, Method};
+use super::by_island::{IslandView, Method, by_island};
 use super::pack::Packed;
+use crate::problem::Problem;
 use crate::problem::law::Law;
 use crate::problem::residual::JudgedLaw;
-use crate::problem::{FrictionLaw, Problem};
 use crate::solve::SolverInfo;
 
 /// The entry in the list.
@@ -21,7 +21,7 @@ pub static INFO: SolverInfo = SolverInfo {
     source: "Mazhar, Heyn, Negrut & Tasora 2015, algorithm 2",
     least_iterations: 1,
     parameters: &[],
-    make: |_| Box::new(ByIsland::new(Apgd)),
+    make: |_| by_island(&INFO, Apgd),
 };
 
 /// Most times that one iteration doubles its estimate of the Lipschitz constant: from far too small a one
@@ -48,10 +48,6 @@ struct Descent {
 
 impl Method for Apgd {
     type State = Descent;
-
-    fn info(&self) -> &'static SolverInfo {
-        &INFO
-    }
 
     fn judged_law(&self) -> JudgedLaw {
         JudgedLaw::Relaxed
@@ -106,7 +102,9 @@ impl Method for Apgd {
             for ((x, y), g) in view.lambda.iter_mut().zip(&d.y).zip(&d.g) {
                 *x = y - t * g;
             }
-            project(packed, island, view.lambda);
+            packed.project(island, view.lambda, |law, mu, block| {
+                law.project_cone(block, mu);
+            });
             gradient(packed, island, view.lambda, view.bodies, &mut d.w);
             // f(γ) ≤ f(y) + gᵀ(γ − y) + ½ L ‖γ − y‖², which for a quadratic is dᵀ A d ≤ L ‖d‖².
             let (mut curvature, mut square) = (0.0, 0.0);
@@ -152,22 +150,6 @@ impl Method for Apgd {
 fn gradient(packed: &Packed, island: usize, x: &[f64], bodies: &mut [PackedBody], w: &mut [f64]) {
     packed.velocities(island, x, bodies);
     packed.constraint_velocities(island, x, bodies, w);
-}
-
-/// Π_K: every contact onto its cone, every general row into its bounds.
-fn project(packed: &Packed, island: usize, x: &mut [f64]) {
-    for c in packed.contacts_of(island) {
-        let block = &mut x[packed.block(island, c)];
-        match packed.extra.get(c) {
-            Some(extra) => extra.friction.law.project_cone(block, extra.friction.mu),
-            None => FrictionLaw::Disc.project_cone(block, [packed.contacts[c].mu; 2]),
-        }
-    }
-    let first = packed.first_row(island);
-    let rows = packed.rows_of(island);
-    for (row, x) in packed.rows[rows].iter().zip(&mut x[first..]) {
-        *x = x.max(row.bounds[0]).min(row.bounds[1]);
-    }
 }
 
 /// Notes what changed: impulses against γ_k, speeds as L ‖γ_{k+1} − y_k‖ of each contact and row.

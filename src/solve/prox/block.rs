@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::contact_block::solve_contact;
 use crate::math::{SymMat3, Twist, Vec3};
 use crate::problem::law::{COUPLES, FrictionRow, Law, projection};
-use crate::problem::{Friction, FrictionLaw};
+use crate::problem::{ContactFrame, Friction, FrictionLaw};
 
 /// A run of things in an array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,9 +59,7 @@ impl PackedBody {
 pub struct PackedContact {
     /// Bodies, counted within the island.
     pub bodies: [u32; 2],
-    pub normal: Vec3,
-    pub tangent: Vec3,
-    pub arms: [Vec3; 2],
+    pub frame: ContactFrame,
     /// Bias of N, T1, T2, the velocities of bodies that impulses do not move included.
     pub bias: [f64; 3],
     /// R_N and R_T.
@@ -192,9 +190,23 @@ pub struct Push {
     pub couple: Vec3,
 }
 
-/// Λ ← (1 − ω)Λ + ω Λ_local for one block: notes it, and writes the change to `step`.
+/// Λ ← (1 − ω)Λ + ω Λ_local for one block: notes it, and returns the change.
 #[inline(always)]
-fn relax(
+fn relax<const N: usize>(
+    local: [f64; N],
+    lambda: &mut [f64; N],
+    inverse_r: [f64; 2],
+    sweep: &Sweep,
+    change: &mut Change,
+) -> [f64; N] {
+    let mut step = [0.0; N];
+    relax_into(&local, lambda, &mut step, inverse_r, sweep, change);
+    step
+}
+
+/// The same, where the change goes to `step`.
+#[inline(always)]
+fn relax_into(
     local: &[f64],
     lambda: &mut [f64],
     step: &mut [f64],
@@ -226,21 +238,21 @@ impl PackedContact {
     pub fn is_finite(&self) -> bool {
         // A sum is finite only if every term is.
         let numbers = self.bias.iter().chain(&self.r).chain(&self.coupling);
-        let vectors = [self.normal, self.tangent, self.arms[0], self.arms[1]];
+        let ContactFrame {
+            normal,
+            tangent,
+            arms: [a, b],
+        } = self.frame;
+        let vectors = [normal, tangent, a, b];
         let sum = numbers.sum::<f64>() + vectors.iter().map(Vec3::sum).sum::<f64>();
         (sum + self.mu).is_finite()
-    }
-
-    /// n, t₁, t₂.
-    #[inline(always)]
-    pub fn axes(&self) -> [Vec3; 3] {
-        [self.normal, self.tangent, self.normal.cross(&self.tangent)]
     }
 
     /// w of N, T1 and T2 without compliance (m/s).
     #[inline(always)]
     fn velocity(&self, bodies: [&PackedBody; 2], [n, t1, t2]: &[Vec3; 3]) -> [f64; 3] {
-        let relative = bodies[1].velocity.at(self.arms[1]) - bodies[0].velocity.at(self.arms[0]);
+        let relative =
+            bodies[1].velocity.at(self.frame.arms[1]) - bodies[0].velocity.at(self.frame.arms[0]);
         [
             n.dot(&relative) + self.bias[0],
             t1.dot(&relative) + self.bias[1],
@@ -256,7 +268,7 @@ impl PackedContact {
         lambda: &[f64],
         w: &mut [f64],
     ) {
-        let axes = self.axes();
+        let axes = self.frame.axes();
         let plain = self.velocity(bodies, &axes);
         let Some(extra) = extra else {
             w.copy_from_slice(&plain);
@@ -289,7 +301,7 @@ impl PackedContact {
         sweep: &Sweep,
         change: &mut Change,
     ) -> Vec3 {
-        let axes = self.axes();
+        let axes = self.frame.axes();
         let [n, t1, t2] = axes;
         let d = self.disc_prox(self.velocity(bodies, &axes), lambda, sweep, change);
         n * d[0] + t1 * d[1] + t2 * d[2]
@@ -311,21 +323,7 @@ impl PackedContact {
         let z1 = lambda[1] - rt * (w[1] + self.coupling[0] * seen);
         let z2 = lambda[2] - rt * (w[2] + self.coupling[1] * seen);
         let [f1, f2] = projection::disc([z1, z2], self.mu * normal);
-        self.relax(&[normal, f1, f2], lambda, sweep, change)
-    }
-
-    /// Λ ← (1 − ω)Λ + ω Λ_local for a block of three rows, noted; the change.
-    #[inline(always)]
-    fn relax(
-        &self,
-        local: &[f64; 3],
-        lambda: &mut [f64; 3],
-        sweep: &Sweep,
-        change: &mut Change,
-    ) -> [f64; 3] {
-        let mut step = [0.0; 3];
-        relax(local, lambda, &mut step, self.inverse_r, sweep, change);
-        step
+        relax([normal, f1, f2], lambda, self.inverse_r, sweep, change)
     }
 
     /// One prox step of a contact without friction and compliance.
@@ -337,13 +335,13 @@ impl PackedContact {
         sweep: &Sweep,
         change: &mut Change,
     ) -> Vec3 {
-        let relative = bodies[1].velocity.at(self.arms[1]) - bodies[0].velocity.at(self.arms[0]);
-        let w = self.normal.dot(&relative) + self.bias[0];
+        let relative =
+            bodies[1].velocity.at(self.frame.arms[1]) - bodies[0].velocity.at(self.frame.arms[0]);
+        let w = self.frame.normal.dot(&relative) + self.bias[0];
         let normal = (*lambda - self.r[0] * sweep.scale * w).max(0.0);
-        let mut step = [0.0];
-        let lambda = std::slice::from_mut(lambda);
-        relax(&[normal], lambda, &mut step, self.inverse_r, sweep, change);
-        self.normal * step[0]
+        let lambda = std::array::from_mut(lambda);
+        let [step] = relax([normal], lambda, self.inverse_r, sweep, change);
+        self.frame.normal * step
     }
 
     /// One prox step of a contact with any law and compliance.
@@ -411,7 +409,7 @@ impl PackedContact {
             }
         }
         friction.project(new, normal);
-        relax(local, lambda, step, self.inverse_r, sweep, change);
+        relax_into(local, lambda, step, self.inverse_r, sweep, change);
     }
 
     /// The exact solution of a disc contact's own problem instead of a prox step, from the velocities
@@ -437,12 +435,12 @@ impl PackedContact {
                 *x = old + sweep.scale * (*x - old);
             }
         }
-        self.relax(&local, lambda, sweep, change)
+        relax(local, lambda, self.inverse_r, sweep, change)
     }
 
     /// The impulse of a whole block on the second body.
     pub fn impulse(&self, extra: Option<&Extra>, block: &[f64]) -> Push {
-        let [n, t1, t2] = self.axes();
+        let [n, t1, t2] = self.frame.axes();
         let ([f1, f2], [m0, m1, m2]) = match extra {
             Some(extra) => extra.friction.impulse(&block[1..]),
             None => ([block[1], block[2]], [0.0; 3]),
@@ -457,7 +455,7 @@ impl PackedContact {
     #[inline(always)]
     pub fn apply(&self, side: usize, push: &Push, body: &mut PackedBody) {
         let sign = if side == 0 { -1.0 } else { 1.0 };
-        body.push(push.force * sign, self.arms[side]);
+        body.push(push.force * sign, self.frame.arms[side]);
         if push.couple != Vec3::zeros() {
             body.twist(push.couple * sign);
         }
@@ -508,10 +506,9 @@ impl PackedRow {
     pub fn step(&self, w: f64, lambda: &mut f64, sweep: &Sweep, change: &mut Change) -> f64 {
         let [lo, hi] = self.bounds;
         let local = (*lambda - self.r * sweep.scale * w).max(lo).min(hi);
-        let (lambda, mut step) = (std::slice::from_mut(lambda), [0.0]);
-        let inverse_r = [self.inverse_r, 0.0];
-        relax(&[local], lambda, &mut step, inverse_r, sweep, change);
-        step[0]
+        let (lambda, inverse_r) = (std::array::from_mut(lambda), [self.inverse_r, 0.0]);
+        let [step] = relax([local], lambda, inverse_r, sweep, change);
+        step
     }
 }
 

@@ -6,7 +6,7 @@
 //! large enough to be worth it.
 
 use super::block::{Change, Sweep};
-use super::by_island::{ByIsland, IslandView, Method};
+use super::by_island::{IslandView, Method, by_island};
 use super::matrix::Matrix;
 use super::pack::{Block, Packed};
 use super::parameters::{ALPHA, BLOCK, Packing, Scheme, r_factors_by_degree};
@@ -35,7 +35,7 @@ pub static INFO: SolverInfo = SolverInfo {
         BLOCK,
         ALPHA,
     ],
-    make: |parameters| Box::new(ByIsland::new(BlockSor::new(parameters))),
+    make: |parameters| by_island(&INFO, BlockSor::new(parameters)),
 };
 
 /// Rows of A from which on step B is shared among threads.
@@ -148,10 +148,6 @@ fn piece(a: &Delassus, row: usize, begin: usize, end: usize) -> Piece {
 
 impl Method for BlockSor {
     type State = Velocities;
-
-    fn info(&self) -> &'static SolverInfo {
-        &INFO
-    }
 
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
         self.packing.pack(problem, packed, usize::MAX);

@@ -1,16 +1,15 @@
 //! Solvers that treat every island by itself, one block after the other, islands in parallel.
 //!
-//! [`ByIsland`] packs, starts, watches and rolls back; a [`Method`] says what one iteration of one
+//! [`by_island`] packs, starts, watches and rolls back; a [`Method`] says what one iteration of one
 //! island is.
 
 use super::block::{Change, PackedBody, Sweep};
 use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
-use super::{ProxIteration, REBUILD, iterate, return_to_checkpoints};
-use crate::math::Twist;
+use super::{ProxIteration, REBUILD, return_to_checkpoints, solver};
 use crate::problem::Problem;
 use crate::problem::residual::JudgedLaw;
-use crate::solve::{Budget, Request, SolveReport, Solver, SolverInfo};
+use crate::solve::{Budget, Solver, SolverInfo};
 
 /// Islands together smaller than this are one unit of parallel work (impulses).
 const GRAIN: usize = 1536;
@@ -19,9 +18,6 @@ const GRAIN: usize = 1536;
 pub trait Method: Send + Sync {
     /// What it remembers of an island from one iteration to the next.
     type State: Default + Send;
-
-    /// Its entry in the list.
-    fn info(&self) -> &'static SolverInfo;
 
     /// Packs a problem by islands, and stores whatever does not change while it is solved.
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed);
@@ -68,8 +64,7 @@ pub struct IslandView<'a, State> {
     pub state: &'a mut State,
 }
 
-/// A solver made of a method.
-pub struct ByIsland<M: Method> {
+struct ByIsland<M: Method> {
     method: M,
     packed: Packed,
     bodies: Vec<PackedBody>,
@@ -79,20 +74,21 @@ pub struct ByIsland<M: Method> {
     states: Vec<M::State>,
 }
 
-impl<M: Method> ByIsland<M> {
-    /// Makes one.
-    pub fn new(method: M) -> Self {
-        Self {
-            method,
-            packed: Packed::default(),
-            bodies: Vec::new(),
-            lambda: Vec::new(),
-            checkpoint: Vec::new(),
-            monitors: Vec::new(),
-            states: Vec::new(),
-        }
-    }
+/// A solver made of a method.
+pub fn by_island<M: Method + 'static>(info: &'static SolverInfo, method: M) -> Box<dyn Solver> {
+    let by_island = ByIsland {
+        method,
+        packed: Packed::default(),
+        bodies: Vec::new(),
+        lambda: Vec::new(),
+        checkpoint: Vec::new(),
+        monitors: Vec::new(),
+        states: Vec::new(),
+    };
+    solver(info, by_island)
+}
 
+impl<M: Method> ByIsland<M> {
     /// Runs `work` on every island, in parallel.
     fn each_island(&mut self, work: &(impl Fn(&M, &Packed, usize, Slices<M::State>) + Sync)) {
         let islands = self.packed.islands();
@@ -108,26 +104,6 @@ impl<M: Method> ByIsland<M> {
         split(&self.packed, 0..islands, slices, &|packed, island, s| {
             work(method, packed, island, s);
         });
-    }
-}
-
-impl<M: Method> Solver for ByIsland<M> {
-    fn info(&self) -> &'static SolverInfo {
-        self.method.info()
-    }
-
-    fn judged_law(&self) -> JudgedLaw {
-        self.method.judged_law()
-    }
-
-    fn solve(
-        &mut self,
-        problem: &Problem,
-        request: &Request,
-        lambda: &mut [f64],
-        u: &mut Vec<Twist>,
-    ) -> SolveReport {
-        iterate(self, problem, request, lambda, u)
     }
 }
 

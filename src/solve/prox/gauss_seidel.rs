@@ -1,7 +1,7 @@
 //! `gauss-seidel`: SOR Prox, sequential within an island, islands in parallel.
 
 use super::block::{Change, Sweep};
-use super::by_island::{ByIsland, IslandView, Method};
+use super::by_island::{IslandView, Method, by_island};
 use super::matrix::Matrix;
 use super::pack::Packed;
 use super::parameters::{ALPHA, BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
@@ -16,7 +16,7 @@ pub static INFO: SolverInfo = SolverInfo {
     source: "Poulsen 2010, 3.5; Nützi 2011, 4.47",
     least_iterations: 1,
     parameters: &[SCHEME, r_factors_by_degree("local"), BLOCK, ALPHA],
-    make: |parameters| Box::new(ByIsland::new(GaussSeidel::new(parameters))),
+    make: |parameters| by_island(&INFO, GaussSeidel::new(parameters)),
 };
 
 /// What the solver does to an island.
@@ -41,10 +41,6 @@ impl GaussSeidel {
 
 impl Method for GaussSeidel {
     type State = ();
-
-    fn info(&self) -> &'static SolverInfo {
-        &INFO
-    }
 
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
         self.packing.pack(problem, packed, usize::MAX);

@@ -10,11 +10,11 @@ use super::matrix::Matrix;
 use super::monitor::{Monitor, State, relative};
 use super::pack::Packed;
 use super::parameters::{BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
-use super::{ProxIteration, alpha, iterate, return_to_checkpoints};
+use super::{ProxIteration, alpha, return_to_checkpoints, solver};
 use crate::math::Twist;
 use crate::problem::islands::Grouped;
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::{Budget, Parameters, Request, SolveReport, Solver, SolverInfo};
+use crate::solve::{Budget, Parameters, SolverInfo};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -31,17 +31,17 @@ pub static INFO: SolverInfo = SolverInfo {
             "factor on the R-factors; with local ones, contacts of many neighbours need about 0.35",
         ),
     ],
-    make: |parameters| Box::new(Jacobi::new(parameters)),
+    make: |parameters| solver(&INFO, Jacobi::new(parameters)),
 };
 
-/// Blocks per unit of parallel work.
-const UNIT: usize = 512;
-/// Bodies per unit of parallel work.
+/// Blocks per work block.
+const WORK: usize = 512;
+/// Bodies per work block.
 const BODIES: usize = 256;
 
 /// A run of blocks of one island.
 #[derive(Clone, Copy, Debug, Default)]
-struct Unit {
+struct WorkBlock {
     island: u32,
     /// Contacts, or rows, from here to there.
     span: [u32; 2],
@@ -75,7 +75,7 @@ pub struct Jacobi {
     before: Vec<f64>,
     checkpoint: Vec<f64>,
     monitors: Vec<Monitor>,
-    units: Vec<Unit>,
+    work: Vec<WorkBlock>,
     changes: Vec<Change>,
     /// What touches each packed body, in the order of blocks. Dummies gather nothing.
     touches: Grouped<Touch>,
@@ -92,8 +92,8 @@ impl Jacobi {
         }
     }
 
-    fn find_units(&mut self) {
-        self.units.clear();
+    fn find_work(&mut self) {
+        self.work.clear();
         self.island_of_body.clear();
         let packed = &self.packed;
         for island in 0..packed.islands() {
@@ -102,14 +102,14 @@ impl Jacobi {
                 .extend(std::iter::repeat_n(island as u32, bodies as usize));
             for (rows, starts) in [(false, &packed.contact_start), (true, &packed.row_start)] {
                 let (first, last) = (starts[island] as usize, starts[island + 1] as usize);
-                for begin in (first..last).step_by(UNIT) {
-                    let end = (begin + UNIT).min(last);
+                for begin in (first..last).step_by(WORK) {
+                    let end = (begin + WORK).min(last);
                     let within = if rows {
                         packed.first_row(island) + begin - first
                     } else {
                         packed.block(island, begin).start
                     };
-                    self.units.push(Unit {
+                    self.work.push(WorkBlock {
                         island: island as u32,
                         span: [begin as u32, end as u32],
                         rows,
@@ -118,7 +118,7 @@ impl Jacobi {
                 }
             }
         }
-        self.changes.resize(self.units.len(), Change::default());
+        self.changes.resize(self.work.len(), Change::default());
     }
 
     /// Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for all blocks at once, from the old impulses (Poulsen 2010,
@@ -136,7 +136,7 @@ impl Jacobi {
             source,
             relative,
         };
-        work.run(&self.units, &mut self.lambda, &mut self.changes);
+        work.run(&self.work, &mut self.lambda, &mut self.changes);
     }
 
     /// u = u_free + M⁻¹ Jᵀ Λ, body by body, each summing its blocks in order.
@@ -177,10 +177,10 @@ impl Jacobi {
 
     /// Decides for every island, and rolls back those that diverge.
     fn observe(&mut self, budget: &Budget) {
-        let mut units = self.units.iter().zip(&self.changes).peekable();
+        let mut work = self.work.iter().zip(&self.changes).peekable();
         for island in 0..self.packed.islands() {
             let mut change = Change::default();
-            while let Some((_, part)) = units.next_if(|(unit, _)| unit.island as usize == island) {
+            while let Some((_, part)) = work.next_if(|(work, _)| work.island as usize == island) {
                 change.merge(part);
             }
             if self.monitors[island].state != State::Running {
@@ -198,22 +198,6 @@ impl Jacobi {
     }
 }
 
-impl Solver for Jacobi {
-    fn info(&self) -> &'static SolverInfo {
-        &INFO
-    }
-
-    fn solve(
-        &mut self,
-        problem: &Problem,
-        request: &Request,
-        lambda: &mut [f64],
-        u: &mut Vec<Twist>,
-    ) -> SolveReport {
-        iterate(self, problem, request, lambda, u)
-    }
-}
-
 impl ProxIteration for Jacobi {
     fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
         self.packing.pack(problem, &mut self.packed, usize::MAX);
@@ -224,7 +208,7 @@ impl ProxIteration for Jacobi {
         self.monitors.clear();
         self.monitors
             .resize(self.packed.islands(), Monitor::default());
-        self.find_units();
+        self.find_work();
         if self.scheme == Scheme::Factorized {
             let bodies = self.packed.template.len();
             self.touches.fill(bodies, touches(&self.packed));
@@ -297,22 +281,22 @@ enum Source<'a> {
 }
 
 impl Projection<'_> {
-    /// Runs over units, in parallel; `lambda` holds just their impulses.
-    fn run(&self, units: &[Unit], lambda: &mut [f64], changes: &mut [Change]) {
-        if units.len() > 1 {
-            let middle = units.len() / 2;
-            let (first, second) = units.split_at(middle);
+    /// Runs over work blocks, in parallel; `lambda` holds just their impulses.
+    fn run(&self, work: &[WorkBlock], lambda: &mut [f64], changes: &mut [Change]) {
+        if work.len() > 1 {
+            let middle = work.len() / 2;
+            let (first, second) = work.split_at(middle);
             let (l0, l1) = lambda.split_at_mut((second[0].first - first[0].first) as usize);
             let (c0, c1) = changes.split_at_mut(middle);
             rayon::join(|| self.run(first, l0, c0), || self.run(second, l1, c1));
-        } else if let ([unit], [change]) = (units, changes) {
-            self.unit(unit, lambda, change);
+        } else if let ([work], [change]) = (work, changes) {
+            self.block(work, lambda, change);
         }
     }
 
-    fn unit(&self, unit: &Unit, lambda: &mut [f64], change: &mut Change) {
+    fn block(&self, work: &WorkBlock, lambda: &mut [f64], change: &mut Change) {
         *change = Change::default();
-        let island = unit.island as usize;
+        let island = work.island as usize;
         let monitor = &self.monitors[island];
         if monitor.state != State::Running {
             return;
@@ -324,7 +308,7 @@ impl Projection<'_> {
             omega: 1.0,
             coupled: false,
         };
-        let span = unit.span[0] as usize..unit.span[1] as usize;
+        let span = work.span[0] as usize..work.span[1] as usize;
         let of_island = packed.bodies_of(island);
         let source = match self.source {
             Source::Bodies(bodies) => Source::Bodies(&bodies[of_island]),
@@ -332,7 +316,7 @@ impl Projection<'_> {
                 Source::Matrix(matrix, &before[packed.impulses(island)])
             }
         };
-        if unit.rows {
+        if work.rows {
             for (r, lambda) in span.zip(lambda) {
                 let row = &packed.rows[r];
                 let w = match source {

@@ -2,7 +2,6 @@
 
 use nalgebra::{DMatrix, SymmetricEigen};
 
-use super::block::PackedBody;
 use super::pack::Packed;
 use crate::math::Twist;
 
@@ -29,10 +28,10 @@ pub struct Spectrum {
 pub fn spectrum(packed: &Packed, island: usize) -> Option<Spectrum> {
     let n = packed.impulses(island).len();
     let steps = STEPS.min(n).min((MEMORY / n.max(1)).max(8));
-    let mut a = Operator::new(packed, island);
+    let mut multiply = operator(packed, island);
     let mut next = vec![0.0; n];
     let start: Vec<f64> = (0..n).map(pseudo_random).collect();
-    a.multiply(&start, &mut next);
+    multiply(&start, &mut next);
     let mut basis: Vec<Vec<f64>> = Vec::with_capacity(steps);
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
     let mut beta = norm(&next);
@@ -40,7 +39,7 @@ pub fn spectrum(packed: &Packed, island: usize) -> Option<Spectrum> {
     while basis.len() < steps && beta > NULL * whole {
         basis.push(next.iter().map(|x| x / beta).collect());
         let q = &basis[basis.len() - 1];
-        a.multiply(q, &mut next);
+        multiply(q, &mut next);
         diagonal.push(dot(q, &next));
         for _ in 0..2 {
             for q in &basis {
@@ -78,48 +77,23 @@ pub fn spectrum(packed: &Packed, island: usize) -> Option<Spectrum> {
     })
 }
 
-/// A of one island, without A.
-struct Operator<'a> {
-    packed: &'a Packed,
-    island: usize,
-    bodies: Vec<PackedBody>,
-    /// w at Λ = 0 and u = 0.
-    bias: Vec<f64>,
-}
-
-impl<'a> Operator<'a> {
-    fn new(packed: &'a Packed, island: usize) -> Self {
-        let own = packed.bodies_of(island);
-        let bodies = packed.template[own].to_vec();
-        let zero = vec![0.0; packed.impulses(island).len()];
-        let mut bias = zero.clone();
-        packed.constraint_velocities(island, &zero, &bodies, &mut bias);
-        Self {
-            packed,
-            island,
-            bodies,
-            bias,
-        }
-    }
-
-    /// y = A x.
-    fn multiply(&mut self, x: &[f64], y: &mut [f64]) {
-        let Self {
-            packed,
-            island,
-            bodies,
-            bias,
-        } = self;
-        for body in bodies.iter_mut() {
+/// y = A x of one island, without A.
+fn operator(packed: &Packed, island: usize) -> impl FnMut(&[f64], &mut [f64]) {
+    let mut bodies = packed.template[packed.bodies_of(island)].to_vec();
+    // w at Λ = 0 and u = 0.
+    let mut bias = vec![0.0; packed.impulses(island).len()];
+    packed.constraint_velocities(island, &bias.clone(), &bodies, &mut bias);
+    move |x, y| {
+        for body in &mut bodies {
             body.velocity = Twist::ZERO;
         }
-        packed.accumulate(*island, x, bodies);
-        packed.constraint_velocities(*island, x, bodies, y);
-        for (y, bias) in y.iter_mut().zip(bias) {
-            *y -= *bias;
+        packed.accumulate(island, x, &mut bodies);
+        packed.constraint_velocities(island, x, &bodies, y);
+        for (y, bias) in y.iter_mut().zip(&bias) {
+            *y -= bias;
         }
         if packed.frictionless {
-            let contacts = packed.first_row(*island);
+            let contacts = packed.first_row(island);
             for block in y[..contacts].chunks_exact_mut(3) {
                 block[1..].fill(0.0);
             }

@@ -34,7 +34,8 @@ use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::{
-    Budget, HistoryPoint, Over, Parameter, ParameterKind, Request, SolveReport, Status,
+    Budget, HistoryPoint, Over, Parameter, ParameterKind, Request, SolveReport, Solver, SolverInfo,
+    Status,
 };
 
 /// Most times that R is halved before a solve counts as failed.
@@ -99,6 +100,40 @@ trait ProxIteration {
     /// u = u_free + M⁻¹ Jᵀ Λ of the result.
     fn velocities(&self, problem: &Problem, lambda: &[f64], u: &mut Vec<Twist>) {
         problem.velocities(lambda, u);
+    }
+}
+
+/// An iteration and its entry in the list.
+struct Iterated<T> {
+    info: &'static SolverInfo,
+    iteration: T,
+}
+
+/// A solver made of an iteration.
+fn solver(
+    info: &'static SolverInfo,
+    iteration: impl ProxIteration + Send + 'static,
+) -> Box<dyn Solver> {
+    Box::new(Iterated { info, iteration })
+}
+
+impl<T: ProxIteration + Send> Solver for Iterated<T> {
+    fn info(&self) -> &'static SolverInfo {
+        self.info
+    }
+
+    fn judged_law(&self) -> JudgedLaw {
+        self.iteration.judged_law()
+    }
+
+    fn solve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        iterate(&mut self.iteration, problem, request, lambda, u)
     }
 }
 

@@ -15,13 +15,11 @@ use super::monitor::{Monitor, State, relative};
 use super::pack::{Block, NO_BODY, Packed};
 use super::parameters::{ALPHA, BLOCK, Packing, RFactors, r_factors};
 use super::sweep;
-use super::{ProxIteration, iterate};
+use super::{ProxIteration, solver};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::islands::Grouped;
-use crate::solve::{
-    Budget, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
-};
+use crate::solve::{Budget, Parameter, ParameterKind, Parameters, SolverInfo};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -48,7 +46,7 @@ pub static INFO: SolverInfo = SolverInfo {
         BLOCK,
         ALPHA,
     ],
-    make: |parameters| Box::new(NaiveGs::new(parameters)),
+    make: |parameters| solver(&INFO, NaiveGs::new(parameters)),
 };
 
 /// Fewest blocks of a part: islands of less than two such parts are swept as one.
@@ -115,28 +113,17 @@ impl Split {
     }
 
     fn add_part(&mut self, problem: &Problem, contacts: &[u32], rows: &[u32]) {
-        let first = self.bodies.items.len();
-        for c in contacts {
-            let pair = problem.contacts.bodies[*c as usize];
-            self.bodies.items.extend(pair);
-        }
-        for r in rows {
-            let of = problem.rows.bodies(*r as usize);
-            self.bodies.items.extend_from_slice(of);
-        }
-        // Sorted and each once, without those that impulses do not move.
-        let new = &mut self.bodies.items[first..];
-        new.sort_unstable();
-        let mut kept = first;
-        for k in first..self.bodies.items.len() {
-            let body = self.bodies.items[k];
-            let seen = kept > first && self.bodies.items[kept - 1] == body;
-            if !seen && problem.bodies.is_dynamic(body as usize) {
-                self.bodies.items[kept] = body;
-                kept += 1;
-            }
-        }
-        self.bodies.items.truncate(kept);
+        let of_contacts = contacts
+            .iter()
+            .map(|c| &problem.contacts.bodies[*c as usize][..]);
+        let of_rows = rows.iter().map(|r| problem.rows.bodies(*r as usize));
+        let bodies = of_contacts.chain(of_rows).flatten().copied();
+        let mut bodies: Vec<u32> = bodies
+            .filter(|b| problem.bodies.is_dynamic(*b as usize))
+            .collect();
+        bodies.sort_unstable();
+        bodies.dedup();
+        self.bodies.items.append(&mut bodies);
         self.contacts.items.extend_from_slice(contacts);
         self.rows.items.extend_from_slice(rows);
         for grouped in [&mut self.bodies, &mut self.contacts, &mut self.rows] {
@@ -272,22 +259,6 @@ impl NaiveGs {
                 &mut checkpoint[span],
             );
         }
-    }
-}
-
-impl Solver for NaiveGs {
-    fn info(&self) -> &'static SolverInfo {
-        &INFO
-    }
-
-    fn solve(
-        &mut self,
-        problem: &Problem,
-        request: &Request,
-        lambda: &mut [f64],
-        u: &mut Vec<Twist>,
-    ) -> SolveReport {
-        iterate(self, problem, request, lambda, u)
     }
 }
 

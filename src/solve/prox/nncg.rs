@@ -10,11 +10,12 @@
 //! fewer sweeps altogether.
 
 use super::block::{Change, Sweep};
-use super::by_island::{ByIsland, IslandView, Method};
+use super::by_island::{IslandView, Method, by_island};
 use super::pack::Packed;
 use super::parameters::{ALPHA, BLOCK, Packing, r_factors_by_degree};
 use super::sweep;
 use crate::problem::Problem;
+use crate::problem::law::Law;
 use crate::solve::SolverInfo;
 
 /// The entry in the list.
@@ -25,9 +26,8 @@ pub static INFO: SolverInfo = SolverInfo {
     least_iterations: 1,
     parameters: &[r_factors_by_degree("local"), BLOCK, ALPHA],
     make: |parameters| {
-        Box::new(ByIsland::new(Nncg {
-            packing: Packing::new(parameters),
-        }))
+        let packing = Packing::new(parameters);
+        by_island(&INFO, Nncg { packing })
     },
 };
 
@@ -49,10 +49,6 @@ pub struct Direction {
 
 impl Method for Nncg {
     type State = Direction;
-
-    fn info(&self) -> &'static SolverInfo {
-        &INFO
-    }
 
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
         self.packing.pack(problem, packed, usize::MAX);
@@ -108,7 +104,11 @@ impl Method for Nncg {
             view.lambda[k] += along;
         }
         // The step may leave the sets, and friction bounds have moved with Λ_N.
-        packed.project(island, view.lambda);
+        packed.project(island, view.lambda, |law, mu, block| {
+            block[0] = block[0].max(0.0);
+            let normal = block[0];
+            law.project(&mut block[1..], mu, normal);
+        });
         packed.velocities(island, view.lambda, view.bodies);
     }
 }

@@ -16,7 +16,6 @@ use super::block::{
 };
 use crate::math::{SymMat3, Twist, Vec3};
 use crate::problem::islands::{Grouped, span};
-use crate::problem::law::Law;
 use crate::problem::{FrictionLaw, Problem};
 
 /// Contacts per unit of parallel work.
@@ -262,13 +261,10 @@ impl Packed {
         let axes = contacts.frame[c].axes();
         let (outside, _) = immovable_velocity(problem, c);
         let mut packed = if self.frictionless {
-            let frame = &contacts.frame[c];
             let diagonal = problem.contact_coupling(c, axes[0], axes[0]);
             PackedContact {
                 bodies: pair,
-                normal: frame.normal,
-                tangent: frame.tangent,
-                arms: frame.arms,
+                frame: contacts.frame[c],
                 bias: [contacts.bias[c][0], 0.0, 0.0],
                 r: [alpha / diagonal, 0.0],
                 inverse_r: [diagonal / alpha, 0.0],
@@ -413,16 +409,21 @@ impl Packed {
         self.contact_blocks = blocks;
     }
 
-    /// Λ ← prox(Λ) for one island: every impulse back into its set, friction after its normal one.
-    pub fn project(&self, island: usize, lambda: &mut [f64]) {
+    /// Every impulse of one island back into its set: the rows into their bounds, and the contacts as
+    /// `project` does it by their laws and coefficients.
+    #[inline]
+    pub fn project(
+        &self,
+        island: usize,
+        lambda: &mut [f64],
+        project: impl Fn(FrictionLaw, [f64; 2], &mut [f64]),
+    ) {
         for c in self.contacts_of(island) {
-            let block = &mut lambda[self.block(island, c)];
-            block[0] = block[0].max(0.0);
-            let (normal, friction) = (block[0], &mut block[1..]);
-            match self.extra.get(c) {
-                Some(extra) => extra.friction.project(friction, normal),
-                None => FrictionLaw::Disc.project(friction, [self.contacts[c].mu; 2], normal),
-            }
+            let (law, mu) = match self.extra.get(c) {
+                Some(extra) => (extra.friction.law, extra.friction.mu),
+                None => (FrictionLaw::Disc, [self.contacts[c].mu; 2]),
+            };
+            project(law, mu, &mut lambda[self.block(island, c)]);
         }
         let first = self.first_row(island);
         for (row, lambda) in self.rows[self.rows_of(island)]
@@ -564,7 +565,6 @@ impl Packed {
 /// Contact `c` with its bodies as the problem numbers them and the bias that the problem has.
 pub fn packed_contact(problem: &Problem, c: usize, alpha: f64) -> PackedContact {
     let contacts = &problem.contacts;
-    let frame = &contacts.frame[c];
     let friction = &contacts.friction[c];
     let [nn, t1t1, t2t2, t1n, t2n] = problem.contact_block(c);
     let [cn, ct] = contacts.compliance[c];
@@ -580,9 +580,7 @@ pub fn packed_contact(problem: &Problem, c: usize, alpha: f64) -> PackedContact 
     let [b0, b1, b2, ..] = contacts.bias[c];
     PackedContact {
         bodies: contacts.bodies[c],
-        normal: frame.normal,
-        tangent: frame.tangent,
-        arms: frame.arms,
+        frame: contacts.frame[c],
         bias: [b0, b1, b2],
         r: [alpha / normal, alpha / largest],
         inverse_r: [normal / alpha, largest / alpha],

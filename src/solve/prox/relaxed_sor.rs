@@ -3,7 +3,7 @@
 //! Gauss–Seidel, one group of all is Jacobi.
 
 use super::block::{Change, Push, Sweep};
-use super::by_island::{ByIsland, IslandView, Method};
+use super::by_island::{IslandView, Method, by_island};
 use super::pack::{Block, Packed};
 use super::parameters::{ALPHA, BLOCK, Packing, r_factors};
 use crate::problem::Problem;
@@ -34,7 +34,7 @@ pub static INFO: SolverInfo = SolverInfo {
         BLOCK,
         ALPHA,
     ],
-    make: |parameters| Box::new(ByIsland::new(RelaxedSor::new(parameters))),
+    make: |parameters| by_island(&INFO, RelaxedSor::new(parameters)),
 };
 
 /// What the solver does to an island.
@@ -62,10 +62,6 @@ pub struct Steps {
 
 impl Method for RelaxedSor {
     type State = Steps;
-
-    fn info(&self) -> &'static SolverInfo {
-        &INFO
-    }
 
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
         self.packing.pack(problem, packed, self.size);

@@ -36,8 +36,8 @@ pub fn factorized(
         } else {
             contact.disc_step(pair, block, &sweep, change)
         };
-        bodies[i].push(-p, contact.arms[0]);
-        bodies[j].push(p, contact.arms[1]);
+        bodies[i].push(-p, contact.frame.arms[0]);
+        bodies[j].push(p, contact.frame.arms[1]);
     }
 }
 

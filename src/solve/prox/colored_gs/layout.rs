@@ -184,25 +184,22 @@ impl Layout {
     /// Islands in a row until there are enough edges.
     fn find_batches(&mut self, problem: &Problem) {
         let islands = &problem.islands;
-        self.batches.clear();
         self.batch_of_island.clear();
-        let mut edges = 0;
+        let (mut batches, mut edges) = (0, 0);
         for island in 0..islands.len() {
             let of_island = islands.contacts.of(island).len() + islands.rows.of(island).len();
             if of_island >= SMALL && edges > 0 {
-                self.batches.push(IslandBatch::default());
-                edges = 0;
+                (batches, edges) = (batches + 1, 0);
             }
             edges += of_island;
-            self.batch_of_island.push(self.batches.len() as u32);
+            self.batch_of_island.push(batches);
             if edges >= SMALL {
-                self.batches.push(IslandBatch::default());
-                edges = 0;
+                (batches, edges) = (batches + 1, 0);
             }
         }
-        if edges > 0 {
-            self.batches.push(IslandBatch::default());
-        }
+        let count = batches as usize + usize::from(edges > 0);
+        self.batches.clear();
+        self.batches.resize(count, IslandBatch::default());
     }
 
     fn sort_edges(&mut self, coloring: &Coloring) {

@@ -179,8 +179,8 @@ impl ScalarEdges {
                 let turning = u[j].angular - u[i].angular;
                 let offset = self.lambda.len() as u32;
                 self.extra.push(packed_extra(problem, c, offset, turning));
-                let relative = u[j].at(contact.arms[1]) - u[i].at(contact.arms[0]);
-                let axes = contact.axes();
+                let relative = u[j].at(contact.frame.arms[1]) - u[i].at(contact.frame.arms[0]);
+                let axes = contact.frame.axes();
                 for (bias, e) in contact.bias.iter_mut().zip(axes) {
                     *bias += e.dot(&relative);
                 }

@@ -370,16 +370,10 @@ impl<R: Real> Point<'_, R> {
         old: R::Register<S>,
         w: R::Register<S>,
     ) -> [R::Register<S>; 2] {
-        let r = R::mul(
-            s,
-            self.number::<S>(field::R_NORMAL),
-            R::splat(s, self.scale),
-        );
-        let new = R::max(
-            s,
-            R::sub(s, old, R::mul(s, r, w)),
-            R::splat(s, R::default()),
-        );
+        let scale = R::splat(s, self.scale);
+        let r = R::mul(s, self.number::<S>(field::R_NORMAL), scale);
+        let moved = R::sub(s, old, R::mul(s, r, w));
+        let new = R::max(s, moved, R::splat(s, R::default()));
         [new, R::sub(s, new, old)]
     }
 
