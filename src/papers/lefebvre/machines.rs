@@ -52,6 +52,7 @@ fn steps(findings: &mut Findings, recordings: &[Recording]) {
         "max [ms]",
         "frame over p95",
     ];
+    let unsettled = |s: &&StepReport| s.solve.status != Status::Converged;
     let title = "Whole steps on one thread: bpp, skyline, warm";
     findings.table(
         Columns::new("real-time", title, "", recordings)
@@ -68,10 +69,7 @@ fn steps(findings: &mut Findings, recordings: &[Recording]) {
                 1e3 * r.summary(|s| s.joint_error).max
             })
             .column("steps not settled", |r| {
-                r.steps
-                    .iter()
-                    .filter(|s| s.solve.status != Status::Converged)
-                    .count() as f64
+                r.steps.iter().filter(unsettled).count() as f64
             })
             .remark(|r| format!("of {} steps", r.steps.len()))
             .note(format!(

@@ -23,7 +23,7 @@ const FACTORISATIONS: [Method; 7] = [
 ];
 
 /// From all rows free.
-pub const FREE: &str = ": warm_start=false";
+const FREE: &str = ": warm_start=false";
 /// From the last step's sets.
 const WARM: &str = ", warm: warm_start=true";
 /// The thesis's own problem, with friction bounds held at those of the last step's normal impulses: nothing
@@ -190,16 +190,12 @@ fn compare(findings: &mut Findings, replays: &[Replay]) {
     let mean = |replay: &Replay, k: usize, start| {
         replay.mean(&FACTORISATIONS[k].with(start), |t| 1e3 * t.whole)
     };
+    let problems = |r: &Replay| r.with_tight_rows(&FACTORISATIONS[0].with(FREE)).len();
     let title = "Mean time of the same problems by every factorisation";
     let mut times = Columns::new("factorisations", title, "", &rows)
         .key("scene", |(r, ..)| r.scene)
         .key("start", |(_, name, _)| name)
-        .remark(|(r, ..)| {
-            format!(
-                "{} problems",
-                r.with_tight_rows(&FACTORISATIONS[0].with(FREE)).len()
-            )
-        });
+        .remark(|(r, ..)| format!("{} problems", problems(r)));
     let title = "The same as speed-up over full from all rows free";
     let mut faster = Columns::new("factorisation-speedups", title, "", &rows)
         .key("scene", |(r, ..)| r.scene)

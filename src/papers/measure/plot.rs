@@ -180,13 +180,8 @@ impl Plot {
         );
         text(out, "text", "middle", [0.0; 2], self.y.label());
         out.push_str("</g>\n");
-        text(
-            out,
-            "text",
-            "middle",
-            [middle[0], bottom + 43.0],
-            self.x.label(),
-        );
+        let below = [middle[0], bottom + 43.0];
+        text(out, "text", "middle", below, self.x.label());
     }
 }
 
@@ -236,10 +231,8 @@ impl Series {
         let name = escaped(&self.name);
         *out += &format!("<g class=\"series\"><title>{name}</title>\n");
         // A point that cannot be shown leaves a gap.
-        let runs = self
-            .points
-            .split(|p| !(x.axis.shows(p[0]) && y.axis.shows(p[1])));
-        for run in runs.filter(|run| !run.is_empty()) {
+        let hidden = |p: &[f64; 2]| !(x.axis.shows(p[0]) && y.axis.shows(p[1]));
+        for run in self.points.split(hidden).filter(|run| !run.is_empty()) {
             let places = run.iter().map(|p| [x.place(p[0]), y.place(p[1])]);
             if self.mark != Mark::Points {
                 let path = places.clone().map(|[x, y]| format!("{x:.1},{y:.1}"));

@@ -269,11 +269,8 @@ const TIME: usize = 1;
 impl Course {
     /// Of the samples that were solved.
     fn values(&self, k: usize) -> impl Iterator<Item = [f64; 2]> {
-        let solved = self
-            .points
-            .iter()
-            .filter_map(|(n, solved)| Some((n, solved.as_ref()?)));
-        solved.map(move |(contacts, solved)| [*contacts, solved[k]])
+        let points = self.points.iter();
+        points.filter_map(move |(contacts, solved)| Some([*contacts, (*solved)?[k]]))
     }
 
     fn summary(&self, k: usize) -> Option<Summary> {

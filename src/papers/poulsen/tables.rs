@@ -192,12 +192,8 @@ fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &
         let time = |threads: &usize| outcome.run(scheme.2, *threads).map(|t| t.solve);
         let best = bench.threads.iter().filter_map(time).reduce(f64::min);
         let over = |a: Option<f64>| Some(a? / best?);
-        let here = [
-            contender.iterations.map(f64::from),
-            over(time(&1)),
-            over(base),
-        ];
-        Some((scheme, contender, here))
+        let iterations = contender.iterations.map(f64::from);
+        Some((scheme, contender, [iterations, over(time(&1)), over(base)]))
     });
     let names = [
         "iterations",
