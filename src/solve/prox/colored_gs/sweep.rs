@@ -339,7 +339,10 @@ fn vector<R: Real, S: Simd>(fields: &[Wide<R>], k: usize, at: usize) -> WideVec3
 
 #[inline(always)]
 fn arms<R: Real, S: Simd>(fields: &[Wide<R>], at: usize) -> [WideVec3<R, S>; 2] {
-    [field::ARM_A, field::ARM_B].map(|k| vector(fields, k, at))
+    [
+        vector(fields, field::ARM_A, at),
+        vector(fields, field::ARM_B, at),
+    ]
 }
 
 /// Some lanes of a wide point.
@@ -513,7 +516,9 @@ impl<R: Real> WithSimd for StepLengths<'_, R> {
                         R::sub(s, zero, R::mul(s, sign, x)),
                     ]);
                     let t2 = WideVec3([xy, R::sub(s, sign, yy), R::sub(s, zero, y)]);
-                    let [first, second] = [t1, t2].map(|e| pair.coupling(s, e, arms));
+                    // Not by `map`: its closure would be compiled for the plain processor.
+                    let first = pair.coupling(s, t1, arms);
+                    let second = pair.coupling(s, t2, arms);
                     let rt = R::div(s, alpha, R::max(s, first, second));
                     R::store::<S>(&mut fields[field::R_FRICTION], at, rt);
                     total = R::add(s, total, rt);
