@@ -169,6 +169,7 @@ impl Delassus {
     /// Columns and values of one block row.
     fn fill(&self, problem: &Problem, b: usize, columns: &mut [u32], mut values: &mut [f64]) {
         let own = OwnSides::of(problem, self.source[b] as usize);
+        debug_assert_eq!(columns.len(), self.neighbours(problem, b).count());
         for (column, (c, sides)) in columns.iter_mut().zip(self.neighbours(problem, b)) {
             let width = self.rows(c as usize).len();
             let (block, rest) = values.split_at_mut(own.rows * width);
@@ -232,7 +233,7 @@ impl Delassus {
 }
 
 /// The part of each block row, given where each begins and the last ends.
-pub(crate) fn slices<'a, T>(start: &[usize], mut all: &'a mut [T]) -> Vec<&'a mut [T]> {
+fn slices<'a, T>(start: &[usize], mut all: &'a mut [T]) -> Vec<&'a mut [T]> {
     let mut next = |length: usize| {
         let (first, rest) = std::mem::take(&mut all).split_at_mut(length);
         all = rest;

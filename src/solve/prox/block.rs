@@ -484,8 +484,8 @@ pub struct PackedEntry {
 impl PackedRow {
     /// Whether every number that a sweep reads is finite, or a bound that is infinite.
     pub fn is_finite(&self) -> bool {
-        let is_bounded = !self.bounds.iter().any(|bound| bound.is_nan());
-        is_bounded && (self.bias + self.compliance + self.r).is_finite()
+        let has_bounds = !self.bounds.iter().any(|bound| bound.is_nan());
+        has_bounds && (self.bias + self.compliance + self.r).is_finite()
     }
 
     /// The row's velocity from its bodies' ones, plus C Λ and bias.

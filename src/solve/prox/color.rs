@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 /// Stands for no body in an [`Edge`].
-pub const NO_BODY: u32 = u32::MAX;
+pub use crate::problem::islands::NO_ISLAND as NO_BODY;
 
 /// The moving bodies of one edge, ascending, [`NO_BODY`] behind them.
 pub type Edge = [u32; 4];
@@ -34,27 +34,15 @@ pub enum Strategy {
 struct Used {
     /// Colours 0 to 63 of each body.
     low: Vec<u64>,
-    /// Further words, for the few bodies with more: by body and word.
-    high: HashMap<(u32, usize), u64>,
+    /// Those from 64 on, for the few bodies with more.
+    high: HashMap<u32, Vec<u64>>,
 }
 
 impl Used {
     fn reset(&mut self, bodies: usize) {
         self.low.clear();
         self.low.resize(bodies, 0);
-        self.high.clear();
-    }
-
-    fn word(&self, body: u32, word: usize) -> u64 {
-        match word {
-            0 => self.low[body as usize],
-            _ => self.high.get(&(body, word)).copied().unwrap_or(0),
-        }
-    }
-
-    /// A word of the colours that any body of the edge has.
-    fn of_edge(&self, edge: &Edge, word: usize) -> u64 {
-        bodies(edge).fold(0, |used, b| used | self.word(b, word))
+        self.high.values_mut().for_each(Vec::clear);
     }
 
     fn mark(&mut self, edge: &Edge, color: u32) {
@@ -62,26 +50,59 @@ impl Used {
         for b in bodies(edge) {
             let colors = match word {
                 0 => &mut self.low[b as usize],
-                _ => self.high.entry((b, word)).or_default(),
+                _ => {
+                    let high = self.high.entry(b).or_default();
+                    high.resize(high.len().max(word), 0);
+                    &mut high[word - 1]
+                }
             };
             *colors |= bit;
         }
     }
 
+    /// The colours below 64 that any body of the edge has.
+    fn low_of(&self, edge: &Edge) -> u64 {
+        bodies(edge).fold(0, |used, b| used | self.low[b as usize])
+    }
+
+    /// Words of the colours that any body of the edge has, by their numbers.
+    fn words(&self, edge: &Edge) -> impl Fn(usize) -> u64 {
+        let low = self.low_of(edge);
+        let high = edge.map(|b| self.high.get(&b).map_or(&[][..], Vec::as_slice));
+        move |word| match word {
+            0 => low,
+            _ => {
+                let words = high.iter().filter_map(|words| words.get(word - 1));
+                words.fold(0, |used, word| used | word)
+            }
+        }
+    }
+
     fn is_free(&self, edge: &Edge, color: u32) -> bool {
-        self.of_edge(edge, color as usize / 64) & (1 << (color % 64)) == 0
+        let used = match color / 64 {
+            0 => self.low_of(edge),
+            word => self.words(edge)(word as usize),
+        };
+        !has(used, color)
     }
 
     fn lowest_free(&self, edge: &Edge) -> u32 {
-        let mut word = 0;
-        loop {
-            let free = !self.of_edge(edge, word);
-            if free != 0 {
-                return word as u32 * 64 + free.trailing_zeros();
-            }
+        let low = self.low_of(edge);
+        if low != u64::MAX {
+            return low.trailing_ones();
+        }
+        let used = self.words(edge);
+        let mut word = 1;
+        while used(word) == u64::MAX {
             word += 1;
         }
+        word as u32 * 64 + used(word).trailing_ones()
     }
+}
+
+/// Whether a colour is in its word.
+fn has(word: u64, color: u32) -> bool {
+    word & (1 << (color % 64)) != 0
 }
 
 fn bodies(edge: &Edge) -> impl Iterator<Item = u32> + '_ {
@@ -130,7 +151,10 @@ impl Coloring {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.edges.clear();
-        self.kept = Kept::default();
+        self.kept.keys.clear();
+        self.kept.color.clear();
+        self.kept.count.clear();
+        self.kept.fresh = 0;
     }
 
     /// Colours `edges`, keeping what can be kept of the last call's colours: an edge keeps its colour
@@ -205,10 +229,13 @@ impl Coloring {
             }
             *color = match strategy {
                 Strategy::Greedy => self.used.lowest_free(edge),
-                Strategy::Balanced => (0..self.kept.count.len() as u32)
-                    .filter(|c| self.used.is_free(edge, *c))
-                    .min_by_key(|c| self.kept.count[*c as usize])
-                    .unwrap_or_else(|| self.used.lowest_free(edge)),
+                Strategy::Balanced => {
+                    let used = self.used.words(edge);
+                    (0..self.kept.count.len() as u32)
+                        .filter(|c| !has(used(*c as usize / 64), *c))
+                        .min_by_key(|c| self.kept.count[*c as usize])
+                        .unwrap_or_else(|| self.used.lowest_free(edge))
+                }
             };
             self.used.mark(edge, *color);
             note(&mut self.kept.count, *color);

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::block::{Change, PackedBody, PackedContact, Sweep};
+use super::block::{Change, PackedBody, PackedContact, Span, Sweep};
 use super::matrix::Matrix;
 use super::monitor::{Monitor, State, relative};
 use super::pack::Packed;
@@ -35,7 +35,7 @@ pub static INFO: SolverInfo = SolverInfo {
 };
 
 /// Blocks per work block.
-const WORK: usize = 512;
+const BLOCKS: usize = 512;
 /// Bodies per work block.
 const BODIES: usize = 256;
 
@@ -44,7 +44,7 @@ const BODIES: usize = 256;
 struct WorkBlock {
     island: u32,
     /// Contacts, or rows, from here to there.
-    span: [u32; 2],
+    span: Span,
     rows: bool,
     /// Its first impulse in Λ.
     first: u32,
@@ -102,8 +102,8 @@ impl Jacobi {
                 .extend(std::iter::repeat_n(island as u32, bodies as usize));
             for (rows, starts) in [(false, &packed.contact_start), (true, &packed.row_start)] {
                 let (first, last) = (starts[island] as usize, starts[island + 1] as usize);
-                for begin in (first..last).step_by(WORK) {
-                    let end = (begin + WORK).min(last);
+                for begin in (first..last).step_by(BLOCKS) {
+                    let end = (begin + BLOCKS).min(last);
                     let within = if rows {
                         packed.first_row(island) + begin - first
                     } else {
@@ -111,7 +111,7 @@ impl Jacobi {
                     };
                     self.work.push(WorkBlock {
                         island: island as u32,
-                        span: [begin as u32, end as u32],
+                        span: Span::new(begin, end),
                         rows,
                         first: packed.lambda_start[island] + within as u32,
                     });
@@ -308,7 +308,7 @@ impl Projection<'_> {
             omega: 1.0,
             coupled: false,
         };
-        let span = work.span[0] as usize..work.span[1] as usize;
+        let span = work.span.range();
         let of_island = packed.bodies_of(island);
         let source = match self.source {
             Source::Bodies(bodies) => Source::Bodies(&bodies[of_island]),

@@ -7,9 +7,8 @@ use rayon::prelude::*;
 use super::block::PackedBody;
 use super::pack::{Block, Packed};
 use super::parameters::Scheme;
-use crate::problem::Problem;
-use crate::problem::delassus::{Delassus, slices};
-use crate::problem::islands::span;
+use crate::problem::delassus::Delassus;
+use crate::problem::{FrictionLaw, Problem};
 
 /// Blocks per unit of parallel work.
 const CHUNK: usize = 256;
@@ -22,6 +21,8 @@ pub struct Matrix {
     /// b, or R b.
     offset: Vec<f64>,
     is_t: bool,
+    /// The packed bodies with the velocities u_free.
+    free: Vec<PackedBody>,
 }
 
 impl Matrix {
@@ -29,58 +30,78 @@ impl Matrix {
     pub fn refill(&mut self, problem: &Problem, packed: &Packed, scheme: Scheme) {
         self.a.refill(problem);
         self.is_t = scheme == Scheme::T;
-        // b = J u_free + bias.
-        let zero = vec![0.0; packed.lambda_len()];
-        self.offset.resize(zero.len(), 0.0);
-        let bodies = packed.free.iter().zip(&packed.template);
-        let free: Vec<PackedBody> = bodies
+        let bodies = packed.free.par_iter().zip(&packed.template);
+        bodies
+            .with_min_len(CHUNK)
             .map(|(u, body)| PackedBody {
                 velocity: *u,
                 ..*body
             })
-            .collect();
-        for island in 0..packed.islands() {
-            let (own, bodies) = (packed.impulses(island), packed.bodies_of(island));
-            let b = &mut self.offset[own.clone()];
-            packed.constraint_velocities(island, &zero[own], &free[bodies], b);
+            .collect_into_vec(&mut self.free);
+        self.offset.resize(packed.lambda_len(), 0.0);
+        let mut value = std::mem::take(&mut self.a.value);
+        let mut offset = std::mem::take(&mut self.offset);
+        self.finish(packed, 0..self.a.blocks(), &mut value, &mut offset);
+        self.a.value = value;
+        self.offset = offset;
+    }
+
+    /// b = J u_free + bias of a range of blocks. For T, b becomes R b and A becomes T = 1 − R A. The slices
+    /// hold just what belongs to the range.
+    fn finish(&self, packed: &Packed, blocks: Range<usize>, value: &mut [f64], offset: &mut [f64]) {
+        let a = &self.a;
+        let first = blocks.start;
+        let values_to = |b: usize| a.value_start[b] - a.value_start[first];
+        let rows_to = |b: usize| (a.block_row[b] - a.block_row[first]) as usize;
+        if blocks.len() > CHUNK {
+            let middle = first + blocks.len() / 2;
+            let values = value.split_at_mut(values_to(middle));
+            let offsets = offset.split_at_mut(rows_to(middle));
+            rayon::join(
+                || self.finish(packed, first..middle, values.0, offsets.0),
+                || self.finish(packed, middle..blocks.end, values.1, offsets.1),
+            );
+            return;
         }
-        if self.is_t {
-            self.multiply_by_r(packed);
+        for b in blocks {
+            let offset = &mut offset[rows_to(b)..rows_to(b + 1)];
+            let island = a.island_start.partition_point(|start| *start as usize <= b) - 1;
+            let block = packed.block_of(island, b);
+            let free = &self.free[packed.bodies_of(island)];
+            free_velocity(packed, block, free, offset);
+            if self.is_t {
+                self.multiply_by_r(packed, b, block, &mut value[values_to(b)..], offset);
+            }
         }
     }
 
-    /// A becomes T = 1 − R A, and b becomes R b.
-    fn multiply_by_r(&mut self, packed: &Packed) {
-        let mut r = vec![0.0; self.offset.len()];
-        for island in 0..packed.islands() {
-            for block in span(&self.a.island_start, island) {
-                r_factors(packed, island, block, &mut r[self.a.rows(block)]);
-            }
-        }
-        for (b, r) in self.offset.iter_mut().zip(&r) {
+    /// The values of block row `b` of A become those of T, and its b becomes R b.
+    fn multiply_by_r(
+        &self,
+        packed: &Packed,
+        b: usize,
+        block: Block,
+        mut values: &mut [f64],
+        offset: &mut [f64],
+    ) {
+        let a = &self.a;
+        let mut r = [0.0; FrictionLaw::MAX_ROWS];
+        let r = &mut r[..offset.len()];
+        r_factors(packed, block, r);
+        for (b, r) in offset.iter_mut().zip(&*r) {
             *b *= r;
         }
-        let mut value = std::mem::take(&mut self.a.value);
-        let a = &self.a;
-        slices(&a.value_start, &mut value)
-            .into_par_iter()
-            .with_min_len(CHUNK)
-            .enumerate()
-            .for_each(|(b, mut values)| {
-                let r = &r[a.rows(b)];
-                for c in &a.column[a.start[b]..a.start[b + 1]] {
-                    let n = a.rows(*c as usize).len();
-                    let (block, rest) = values.split_at_mut(n * r.len());
-                    values = rest;
-                    for (k, (line, r)) in block.chunks_exact_mut(n).zip(r).enumerate() {
-                        for (l, v) in line.iter_mut().enumerate() {
-                            let one = if *c as usize == b && k == l { 1.0 } else { 0.0 };
-                            *v = one - r * *v;
-                        }
-                    }
+        for c in &a.column[a.start[b]..a.start[b + 1]] {
+            let n = a.rows(*c as usize).len();
+            let (block, rest) = values.split_at_mut(n * r.len());
+            values = rest;
+            for (k, (line, r)) in block.chunks_exact_mut(n).zip(&*r).enumerate() {
+                for (l, v) in line.iter_mut().enumerate() {
+                    let one = if *c as usize == b && k == l { 1.0 } else { 0.0 };
+                    *v = one - r * *v;
                 }
-            });
-        self.a.value = value;
+            }
+        }
     }
 
     /// w of packed contact `c` at the Λ of its island (m/s).
@@ -138,9 +159,25 @@ impl Matrix {
     }
 }
 
+/// J u_free + bias of a block, whose island's bodies have the velocities u_free.
+fn free_velocity(packed: &Packed, block: Block, free: &[PackedBody], b: &mut [f64]) {
+    match block {
+        Block::Contact(c) => {
+            let contact = &packed.contacts[c];
+            let pair = contact.bodies.map(|body| &free[body as usize]);
+            let zero = [0.0; FrictionLaw::MAX_ROWS];
+            contact.rows_velocity(packed.extra.get(c), pair, &zero[..b.len()], b);
+        }
+        Block::Row(r) => {
+            let row = &packed.rows[r];
+            b[0] = row.velocity(packed.entries(row), free, 0.0);
+        }
+    }
+}
+
 /// R of the rows of a block.
-fn r_factors(packed: &Packed, island: usize, block: usize, r: &mut [f64]) {
-    match packed.block_of(island, block) {
+fn r_factors(packed: &Packed, block: Block, r: &mut [f64]) {
+    match block {
         Block::Contact(c) => {
             let [normal, friction] = packed.contacts[c].r;
             r.fill(friction);

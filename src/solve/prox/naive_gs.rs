@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::block::{Change, PackedBody, Sweep};
 use super::by_island::{Slices, split};
 use super::monitor::{Monitor, State, relative};
-use super::pack::{Block, NO_BODY, Packed};
+use super::pack::{Block, NO_BODY, Packed, append_set};
 use super::parameters::{ALPHA, BLOCK, Packing, RFactors, r_factors};
 use super::sweep;
 use super::{ProxIteration, solver};
@@ -118,12 +118,8 @@ impl Split {
             .map(|c| &problem.contacts.bodies[*c as usize][..]);
         let of_rows = rows.iter().map(|r| problem.rows.bodies(*r as usize));
         let bodies = of_contacts.chain(of_rows).flatten().copied();
-        let mut bodies: Vec<u32> = bodies
-            .filter(|b| problem.bodies.is_dynamic(*b as usize))
-            .collect();
-        bodies.sort_unstable();
-        bodies.dedup();
-        self.bodies.items.append(&mut bodies);
+        let dynamic = bodies.filter(|b| problem.bodies.is_dynamic(*b as usize));
+        append_set(&mut self.bodies.items, dynamic);
         self.contacts.items.extend_from_slice(contacts);
         self.rows.items.extend_from_slice(rows);
         for grouped in [&mut self.bodies, &mut self.contacts, &mut self.rows] {

@@ -21,8 +21,23 @@ use crate::problem::{FrictionLaw, Problem};
 /// Contacts per unit of parallel work.
 const CHUNK: usize = 512;
 
-/// Marks a dummy.
-pub const NO_BODY: u32 = u32::MAX;
+/// Marks a dummy, which `Grouped::fill_by_key` leaves out.
+pub use crate::problem::islands::NO_ISLAND as NO_BODY;
+
+/// Appends `values`, ascending and each once.
+pub fn append_set(list: &mut Vec<u32>, values: impl Iterator<Item = u32>) {
+    let first = list.len();
+    list.extend(values);
+    list[first..].sort_unstable();
+    let mut end = first;
+    for k in first..list.len() {
+        if k == first || list[k] != list[end - 1] {
+            list[end] = list[k];
+            end += 1;
+        }
+    }
+    list.truncate(end);
+}
 
 /// A packed problem: what does not change while it is solved. Keeps its memory.
 #[derive(Default)]

@@ -85,8 +85,15 @@ pub struct Layout {
     sorted: Grouped,
 }
 
-/// What a run of outer parts holds: from where the first of them begins to where the one behind begins.
-fn inside<T>(run: Range<usize>, outer: &[T], inner: usize, of: fn(&T) -> Span) -> Range<usize> {
+/// The inner parts that a run of outer parts holds: from where the first of them begins to where the one
+/// behind begins, or to the end of all `inner` ones. Where three outer parts hold 0..2, 2..5 and 5..9, the
+/// run 1..3 holds 2..9.
+fn parts_between<T>(
+    run: Range<usize>,
+    outer: &[T],
+    inner: usize,
+    of: fn(&T) -> Span,
+) -> Range<usize> {
     let first = |k: usize| outer.get(k).map_or(inner, |part| of(part).range().start);
     first(run.start)..first(run.end)
 }
@@ -95,19 +102,19 @@ impl Layout {
     /// The work blocks of a batch.
     pub fn work_of(&self, batch: &IslandBatch) -> Range<usize> {
         let colors = batch.colors.range();
-        inside(colors, &self.colors, self.work.len(), |color| *color)
+        parts_between(colors, &self.colors, self.work.len(), |color| *color)
     }
 
     /// The wide manifolds of a batch.
     pub fn manifolds_of(&self, batch: &IslandBatch) -> Range<usize> {
         let (work, count) = (self.work_of(batch), self.manifolds.len());
-        inside(work, &self.work, count, |block| block.manifolds)
+        parts_between(work, &self.work, count, |block| block.manifolds)
     }
 
     /// The wide points of a batch.
     pub fn points_of(&self, batch: &IslandBatch) -> Range<usize> {
         let (manifolds, count) = (self.manifolds_of(batch), self.points.len());
-        inside(manifolds, &self.manifolds, count, |manifold| {
+        parts_between(manifolds, &self.manifolds, count, |manifold| {
             manifold.points
         })
     }

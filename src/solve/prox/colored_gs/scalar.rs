@@ -14,7 +14,7 @@ use crate::solve::prox::block::{
     Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Span, Sweep,
 };
 use crate::solve::prox::color::{Edge, NO_BODY};
-use crate::solve::prox::pack::{packed_contact, packed_extra, packed_row};
+use crate::solve::prox::pack::{append_set, packed_contact, packed_extra, packed_row};
 
 /// How members of an unsafe colour, which may share bodies, are solved together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub struct ScalarEdges {
     parts_of: Vec<Span>,
     /// Bodies of parts, ascending within each.
     copies: Vec<(u32, PackedBody)>,
+    /// The bodies of the parts of one unsafe colour.
+    sharing: Vec<u32>,
 }
 
 /// Bodies as an edge reads and changes them.
@@ -222,22 +224,23 @@ impl ScalarEdges {
             UnsafeColor::Jacobi => edges.len(),
             UnsafeColor::Naive { parts } => parts.min(edges.len()),
         };
-        let mut sharing: Vec<u32> = Vec::new();
+        let sharing = &mut self.sharing;
+        sharing.clear();
         for part in 0..parts {
             let first = |part: usize| edges.start + (part * edges.len()).div_ceil(parts);
             let edges = first(part)..first(part + 1);
             let all = self.edges[edges.clone()].iter();
-            let mut bodies: Vec<u32> = all.flat_map(PackedEdge::moving).collect();
-            bodies.sort_unstable();
-            bodies.dedup();
+            let bodies = sharing.len();
+            append_set(sharing, all.flat_map(PackedEdge::moving));
             let copies = self.copies.len();
-            let unread = bodies.iter().map(|b| (*b, PackedBody::default()));
+            let unread = sharing[bodies..]
+                .iter()
+                .map(|b| (*b, PackedBody::default()));
             self.copies.extend(unread);
             self.parts.push(Part {
                 edges: Span::new(edges.start, edges.end),
                 copies: Span::new(copies, self.copies.len()),
             });
-            sharing.append(&mut bodies);
         }
         sharing.sort_unstable();
         // How many parts have a copy of a body.
@@ -409,12 +412,16 @@ impl ScalarEdges {
 
     /// Adds M⁻¹ Jᵀ times the change of impulse since the start to the bodies.
     pub fn push_changes<R: Real>(&self, edges: Range<usize>, bodies: &mut [Body<R>]) {
-        let changes = self.lambda.iter().zip(&self.start);
+        let span = self.impulses(edges.clone());
+        let changes = self.lambda[span.clone()]
+            .iter()
+            .zip(&self.start[span.clone()]);
         let changes: Vec<f64> = changes.map(|(now, start)| now - start).collect();
+        let within = |rows: Range<usize>| rows.start - span.start..rows.end - span.start;
         for edge in &self.edges[edges] {
             for c in edge.contacts.range() {
                 let (contact, extra) = (&self.contacts[c], &self.extra[c]);
-                let push = contact.impulse(Some(extra), &changes[extra.rows()]);
+                let push = contact.impulse(Some(extra), &changes[within(extra.rows())]);
                 for (side, b) in contact.bodies.iter().enumerate() {
                     let body = &mut bodies[*b as usize];
                     let mut packed = body.unpack();
@@ -422,7 +429,7 @@ impl ScalarEdges {
                     body.set_velocity(&packed.velocity);
                 }
             }
-            let changes = &changes[edge.first as usize..];
+            let changes = &changes[edge.first as usize - span.start..];
             for (row, change) in self.rows[edge.rows.range()].iter().zip(changes) {
                 for entry in &self.entries[row.entries.range()] {
                     let body = &mut bodies[edge.bodies[entry.body as usize] as usize];
