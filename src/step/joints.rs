@@ -119,15 +119,16 @@ impl Workspace {
             )
         };
         let mut any = false;
-        for (r, error_ahead) in self.held_errors(world, ahead).enumerate() {
-            let beta = self.written.beta[r];
-            let (Some(error_ahead), true) = (error_ahead, beta > 0.0) else {
+        let is_corrected = |r: usize| self.written.beta[r] > 0.0;
+        let errors_ahead = self.held_errors(world, ahead, is_corrected);
+        for (r, error_ahead) in errors_ahead.enumerate() {
+            let Some(error_ahead) = error_ahead else {
                 continue;
             };
             let error = problem.rows.position_error[r];
             let linear = error + h * problem.row_jacobian_velocity(r, u);
             let missed = error_ahead - linear;
-            problem.rows.bias[r] = beta * (error + missed) / h;
+            problem.rows.bias[r] = self.written.beta[r] * (error + missed) / h;
             any = true;
         }
         any
@@ -137,18 +138,24 @@ impl Workspace {
     /// for all others.
     pub fn errors_now(&self, world: &World, errors: &mut Vec<Option<f64>>) {
         errors.clear();
-        errors.extend(self.held_errors(world, |slot| world.bodies.pose(slot)));
+        let pose = |slot| world.bodies.pose(slot);
+        errors.extend(self.held_errors(world, pose, |_| true));
     }
 
-    /// The same where the bodies have the poses that `pose` says.
+    /// The same where the bodies have the poses that `pose` says, of the rows that are `wanted`.
     fn held_errors(
         &self,
         world: &World,
         pose: impl Fn(usize) -> Pose,
+        wanted: impl Fn(usize) -> bool,
     ) -> impl Iterator<Item = Option<f64>> {
         // A joint's rows follow each other and share its geometry.
         let mut last: Option<(u32, JointGeometry)> = None;
-        self.written.rows.iter().map(move |(index, row)| {
+        let rows = self.written.rows.iter().enumerate();
+        rows.map(move |(r, (index, row))| {
+            if !wanted(r) {
+                return None;
+            }
             let joint = &world.joints[*index as usize];
             let k = *row as usize;
             let at = joint.axes.get(k)?.motion.held()?;
