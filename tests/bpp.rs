@@ -237,6 +237,17 @@ fn a_jammed_chain_is_solved() {
         matches!(report.status, Status::Converged | Status::Stalled(_)),
         "{report:?}"
     );
+    // One pivot is not enough, and no single ones may follow.
+    let mut lambda = vec![0.0; problem.row_count()];
+    let choices = [("pivots", 1), ("single_pivots", 0), ("coupled_steps", 0)];
+    let choices = choices.map(|(name, count)| (name, Value::Integer(count)));
+    let report = solve(&config(&choices), &problem, &mut lambda);
+    let expected = "the sets or friction bounds of 1 of 1 islands did not settle";
+    assert_eq!(
+        report.status,
+        Status::Stalled(expected.into()),
+        "{report:?}"
+    );
     // Without friction there is nothing to settle.
     for friction in &mut problem.contacts.friction {
         friction.mu = [0.0; 2];

@@ -33,7 +33,8 @@ pub struct Breakdown {
 }
 
 /// The factor P A Pᵀ = L D Lᵀ of a sparse symmetric positive definite matrix, and of what is left of
-/// it without some rows and columns. Keeps its memory; only a new pattern allocates. Results are the same to the last bit on every processor.
+/// it without some rows and columns. Keeps its memory; only a new pattern allocates. Results are the same
+/// to the last bit on every processor.
 #[derive(Clone, Debug, Default)]
 pub struct SparseLdl {
     symbolic: Symbolic,

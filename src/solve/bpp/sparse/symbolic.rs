@@ -146,8 +146,8 @@ impl Symbolic {
         self.panel.push(0);
         self.stride.clear();
         let mut end = 0;
-        for (groups, top) in self.tree.runs() {
-            let [begin, stop] = [groups, top + 1].map(|k| self.tree.begin[k]);
+        for (first, top) in self.tree.runs() {
+            let [begin, stop] = [first, top + 1].map(|k| self.tree.begin[k]);
             let pieces = (stop - begin).div_ceil(WIDEST as u32);
             for piece in 0..pieces {
                 let first = begin + (stop - begin) * piece / pieces;
@@ -269,8 +269,8 @@ impl Tree {
             while self.below[k].first() == Some(&(k as u32 + 1)) {
                 let width = self.begin[k + 1] - self.begin[first];
                 let weight = self.rows(k + 1).len() as u32;
-                let above = std::mem::replace(&mut below, rows_below(k + 1));
-                let new = width * (weight + below - above);
+                let before = std::mem::replace(&mut below, rows_below(k + 1));
+                let new = width * (weight + below - before);
                 let size = (width + weight) * (width + weight + 2 * below) / 2;
                 if new > 0 && f64::from(zeros + new) > PADDING * f64::from(size) {
                     break;

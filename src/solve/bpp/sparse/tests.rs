@@ -70,6 +70,14 @@ impl Lower {
             &vec![false; self.n],
         )
     }
+
+    /// Without the tight rows, in new memory.
+    fn fresh_factor(&self, tight: &[bool]) -> SparseLdl {
+        let mut ldl = SparseLdl::default();
+        ldl.factor(self.n, &self.col_start, &self.row, &self.value, tight)
+            .expect("positive definite");
+        ldl
+    }
 }
 
 /// J M⁻¹ Jᵀ + 1e-9 · diagonal. A block is its rows and its bodies; body 0 is the ground. Masses span
@@ -436,13 +444,15 @@ fn fill(ldl: &SparseLdl) -> usize {
         .sum()
 }
 
-/// Random tight sets one after the other, near each other and far, each against a fresh factor.
-fn check_restrictions(lower: &Lower, seed: u64, rounds: usize) {
+/// Random tight sets one after the other, near each other and far, each against a fresh factor. Whether
+/// some supernodes were kept while others were factored anew.
+fn check_restrictions(lower: &Lower, seed: u64, rounds: usize) -> bool {
     let n = lower.n;
     let mut random = Random::new(seed);
     let mut ldl = SparseLdl::default();
     lower.factor(&mut ldl).expect("positive definite");
     let mut tight = vec![false; n];
+    let mut some_stayed = false;
     for round in 0..rounds {
         let flips = [1, 1, 2, n / 10, n / 3][random.below(5)];
         for _ in 0..flips {
@@ -453,17 +463,38 @@ fn check_restrictions(lower: &Lower, seed: u64, rounds: usize) {
             tight.fill(false);
         }
         ldl.restrict(&tight).expect("positive definite");
+        some_stayed |= ldl.affected.contains(&true) && ldl.affected.contains(&false);
         assert!(ldl.numeric.dense.iter().all(|x| *x == 0.0));
-        let mut fresh = SparseLdl::default();
-        fresh
-            .factor(n, &lower.col_start, &lower.row, &lower.value, &tight)
-            .expect("positive definite");
+        let fresh = lower.fresh_factor(&tight);
         let a = lower.restricted(&tight);
         let error = backward_error(&ldl, &a);
         assert!(error <= 1e-13, "round {round}: backward {error:e}");
         assert!(same_bits(&ldl, &fresh), "round {round}: history shows");
         let error = solve_error(&mut ldl, &a, &tight);
         assert!(error <= 1e-12, "round {round}: solve {error:e}");
+    }
+    some_stayed
+}
+
+/// Every row alone taken out and put back, against fresh factors.
+#[test]
+fn single_rows_are_taken_out_and_put_back() {
+    for lower in [
+        machine(&chain(6, 5), 1e2, 1),
+        machine(&net(4), 1e2, 4),
+        random_scalar(40, 0.1, 5),
+    ] {
+        let mut tight = vec![false; lower.n];
+        let whole = lower.fresh_factor(&tight);
+        let mut ldl = whole.clone();
+        for i in 0..lower.n {
+            tight[i] = true;
+            ldl.restrict(&tight).expect("positive definite");
+            assert!(same_bits(&ldl, &lower.fresh_factor(&tight)), "without {i}");
+            tight[i] = false;
+            ldl.restrict(&tight).expect("positive definite");
+            assert!(same_bits(&ldl, &whole), "with {i} again");
+        }
     }
 }
 
@@ -472,7 +503,7 @@ fn machines_are_restricted() {
     for (name, lower) in systems() {
         if lower.n < 600 {
             println!("{name}");
-            check_restrictions(&lower, 11, 40);
+            assert!(check_restrictions(&lower, 11, 40), "all is factored anew");
         }
     }
 }
