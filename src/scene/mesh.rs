@@ -64,6 +64,7 @@ impl Files {
                 (label, bytes)
             }
             Self::Shipped => {
+                // Shipped scenes name meshes as `../assets/NAME.obj`, and nothing else is looked up.
                 let is_it = |(name, _): &&(&str, &str)| file == format!("../assets/{name}.obj");
                 let found = ASSETS.iter().find(is_it);
                 let (_, text) = found
@@ -138,6 +139,7 @@ fn bad_line(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scene::Scene;
 
     #[test]
     fn a_quad_becomes_two_triangles() {
@@ -146,6 +148,30 @@ mod tests {
         assert_eq!(mesh.vertices.len(), 4);
         assert_eq!(mesh.triangles, [[0, 1, 2], [0, 2, 3]]);
         assert_eq!(mesh.vertices[2], Vec3::new(2.0, 0.0, 2.0));
+    }
+
+    #[test]
+    fn shipped_scenes_take_only_shipped_meshes() {
+        assert!(Files::Shipped.mesh("../assets/rock.obj", 1.0).is_ok());
+        for file in [
+            "../../rock.obj",
+            "/etc/rock.obj",
+            "../assets/../rock.obj",
+            "rock.obj",
+        ] {
+            let body = format!("(shape: ConvexHullFile(file: \"{file}\"))");
+            let text = format!("(\n    bodies: [\n        {body},\n    ],\n)\n");
+            let scene = Scene::read(&text, "some.ron".into(), Files::Shipped);
+            let error = scene
+                .and_then(|scene| scene.build().map(drop))
+                .unwrap_err()
+                .to_string();
+            let expected = format!("no mesh \"{file}\" is shipped with this program");
+            assert!(
+                error.starts_with("some.ron:3:") && error.contains(&expected),
+                "{error}"
+            );
+        }
     }
 
     #[test]
