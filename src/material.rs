@@ -138,10 +138,12 @@ impl Material {
         let Some(Anisotropy { direction, .. }) = self.anisotropy else {
             return Ok(());
         };
-        let (field, length) = ("anisotropy.direction", direction.norm());
+        let field = "anisotropy.direction";
+        let length = direction.norm();
         finite(field, &direction)?;
         demand(length > 0.0, field, "longer than 0", length)?;
-        let (spin, expected) = (self.spin_radius, "0 beside an anisotropic friction");
+        let spin = self.spin_radius;
+        let expected = "0 beside an anisotropic friction";
         demand(spin == 0.0, "spin_radius", expected, spin)
     }
 

@@ -108,7 +108,7 @@ pub enum Rotation {
 }
 
 /// Shortest axis and quaternion that are a rotation.
-const SHORTEST: f64 = 1e-9;
+pub(crate) const SHORTEST: f64 = 1e-9;
 
 impl Rotation {
     /// As a unit quaternion; the identity where it is not a rotation.

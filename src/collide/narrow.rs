@@ -410,8 +410,8 @@ impl Worker {
             let (point, gap) = ((on_first + on_second) * 0.5, p.dist);
             let finite = gap.is_finite() && point.iter().all(|c| c.is_finite());
             let is_at = |f: &&mut FoundContact| (f.point - point).norm_squared() <= same * same;
-            if let Some(same) = self.candidates.iter_mut().find(is_at) {
-                same.gap = same.gap.min(gap);
+            if let Some(known) = self.candidates.iter_mut().find(is_at) {
+                known.gap = known.gap.min(gap);
                 continue;
             }
             // Choose among those that count, or the support polygon would lose points for nothing.

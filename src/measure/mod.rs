@@ -32,7 +32,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All stages.
+    /// All stages; first the whole step and last what is no part of it, as [`Stage::PARTS`] needs it.
     pub const ALL: [Stage; 9] = [
         Stage::Step,
         Stage::Broadphase,
@@ -100,7 +100,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of those values that there are; none where there are none.
+    /// Of a series; `None` when it is empty.
     pub fn some(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().collect();
         (!values.is_empty()).then(|| Self::of(&values))

@@ -282,7 +282,7 @@ impl Problem {
             r.body.push(*body);
             r.jacobian.push(*jacobian);
         }
-        debug_assert!(r.body.len() <= first + 4, "a row couples up to four bodies");
+        assert!(r.body.len() <= first + 4, "a row couples up to four bodies");
         r.start.push(r.body.len() as u32);
         r.bounds.push(bounds);
         r.bias.push(bias);

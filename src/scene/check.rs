@@ -3,7 +3,7 @@
 
 use super::error::FieldError;
 use crate::check::{Invalid, demand};
-use crate::math::Vec3;
+use crate::math::{SHORTEST, Vec3};
 
 /// Result of a check.
 pub(super) type Check = Result<(), FieldError>;
@@ -12,7 +12,7 @@ pub(super) type Check = Result<(), FieldError>;
 /// and squares and cubes of it stay far from overflow.
 pub(super) const LARGEST: f64 = 1e9;
 /// Smallest length, mass or density above zero.
-pub(super) const SMALLEST: f64 = 1e-9;
+pub(super) const SMALLEST: f64 = SHORTEST;
 
 /// Declares a struct of scene files: every field with its default and, behind `=>`, its rule.
 macro_rules! fields {

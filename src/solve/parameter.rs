@@ -140,10 +140,12 @@ impl Parameter {
     /// What values it takes, in words.
     pub fn expected(&self) -> String {
         match self.kind {
-            ParameterKind::Number { range: r, .. } => format!("a number from {} to {}", r[0], r[1]),
-            ParameterKind::Integer { range: r, .. } => {
-                format!("a whole number from {} to {}", r[0], r[1])
-            }
+            ParameterKind::Number {
+                range: [lo, hi], ..
+            } => format!("a number from {lo} to {hi}"),
+            ParameterKind::Integer {
+                range: [lo, hi], ..
+            } => format!("a whole number from {lo} to {hi}"),
             ParameterKind::Flag { .. } => "true or false".into(),
             ParameterKind::Choice { options, .. } => format!("one of {}", options.join(", ")),
         }
@@ -156,9 +158,13 @@ impl Parameter {
             _ => value.clone(),
         };
         let fits = match (self.kind, &value) {
-            (ParameterKind::Number { range: r, .. }, Value::Number(v)) => *v >= r[0] && *v <= r[1],
-            (ParameterKind::Integer { range: r, .. }, Value::Integer(v)) => {
-                *v >= r[0] && *v <= r[1]
+            (ParameterKind::Number { range, .. }, Value::Number(v)) => {
+                let [lo, hi] = range;
+                (lo..=hi).contains(v)
+            }
+            (ParameterKind::Integer { range, .. }, Value::Integer(v)) => {
+                let [lo, hi] = range;
+                (lo..=hi).contains(v)
             }
             (ParameterKind::Flag { .. }, Value::Flag(_)) => true,
             (ParameterKind::Choice { options, .. }, Value::Choice(v)) => {

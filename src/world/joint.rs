@@ -408,10 +408,8 @@ impl Axis {
                 finite("position", [position, rate])?;
                 not_negative("stiffness", *stiffness)?;
                 not_negative("damping", *damping)?;
-                let (is_held, expected) = (
-                    stiffness + damping > 0.0,
-                    "positive where there is no damping",
-                );
+                let is_held = stiffness + damping > 0.0;
+                let expected = "positive where there is no damping";
                 demand(is_held, "stiffness", expected, stiffness)
             }
         }

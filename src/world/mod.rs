@@ -165,7 +165,8 @@ impl Settings {
         not_negative("prediction", self.prediction)?;
         not_negative("restitution_threshold", self.restitution_threshold)?;
         let factor = self.geometric_stiffness.factor;
-        let (is_fine, field) = ((0.0..=1.0).contains(&factor), "geometric_stiffness.factor");
+        let is_fine = (0.0..=1.0).contains(&factor);
+        let field = "geometric_stiffness.factor";
         demand(is_fine, field, "from 0 to 1", factor)?;
         let is_fine = (1..=100).contains(&solves);
         demand(is_fine, "joint_iterations", "1 to 100", solves)?;

@@ -226,9 +226,10 @@ impl Shape {
 
 fn is_solid(geometry: &Geometry) -> bool {
     match geometry {
-        Geometry::TriMesh { .. } | Geometry::HeightField { .. } | Geometry::HalfSpace { .. } => {
-            false
-        }
+        Geometry::TriMesh { .. }
+        | Geometry::TriMeshFile { .. }
+        | Geometry::HeightField { .. }
+        | Geometry::HalfSpace { .. } => false,
         Geometry::Compound { parts } => parts.iter().all(|part| is_solid(&part.shape)),
         _ => true,
     }
@@ -451,9 +452,10 @@ fn height_field(size: [f64; 2], heights: &[Vec<f64>]) -> Result<SharedShape, Sha
             "a height field needs at least 2 columns and 2 rows".into(),
         ));
     }
-    if heights.iter().any(|row| row.len() != columns) {
+    if let Some(row) = heights.iter().find(|row| row.len() != columns) {
         return Err(ShapeError::Degenerate(format!(
-            "every row of a height field needs the {columns} heights of the first one"
+            "every row of a height field needs the {columns} heights of the first one, not {}",
+            row.len()
         )));
     }
     finite("heights", heights.iter().flatten())?;
