@@ -292,20 +292,30 @@ impl Record {
         let (kinetic, potential) = (world.bodies.kinetic_energy(), world.potential_energy());
         let (solver, threads) = (&simulation.solver_config().name, threads(simulation));
         let facts = [
-            format!("scene: {} ({})", scene.id(), scene.name),
-            format!("solver: {solver}, threads: {threads}"),
-            format!("steps: {steps} of {step:.6} s, substeps: {substeps}, to {time:.4} s"),
-            format!("bodies: {}", world.bodies.len()),
-            format!("solves: {converged} converged, {budget} out of budget, {failed} failed"),
-            format!(
-                "contacts: {contacts} on the first step, {dynamic} of them between dynamic bodies"
+            ("scene", format!("{} ({})", scene.id(), scene.name)),
+            ("solver", format!("{solver}, threads: {threads}")),
+            (
+                "steps",
+                format!("{steps} of {step:.6} s, substeps: {substeps}, to {time:.4} s"),
             ),
-            format!("energy: {kinetic:.6e} J kinetic, {potential:.6e} J potential"),
-            format!("state hash: {:016x}", world.state_hash()),
+            ("bodies", world.bodies.len().to_string()),
+            (
+                "solves",
+                format!("{converged} converged, {budget} out of budget, {failed} failed"),
+            ),
+            (
+                "contacts",
+                format!("{contacts} on the first step, {dynamic} of them between dynamic bodies"),
+            ),
+            (
+                "energy",
+                format!("{kinetic:.6e} J kinetic, {potential:.6e} J potential"),
+            ),
+            ("state hash", format!("{:016x}", world.state_hash())),
         ];
-        // Name and value.
-        let row = |fact: String| fact.splitn(2, ": ").map(String::from).collect();
-        facts.map(row).to_vec()
+        facts
+            .map(|(name, value)| vec![name.to_owned(), value])
+            .to_vec()
     }
 
     fn per_step(&self) -> Vec<Vec<String>> {

@@ -56,7 +56,8 @@ pub(super) fn is_one_value(text: &str) -> bool {
     RawValue::from_ron(text).is_ok()
 }
 
-/// The values inside one value: their keys, where they have any, and their text.
+/// The values inside one value: their keys, where they have any, and their text without the white space and
+/// comments around it.
 #[derive(Default)]
 struct Children<'a>(Vec<(Option<String>, &'a str)>);
 
@@ -73,20 +74,16 @@ impl<'a> Children<'a> {
     fn find(&self, segment: &str) -> Option<&'a str> {
         let mut named = self.0.iter();
         let found = named.find(|(key, _)| key.as_deref() == Some(segment));
-        let value = if let Some((_, value)) = found {
-            value
-        } else {
-            // The components of a vector go by number and by letter.
-            let letter = ["x", "y", "z"].iter().position(|name| *name == segment);
-            let letter = letter.filter(|_| self.is_vector());
-            match self.0.get(letter.or_else(|| segment.parse().ok())?)? {
-                (None, value) => value,
-                _ => return None,
-            }
-        };
-        // Without the white space and comments in front of it.
-        let deserializer = ron::Deserializer::from_str(value).ok()?;
-        Some(deserializer.remainder())
+        if let Some((_, value)) = found {
+            return Some(value);
+        }
+        // The components of a vector go by number and by letter.
+        let letter = ["x", "y", "z"].iter().position(|name| *name == segment);
+        let letter = letter.filter(|_| self.is_vector());
+        match self.0.get(letter.or_else(|| segment.parse().ok())?)? {
+            (None, value) => Some(value),
+            _ => None,
+        }
     }
 
     fn is_vector(&self) -> bool {
@@ -126,7 +123,7 @@ impl<'de> Visitor<'de> for ChildrenVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut items = Vec::new();
         while let Some(value) = seq.next_element::<&RawValue>()? {
-            items.push((None, value.get_ron()));
+            items.push((None, value.trim().get_ron()));
         }
         Ok(Children(items))
     }
@@ -134,7 +131,7 @@ impl<'de> Visitor<'de> for ChildrenVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut items = Vec::new();
         while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
-            items.push((Some(key), value.get_ron()));
+            items.push((Some(key), value.trim().get_ron()));
         }
         Ok(Children(items))
     }
@@ -154,6 +151,7 @@ mod tests {
         (name: r#"raw " ("#, shape: Some(Ball((radius: 2)))),
     ],
     map: {"one": 1, "two": (k: 3)},
+    last: Ball((radius: -1 /* inner */) /* outer */) // note
 )"##;
 
     fn at(path: &str) -> Option<&'static str> {
@@ -168,6 +166,7 @@ mod tests {
         assert_eq!(at("gravity.y"), Some("-9.81"));
         assert_eq!(at("bodies.0.shape.radius"), Some("1.5"));
         assert_eq!(at("bodies.1.shape.radius"), Some("2"));
+        assert_eq!(at("last.radius"), Some("-1"));
         assert_eq!(at("map.two.k"), Some("3"));
         assert_eq!(at("name"), Some(r#""a \"b\", (c""#));
     }

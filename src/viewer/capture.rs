@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use bevy::prelude::*;
-use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured, save_to_disk};
+use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured};
 
 use super::keys::Action;
 use super::playback::Playback;
@@ -29,8 +30,12 @@ fn press_key(mut actions: MessageReader<Action>, mut commands: Commands) {
             .map(|k| PathBuf::from(format!("moreau-{k:04}.png")))
             .find(|path| !path.exists());
         if let Some(path) = free {
-            let mut screenshot = commands.spawn(Screenshot::primary_window());
-            screenshot.observe(save_to_disk(path));
+            commands.spawn(Screenshot::primary_window()).observe(
+                move |captured: On<ScreenshotCaptured>| match save(&captured.image, &path) {
+                    Ok(()) => info!("saved {}", path.display()),
+                    Err(message) => error!("{message}"),
+                },
+            );
         }
     }
 }
@@ -39,9 +44,20 @@ fn take(
     mut automatic: ResMut<Automatic>,
     playback: Res<Playback>,
     time: Res<Time<Real>>,
+    mut is_running: Local<bool>,
     mut commands: Commands,
 ) {
-    if playback.frame.is_none() || !automatic.wait.tick(time.delta()).is_finished() {
+    if playback.frame.is_none() {
+        return;
+    }
+    // The time before the first frame does not count.
+    let passed = if *is_running {
+        time.delta()
+    } else {
+        Duration::ZERO
+    };
+    *is_running = true;
+    if !automatic.wait.tick(passed).is_finished() {
         return;
     }
     let automatic = automatic.clone();

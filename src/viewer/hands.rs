@@ -106,6 +106,10 @@ pub fn drag(
         && buttons.just_pressed(MouseButton::Left)
         && pointer.over_scene
     {
+        // The button may have been let go and pressed again since the last frame.
+        if hands.grip.take().is_some() {
+            physics.send(Command::Drag(None));
+        }
         let hit = pick(&playback, origin, way);
         hands.selected = hit.map(|(look, _)| look.id);
         let dynamic = hit.filter(|(look, _)| look.kind == BodyKind::Dynamic);

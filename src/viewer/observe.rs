@@ -80,12 +80,14 @@ pub(super) fn is_solved(simulation: &Simulation) -> bool {
 
 /// The errors of all joints (m); empty where they are not wanted, or not of the present state.
 fn joint_errors(simulation: &Simulation, wanted: bool) -> Vec<f64> {
-    let errors: Vec<f64> = simulation.joints().map(|(_, error)| error).collect();
-    if wanted && errors.len() == simulation.world().joints().len() {
-        errors
-    } else {
-        Vec::new()
+    if !wanted {
+        return Vec::new();
     }
+    let mut errors: Vec<f64> = simulation.joints().map(|(_, error)| error).collect();
+    if errors.len() != simulation.world().joints().len() {
+        errors.clear();
+    }
+    errors
 }
 
 fn numbers(simulation: &Simulation, id: BodyId, solved: bool) -> Option<BodyNumbers> {

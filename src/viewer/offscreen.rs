@@ -49,7 +49,7 @@ pub struct Offscreen {
 }
 
 impl Offscreen {
-    /// Finds an adapter and prepares pictures of this size in pixels.
+    /// Finds an adapter and prepares pictures of this size in pixels, seen by the default [`Camera`].
     ///
     /// # Errors
     /// There is no adapter.
@@ -82,7 +82,7 @@ impl Offscreen {
         })
     }
 
-    /// Looks at the scene from here.
+    /// Looks at the scene from here; without it, the default [`Camera`] does, wherever the bodies are.
     pub fn look(&mut self, camera: Camera) {
         let mut eye = self.app.world_mut().resource_mut::<Eye>();
         eye.open(camera);

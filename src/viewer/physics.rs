@@ -108,6 +108,7 @@ impl Physics {
 struct State {
     playing: bool,
     pending_steps: u32,
+    /// Above 0: the default's 0 has to be replaced.
     speed: f64,
     due: Duration,
     drag: Option<Drag>,
@@ -282,8 +283,10 @@ impl Worker {
     fn stop(&mut self, text: String) {
         self.state.playing = false;
         self.state.pending_steps = 0;
-        let is_error = true;
-        self.state.notice = Some(Notice { is_error, text });
+        self.state.notice = Some(Notice {
+            is_error: true,
+            text,
+        });
     }
 
     fn change(&mut self, change: Change) {
@@ -296,8 +299,10 @@ impl Worker {
             self.state.failure_shown = false;
         }
         if let Err(text) = changed {
-            let is_error = false;
-            self.state.notice = Some(Notice { is_error, text });
+            self.state.notice = Some(Notice {
+                is_error: false,
+                text,
+            });
         }
     }
 

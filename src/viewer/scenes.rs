@@ -29,10 +29,13 @@ pub struct Scenes {
     pub notice: Option<Notice>,
     /// Its name in the list, or its path.
     current: String,
-    /// When its file was written last: as it was read, and as it was seen last.
-    written: [Option<SystemTime>; 2],
+    /// Its file's stamp: as it was read, and as it was seen last.
+    stamps: [Option<Stamp>; 2],
     wanted: Option<Wanted>,
 }
+
+/// When a file was written last, and its length (bytes).
+type Stamp = (SystemTime, u64);
 
 enum Wanted {
     Open(String),
@@ -90,15 +93,21 @@ impl Scenes {
         });
     }
 
-    /// When its file was written last; none for a scene that is built in.
-    fn written(&self) -> Option<SystemTime> {
-        let listed = self.entries.iter().find(|e| e.id == self.current);
+    /// The stamp of a scene's file; none where it is missing, and for a scene that is built in.
+    fn stamp(&self, name_or_path: &str) -> Option<Stamp> {
+        let listed = self.entries.iter().find(|e| e.id == name_or_path);
         let file = match listed {
             Some(entry) => entry.path.as_deref()?,
-            None => Path::new(&self.current),
+            None => Path::new(name_or_path),
         };
-        file.metadata().ok()?.modified().ok()
+        let metadata = file.metadata().ok()?;
+        Some((metadata.modified().ok()?, metadata.len()))
     }
+}
+
+/// Whether a file is to be read again: it has changed since it was read, and been left alone since it was seen.
+fn is_stale([read, seen]: [Option<Stamp>; 2], now: Option<Stamp>) -> bool {
+    now.is_some() && now != read && now == seen
 }
 
 pub fn plugin(app: &mut App) {
@@ -116,7 +125,7 @@ fn ask(
             Action::NextScene => scenes.neighbour(1),
             Action::PreviousScene => scenes.neighbour(-1),
             Action::Reload => {
-                scenes.wanted = Some(Wanted::Reload);
+                scenes.wanted.get_or_insert(Wanted::Reload);
                 continue;
             }
             _ => continue,
@@ -134,12 +143,11 @@ fn ask(
 
 /// Reads a file again once it has changed and been left alone from one look to the next.
 fn watch(mut scenes: ResMut<Scenes>) {
-    let now = scenes.written();
-    let [read, seen] = scenes.written;
-    scenes.written[1] = now;
-    if now.is_some() && now != read && now == seen {
-        scenes.wanted = Some(Wanted::Reload);
+    let now = scenes.stamp(&scenes.current);
+    if is_stale(scenes.stamps, now) {
+        scenes.wanted.get_or_insert(Wanted::Reload);
     }
+    scenes.stamps[1] = now;
 }
 
 fn open(
@@ -156,21 +164,24 @@ fn open(
     scenes.notice = None;
     let mut play = true;
     match wanted {
-        Wanted::Open(name) => match library::open(&name) {
-            Err(error) => return scenes.fail(error),
-            Ok(scene) => {
-                eye.open(scene.camera);
-                let scale = drawing.scale;
-                *drawing = Drawing::of(&scene.view);
-                drawing.scale = scale;
-                play = scene.view.playing;
-                scenes.scene = Some(scene);
-                scenes.current = name;
-                scenes.written[0] = scenes.written();
+        Wanted::Open(name) => {
+            let stamp = scenes.stamp(&name);
+            match library::open(&name) {
+                Err(error) => return scenes.fail(error),
+                Ok(scene) => {
+                    eye.open(scene.camera);
+                    let scale = drawing.scale;
+                    *drawing = Drawing::of(&scene.view);
+                    drawing.scale = scale;
+                    play = scene.view.playing;
+                    scenes.scene = Some(scene);
+                    scenes.current = name;
+                    scenes.stamps[0] = stamp;
+                }
             }
-        },
+        }
         Wanted::Reload => {
-            scenes.written[0] = scenes.written();
+            scenes.stamps[0] = scenes.stamp(&scenes.current);
             match library::open(&scenes.current) {
                 Err(error) => return scenes.fail(error),
                 Ok(scene) => scenes.scene = Some(scene),
@@ -197,4 +208,25 @@ fn open(
         build: Box::new(move || scene.simulation(threads).map_err(|e| e.to_string())),
         play,
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_again_once_it_has_changed_and_been_left_alone() {
+        let at = |seconds, length| {
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            Some((time, length))
+        };
+        let (read, newer, longer) = (at(1, 10), at(2, 10), at(1, 11));
+        assert!(!is_stale([read, read], read), "nothing has changed");
+        assert!(is_stale([read, newer], newer));
+        assert!(is_stale([read, longer], longer), "written within a tick");
+        assert!(!is_stale([read, read], newer), "it may still be written");
+        assert!(!is_stale([read, None], None), "it has vanished");
+        assert!(!is_stale([read, None], newer), "it is back just now");
+        assert!(is_stale([None, newer], newer), "it was missing when read");
+    }
 }

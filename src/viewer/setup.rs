@@ -10,7 +10,7 @@ use crate::solve::SolverConfig;
 use crate::world::Settings;
 
 /// Solver, time step, threads and speed as the panels show them.
-#[derive(Resource, Default)]
+#[derive(Resource)]
 pub struct Setup {
     pub solver: SolverConfig,
     pub settings: Settings,
@@ -26,8 +26,11 @@ const SPEEDS: [f64; 2] = [1.0 / 64.0, 8.0];
 
 pub fn plugin(app: &mut App) {
     let setup = Setup {
+        solver: SolverConfig::default(),
+        settings: Settings::default(),
+        threads: 0,
+        residual: ResidualRate::default(),
         speed: 1.0,
-        ..Setup::default()
     };
     app.insert_resource(setup).add_systems(Update, press_keys);
 }

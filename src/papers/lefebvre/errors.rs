@@ -1,6 +1,6 @@
 //! Table 2.4: what downdating does to the factor.
 
-use super::figures::ERRORS;
+use super::figures::{DOWNDATE_ERRORS, SKYLINE_ERRORS};
 use super::record::{self, Recording, Replay};
 use crate::measure::Summary;
 use crate::papers::measure::Bench;
@@ -24,9 +24,9 @@ pub fn replay(bench: &Bench, recording: &Recording) -> Result<Replay> {
 pub fn report(findings: &mut Findings, replays: &[Replay]) {
     let mut rows = Vec::new();
     for replay in replays {
-        let there = ERRORS.iter().filter(|e| e.0 == replay.scene).map(|e| e.1);
-        let mut there = there.collect::<Vec<_>>().into_iter();
-        for method in METHODS {
+        for (method, errors) in METHODS.into_iter().zip([DOWNDATE_ERRORS, SKYLINE_ERRORS]) {
+            let there = errors.iter().find(|(scene, _)| *scene == replay.scene);
+            let there = there.map(|(_, error)| *error);
             let solves = replay.with_tight_rows(&method);
             let of =
                 |error: &str| brief(solves.iter().filter_map(|(_, t)| t.report.statistic(error)));
@@ -36,7 +36,7 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
                 None => "no step had a tight row".to_owned(),
             };
             let keys = (replay.scene, method);
-            rows.push((keys, "‖L − L_fresh‖/‖L_fresh‖", there.next(), here, remark));
+            rows.push((keys, "‖L − L_fresh‖/‖L_fresh‖", there, here, remark));
             if let Some(error) = of("factor error") {
                 let name = "‖LLᵀ − A_FF‖/‖A_FF‖";
                 rows.push((keys, name, None, Some(error), String::new()));

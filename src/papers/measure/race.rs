@@ -128,7 +128,7 @@ pub fn sweep(timings: &[Timing], method: Method, threads: usize) -> Option<f64> 
 }
 
 /// Lets solvers solve one problem from the impulses `start`, or from Λ = 0. Every round runs each of them
-/// once, so that a disturbance hits all; there are so many, but none begins after so many seconds.
+/// once, so that a disturbance hits all; there are so many, but none but the first begins after so many seconds.
 pub fn in_turns(
     bench: &Bench,
     racers: &mut [Racer],

@@ -79,7 +79,7 @@ fn by_size(bench: &Bench, outcomes: &[Outcome], large: &Outcome) -> Plot {
         Axis::Log("contacts"),
         Axis::Log("time per contact and iteration [ns]"),
     );
-    let point = |o: &Outcome, sweep: f64| [o.demo.size[1], 1e9 * sweep / o.demo.size[1]];
+    let point = |o: &Outcome, sweep: f64| [o.demo.contacts, 1e9 * sweep / o.demo.contacts];
     for c in &large.contenders {
         let line = outcomes.iter();
         let line = line.filter_map(|o| Some(point(o, o.sweep(c.method, bench.most_threads())?)));

@@ -204,7 +204,7 @@ fn measure(bench: &Bench, plan: &Plan, demo: &'static Demo, case: &Case) -> Resu
             (Some(ITERATIONS), String::new())
         } else if let Some(twin) = twin {
             (twin.iterations, twin.remark.clone())
-        } else if thorough || demo.size[1] < 1e4 {
+        } else if thorough || demo.contacts < 1e4 {
             match iterations_to(bench, case, method, target)? {
                 Some(n) => (Some(n), String::new()),
                 None => (None, format!("not within {MOST_ITERATIONS} iterations")),

@@ -41,10 +41,10 @@ fn sizes(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
     findings.table(
         table(plan.tables[0], "The problems", outcomes)
             .key("problem", |o| o.demo.name)
-            .column("bodies", |o| (o.demo.size[0], o.bodies as f64))
-            .column("contacts", |o| (o.demo.size[1], o.contacts as f64))
+            .column("bodies", |o| (o.demo.bodies, o.bodies as f64))
+            .column("contacts", |o| (o.demo.contacts, o.contacts as f64))
             .column("blocks of T, ground coupling", |o| {
-                (o.demo.size[2], o.blocks[0])
+                (o.demo.blocks, o.blocks[0])
             })
             .column("blocks of T", |o| o.blocks[1])
             .notes(plan.notes[0]),
@@ -98,12 +98,12 @@ type Parallel = (Method, fn(&Demo) -> Speedup);
 
 fn speedups(findings: &mut Findings, outcomes: &[Outcome]) {
     let tables: [(&str, &str, &[Parallel]); 3] = [
-        ("6.1", "CSP", &[(JACOBI, |d| d.csp[0])]),
-        ("6.2", "CSP", &[(JACOBI_T, |d| d.csp[1])]),
+        ("6.1", "CSP", &[(JACOBI, |d| d.csp)]),
+        ("6.2", "CSP", &[(JACOBI_T, |d| d.csp_t)]),
         (
             "6.3",
             "OpenMP, 8 cores",
-            &[(JACOBI, |d| d.openmp[0]), (JACOBI_T, |d| d.openmp[1])],
+            &[(JACOBI, |d| d.openmp), (JACOBI_T, |d| d.openmp_t)],
         ),
     ];
     let names = [
@@ -188,8 +188,9 @@ fn sweeps(bench: &Bench, findings: &mut Findings, outcomes: &[Outcome]) {
 fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
     let base = outcome.run(GAUSS_SEIDEL, 1).map(|t| t.solve);
     let rows = plan.schemes.iter().filter_map(|scheme| {
-        let contender = outcome.contender(scheme.2)?;
-        let time = |threads: &usize| outcome.run(scheme.2, *threads).map(|t| t.solve);
+        let (_, _, method, _) = *scheme;
+        let contender = outcome.contender(method)?;
+        let time = |threads: &usize| outcome.run(method, *threads).map(|t| t.solve);
         let best = bench.threads.iter().filter_map(time).reduce(f64::min);
         let over = |a: Option<f64>| Some(a? / best?);
         let iterations = contender.iterations.map(f64::from);
@@ -246,7 +247,8 @@ fn all_methods(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &Ou
 
 fn colors(findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
     let rows = plan.colors.iter().filter_map(|colors| {
-        let timing = race::of(&outcome.sweeps, colors.1, 1)?;
+        let (_, method, _) = *colors;
+        let timing = race::of(&outcome.sweeps, method, 1)?;
         let sizes = timing.report.distribution(COLORS)?.iter().copied();
         let sizes = sizes.filter(|n| *n > 0);
         Some((colors, sizes.collect()))
@@ -323,7 +325,7 @@ fn threads_plot(bench: &Bench, outcome: &Outcome) -> Plot {
     // The two ends of the thesis's curves that its tables give.
     let demo = outcome.demo;
     let names = ["thesis: OpenMP Jacobi", "thesis: OpenMP Jacobi T"];
-    for (name, [one, sequential, _]) in names.into_iter().zip(demo.openmp) {
+    for (name, [one, sequential, _]) in names.into_iter().zip([demo.openmp, demo.openmp_t]) {
         let eight = 1e3 * sweep(demo.jacobi) / sequential;
         let ends = [[1.0, eight * one], [8.0, eight]];
         plot.add(name, ends, Mark::Reference);

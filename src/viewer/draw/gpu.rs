@@ -220,6 +220,9 @@ fn prepare(
     let uniform = gpu.view.uniform;
     gpu.uniform.set(uniform);
     gpu.uniform.write_buffer(&device, &queue);
+    // In powers of two: a number of instances that grows does not make a buffer in every frame.
+    let capacity = gpu.instances.len().next_power_of_two();
+    gpu.instances.reserve(capacity, &device);
     gpu.instances.write_buffer(&device, &queue);
     let Some(uniform) = gpu.uniform.binding() else {
         return;

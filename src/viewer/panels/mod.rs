@@ -124,7 +124,7 @@ pub struct Open {
     statistics: BTreeSet<&'static str>,
     /// What the panels of this frame need to be observed, made anew every frame.
     asked: Observe,
-    /// Time between two frames, smoothed (s).
+    /// Time between two frames, smoothed (s); 0 until the first, which it then is.
     frame_time: f64,
     dismissed: Option<Notice>,
 }
@@ -135,7 +135,6 @@ impl Open {
         Self {
             panels,
             plots: true,
-            frame_time: 1.0 / 60.0,
             ..Self::default()
         }
     }

@@ -140,12 +140,11 @@ fn stabilisation(ui: &mut egui::Ui, chosen: &mut Stabilisation) {
     );
     if now != before {
         let mut new = options[now].1;
-        if let (Some([_, kept @ ..]), Some([_, own @ ..])) =
+        if let (Some([_, (_, old_slop), (_, old_speed)]), Some([_, (_, slop), (_, speed)])) =
             (chosen.numbers_mut(), new.numbers_mut())
         {
-            for ((_, own), (_, kept)) in own.into_iter().zip(kept) {
-                *own = *kept;
-            }
+            *slop = *old_slop;
+            *speed = *old_speed;
         }
         *chosen = new;
     }
