@@ -393,6 +393,11 @@ fn settings_solvers_and_sliders() {
         &["even number of sides"],
     );
     refused(
+        "(settings: (friction_law: Rolling))",
+        "1:27",
+        &["friction_law must be Disc, Square or Pyramid", "rolling"],
+    );
+    refused(
         "(solver: (name: \"magic\"))",
         "1:17",
         &["there is no solver \"magic\"; there are: colored-gs, gauss-seidel"],

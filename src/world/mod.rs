@@ -170,7 +170,10 @@ impl Settings {
         demand(is_fine, field, "from 0 to 1", factor)?;
         let is_fine = (1..=100).contains(&solves);
         demand(is_fine, "joint_iterations", "1 to 100", solves)?;
-        self.friction_law.check()?;
+        let law = self.friction_law;
+        law.check()?;
+        let expected = "Disc, Square or Pyramid: the other laws need what materials say";
+        demand(!law.is_of_materials(), "friction_law", expected, law)?;
         let mut stabilisation = self.stabilisation;
         let Some([(name, share), (_, slop), (_, speed)]) = stabilisation.numbers_mut() else {
             return Ok(());
