@@ -105,7 +105,7 @@ impl Chain {
                 };
                 let before = if k == 0 { Vec3::zeros() } else { arms[0] };
                 let entries = [entry(k, before, -1.0), entry(k + 1, arms[1], 1.0)];
-                p.push_row(&entries, [-inf, inf], 0.0, 1e-9, 0.0);
+                p.push_row(entries, [-inf, inf], 0.0, 1e-9, 0.0);
             }
         }
         for k in 1..=self.links + 1 {

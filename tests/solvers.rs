@@ -68,7 +68,7 @@ fn with_intervals(problem: &Problem, lambda: &[f64]) -> Problem {
             let bound = law.row_bound(k, friction.mu) * normal;
             let bias = problem.contacts.bias[c][1 + k];
             let compliance = problem.contacts.compliance[c][1];
-            out.push_row(&entries, [-bound, bound], bias, compliance, 0.0);
+            out.push_row(entries, [-bound, bound], bias, compliance, 0.0);
         }
     }
     out.finish();
@@ -168,7 +168,7 @@ fn tangle(law: FrictionLaw, seed: u64) -> Problem {
             (0, j(vector(), vector())),
         ];
         p.push_row(
-            &entries,
+            entries,
             bounds,
             0.1,
             if k.is_multiple_of(2) { 0.02 } else { 0.0 },
@@ -237,11 +237,11 @@ fn tied_stack(law: FrictionLaw) -> Problem {
     let (x, y, z, none) = (Vec3::x(), Vec3::y(), Vec3::z(), Vec3::zeros());
     let inf = f64::INFINITY;
     let held = [(2, row(x, none)), (0, row(-x, none))];
-    p.push_row(&held, [-inf, inf], 0.0, 0.0, 0.0);
-    p.push_row(&[(1, row(z, 0.3 * y))], [0.0, inf], 0.0, 0.0, 0.0);
+    p.push_row(held, [-inf, inf], 0.0, 0.0, 0.0);
+    p.push_row([(1, row(z, 0.3 * y))], [0.0, inf], 0.0, 0.0, 0.0);
     let motor = [(2, row(none, y)), (1, row(z, -y))];
-    p.push_row(&motor, [-0.0004, 0.0004], 0.1, 0.0, 0.0);
-    p.push_row(&[(1, row(x, none))], [-inf, inf], 0.0, 0.3, 0.0);
+    p.push_row(motor, [-0.0004, 0.0004], 0.1, 0.0, 0.0);
+    p.push_row([(1, row(x, none))], [-inf, inf], 0.0, 0.3, 0.0);
     p.finish();
     p
 }
@@ -264,7 +264,7 @@ fn overheld() -> Problem {
             angular: Vec3::x() * (0.001 * k),
         };
         p.push_row(
-            &[(0, along)],
+            [(0, along)],
             [f64::NEG_INFINITY, f64::INFINITY],
             0.0,
             0.0,

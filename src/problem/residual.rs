@@ -447,7 +447,7 @@ mod tests {
         };
         let c = 1.0 / (k * H * H);
         p.push_row(
-            &[(0, j)],
+            [(0, j)],
             [f64::NEG_INFINITY, f64::INFINITY],
             phi / H,
             c,
@@ -476,7 +476,7 @@ mod tests {
             linear: Vec3::x(),
             angular: Vec3::zeros(),
         };
-        p.push_row(&[(0, j)], [-0.2, 0.2], 0.0, 0.0, 0.0);
+        p.push_row([(0, j)], [-0.2, 0.2], 0.0, 0.0, 0.0);
         p.finish();
         assert!(of(&p, &[-0.2]).residual < 1e-15);
         assert!(
@@ -508,7 +508,7 @@ mod tests {
             linear: Vec3::x(),
             angular: Vec3::zeros(),
         };
-        p.push_row(&[(1, j)], [f64::NAN, 1.0], 0.0, 0.0, 0.0);
+        p.push_row([(1, j)], [f64::NAN, 1.0], 0.0, 0.0, 0.0);
         p.finish();
         assert!(of(&p, &[0.0; 4]).residual.is_nan());
     }

@@ -241,8 +241,8 @@ impl Tree {
         }
         self.mark.clear();
         self.mark.resize(groups, u32::MAX);
-        for k in 0..groups {
-            for h in graph.neighbours(order[k]) {
+        for (k, group) in order.iter().enumerate() {
+            for h in graph.neighbours(*group) {
                 let mut j = self.place[*h as usize] as usize;
                 while j < k && self.mark[j] != k as u32 {
                     self.mark[j] = k as u32;
