@@ -39,7 +39,6 @@ const CHANGES: &[Change] = &[
     ("after_failure 0.03", |t| t.after_failure = 0.03),
     ("newton_steps 8", |t| t.newton_steps = 8),
     ("newton_patience 0", |t| t.newton_patience = 0),
-    ("few_changes 0", |t| t.few_changes = 0),
     ("useful 0", |t| t.useful = 0.0),
     ("linear_accuracy 1", |t| t.linear_accuracy = 1.0),
 ];

@@ -8,7 +8,7 @@
 //! start of the next problem, of a smaller weight, until what that does to w is below what is wanted.
 
 use super::factor::Breakdown;
-use super::island::{Island, NONE};
+use super::island::NONE;
 use super::lcp::{Lcp, Set};
 use super::slipping::Slipping;
 use super::tuning::Tuning;
@@ -128,10 +128,8 @@ impl Coupled {
                 patience = tuning.newton_patience;
             } else if patience > 0 {
                 patience -= 1;
-            } else if changes > tuning.few_changes {
-                return Ok(false);
             } else {
-                self.change_one(&lcp.island);
+                return Ok(false);
             }
             if lcp.is_over() {
                 return Ok(false);
@@ -173,22 +171,6 @@ impl Coupled {
                 Set::Free => State::Free,
                 set => State::Slips(set),
             };
-        }
-    }
-
-    /// Lets only the last contact or row that changes do so.
-    fn change_one(&mut self, island: &Island) {
-        let owner = |i: usize| match island.normal_row[i] {
-            NONE => i,
-            normal => normal as usize,
-        };
-        let mut pairs = self.state.iter().zip(&self.before);
-        let Some(last) = pairs.rposition(|(now, before)| now != before) else {
-            return;
-        };
-        let last = owner(last);
-        for i in (0..island.n()).filter(|i| owner(*i) != last) {
-            self.state[i] = self.before[i];
         }
     }
 

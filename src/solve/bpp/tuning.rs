@@ -61,8 +61,6 @@ pub struct Tuning {
     pub newton_steps: u32,
     /// Newton steps that may pass without fewer changes of the sets than ever before.
     pub newton_patience: u32,
-    /// Where at most so many rows change, and not fewer either, one contact changes at a time.
-    pub few_changes: usize,
     /// What an unsolved proximal problem must leave of the error to count nevertheless.
     pub useful: f64,
     /// Accuracy of the linear problems, as a share of the error.
@@ -99,7 +97,6 @@ impl Default for Tuning {
             failed: 3.0,
             newton_steps: 15,
             newton_patience: 1,
-            few_changes: 12,
             useful: 0.5,
             linear_accuracy: 1e-3,
         }
