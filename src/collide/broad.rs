@@ -281,8 +281,10 @@ impl BroadPhase {
         // What stands is sorted already, and so is what is new: a stable sort only merges them.
         let Self { changed, pairs, .. } = self;
         pairs.retain(|pair| pair.iter().all(|b| !changed[*b as usize]));
-        pairs.extend(new);
-        pairs.sort();
+        if !new.is_empty() {
+            pairs.extend(new);
+            pairs.sort();
+        }
     }
 
     /// Pairs of half-spaces with those bodies of a selection that reach below them.
