@@ -248,11 +248,7 @@ impl Friction {
         let plain = FrictionLaw::PLAIN.iter().flatten();
         let mut asked = plain.map(|law| law.asked_by(material, arms));
         asked.find_map(|friction| friction).unwrap_or(Self {
-            law: if world.is_of_materials() {
-                FrictionLaw::Disc
-            } else {
-                world
-            },
+            law: world,
             mu: material.friction,
             length: 0.0,
         })
