@@ -1,7 +1,8 @@
 //! Moreau and Rapier on the same scenes, in one run, with one ruler.
 //!
 //! `cargo run --release --manifest-path benches/peers/Cargo.toml -- [SCENE]... [--quick]`, or
-//! `-- --machines [crane|winch|stack|pyramid]...` for joints and heavy loads ([`machines`]).
+//! `-- --machines [crane|winch|stack|pyramid]...` for joints and heavy loads ([`machines`]), or
+//! `-- --factors [SCENE]...` for pivoting's factorisations beside those of faer ([`factors`]).
 //!
 //! Both engines are built from the same list of bodies ([`scene`]) and step in turn, a few steps
 //! each, so that whatever else the machine does falls on both. A step's time is the wall time of the
@@ -9,6 +10,7 @@
 //! Overlaps and speeds come from the poses, in `f64`, by code of neither engine ([`ruler`]).
 
 mod engine;
+mod factors;
 mod machines;
 mod ours;
 mod peer;
@@ -34,6 +36,9 @@ struct Args {
     /// Compares machines and heavy stacks instead: joints apart, stretch, overlap, loss of height.
     #[arg(long)]
     machines: bool,
+    /// Compares the factorisations that pivoting may use with those of faer, on recorded tight sets.
+    #[arg(long, conflicts_with = "machines")]
+    factors: bool,
     /// One round and a quarter of the steps; without names, only the small scenes.
     #[arg(long)]
     quick: bool,
@@ -68,6 +73,10 @@ fn main() -> ExitCode {
 fn compare(args: &Args) -> Result<(), String> {
     if args.machines {
         println!("{}", machines::compare(&args.scenes)?);
+        return Ok(());
+    }
+    if args.factors {
+        println!("{}", factors::compare(&args.scenes)?);
         return Ok(());
     }
     let scenes = scene::select(&args.scenes, args.quick)?;

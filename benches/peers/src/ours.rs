@@ -1,6 +1,5 @@
 //! Moreau, with its default settings.
 
-
 use cpu_time::ProcessTime;
 use moreau::math::{Pose, Quat, Vec3};
 use moreau::measure::Stage;

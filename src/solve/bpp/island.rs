@@ -32,7 +32,7 @@ pub struct IslandMatrix {
 }
 
 /// The entries of a lower triangle, diagonal included, in compressed columns with ascending rows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
     /// First entry of each column, and one past the last.
     pub start: Vec<u32>,

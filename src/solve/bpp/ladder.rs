@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::coupled::Coupled;
-use super::factor;
+use super::factor::{self, Factorization};
 use super::friction::{Ending, Friction};
 use super::island::Refusal;
 use super::lcp::{Lcp, Limits};
@@ -38,13 +38,9 @@ pub struct IslandSolver {
 
 impl IslandSolver {
     /// One without an island.
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(factor: Box<dyn Factorization>) -> Self {
         Self {
-            lcp: Lcp::new(factor::make(
-                &settings.factorization,
-                settings.refactor_share,
-                settings.memory,
-            )),
+            lcp: Lcp::new(factor),
             friction: Friction::default(),
             coupled: Coupled::default(),
             start: Vec::new(),

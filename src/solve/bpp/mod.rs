@@ -41,8 +41,9 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-pub use self::factor::FACTORIZATIONS;
+pub use self::factor::{Breakdown, Counters, FACTORIZATIONS, Factorization, make as factorization};
 use self::friction::Ending;
+pub use self::island::{IslandMatrix, Pattern};
 use self::ladder::IslandSolver;
 use self::lcp::Limits;
 use self::panels::TILE;
@@ -58,9 +59,12 @@ use crate::solve::{
     HistoryPoint, MatrixView, Parameters, Request, SolveReport, Solver, SolverInfo, Status,
 };
 
+type MakeFactor = Box<dyn Fn() -> Box<dyn Factorization> + Send>;
+
 /// The solver. It carries no state from step to step, only memory.
 pub struct Bpp {
     settings: Settings,
+    make_factor: MakeFactor,
     islands: Vec<IslandSolver>,
     /// Number of each body within its island.
     local: Vec<u32>,
@@ -70,8 +74,12 @@ pub struct Bpp {
 impl Bpp {
     /// Makes one with checked parameters.
     pub fn new(parameters: &Parameters) -> Self {
+        let settings = Settings::new(parameters);
+        let (name, share) = (settings.factorization.clone(), settings.refactor_share);
+        let memory = settings.memory;
         Self {
-            settings: Settings::new(parameters),
+            settings,
+            make_factor: Box::new(move || factorization(&name, share, memory)),
             islands: Vec::new(),
             local: Vec::new(),
             largest: None,
@@ -81,6 +89,13 @@ impl Bpp {
     /// Changes what is no parameter, for measurements.
     pub fn tune(&mut self, change: impl Fn(&mut Tuning)) {
         change(&mut self.settings.tuning);
+    }
+
+    /// Factors by what `make` gives, one for each island, instead of the parameter's factorisation, whose
+    /// layout of the matrix stays. For measurements, and for factorisations of one's own.
+    pub fn factor_by(&mut self, make: impl Fn() -> Box<dyn Factorization> + Send + 'static) {
+        self.make_factor = Box::new(make);
+        self.islands.clear();
     }
 
     /// Numbers the bodies within their islands and makes room.
@@ -93,7 +108,7 @@ impl Bpp {
             }
         }
         while self.islands.len() < problem.islands.len() {
-            self.islands.push(IslandSolver::new(&self.settings));
+            self.islands.push(IslandSolver::new((self.make_factor)()));
         }
     }
 
