@@ -69,6 +69,8 @@
 
 pub mod check;
 pub mod collide;
+pub mod compare;
+pub mod file;
 pub mod material;
 pub mod math;
 pub mod measure;
@@ -77,6 +79,7 @@ pub mod papers;
 pub mod prelude;
 pub mod problem;
 pub mod scene;
+pub mod session;
 pub mod solve;
 pub mod step;
 #[cfg(feature = "viewer")]

@@ -4,8 +4,8 @@
 mod common;
 
 use common::program::{moreau, scratch, text};
+use moreau::measure::plot::{Axis, Mark, Plot};
 use moreau::papers::measure::bandwidth;
-use moreau::papers::measure::plot::{Axis, Mark, Plot};
 use serde_json::Value;
 
 /// Whether a document's elements are closed in the order in which they were opened.

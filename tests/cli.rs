@@ -258,3 +258,136 @@ fn without_the_viewer_its_commands_say_what_there_is_instead() {
         "{message}"
     );
 }
+
+#[test]
+fn solvers_are_compared_on_a_step() {
+    let [plot, history] = ["compare.svg", "compare.csv"].map(scratch);
+    let [plot_path, history_path] = [&plot, &history].map(|path| path.display().to_string());
+    let report = good(&[
+        "compare",
+        "box_stack",
+        "--solvers",
+        "jacobi,colored-gs:precision=f64,nncg,bpp",
+        "--at-step",
+        "20",
+        "--rounds",
+        "1",
+        "--report",
+        "json",
+        "--plot",
+        &plot_path,
+        "--history",
+        &history_path,
+    ]);
+    let rows: Value = serde_json::from_str(&report).expect("JSON");
+    let rows = rows.as_array().expect("a list");
+    let solvers: Vec<&str> = rows.iter().filter_map(|r| r["solver"].as_str()).collect();
+    assert_eq!(
+        solvers,
+        ["jacobi", "colored-gs:precision=f64", "nncg", "bpp"]
+    );
+    for row in rows {
+        assert!(row["natural_map"].is_null() && row["step"] == 20, "{row:#}");
+        assert!(
+            row["iterations"].is_u64() && row["residual"].is_number(),
+            "{row:#}"
+        );
+        assert!(row["residual_coulomb"].is_number() && row["status"].is_string());
+    }
+    let svg = std::fs::read_to_string(&plot).expect("a plot");
+    assert!(svg.contains("Residual by iteration: box_stack, step 20") && svg.contains("nncg"));
+    assert_eq!(svg.matches("class=\"series\"").count(), 8);
+    let csv = std::fs::read_to_string(&history).expect("a history");
+    assert!(
+        csv.starts_with(
+            "scene,step,solver,iteration,time_ms,residual,delta\nbox_stack,20,jacobi,1,"
+        )
+    );
+}
+
+#[test]
+fn a_problem_is_exported_and_solved() {
+    let file = scratch("crane.problem");
+    let path = file.display().to_string();
+    let out = good(&["export", "crane", "--at-step", "10", "--out", &path]);
+    assert!(out.contains("crane, step 10"), "{out}");
+    let of_file = good(&[
+        "solve",
+        &path,
+        "--solvers",
+        "bpp",
+        "--rounds",
+        "1",
+        "--report",
+        "json",
+    ]);
+    let of_scene = good(&[
+        "compare",
+        "crane",
+        "--solvers",
+        "bpp",
+        "--at-step",
+        "10",
+        "--rounds",
+        "1",
+        "--report",
+        "json",
+    ]);
+    let residual = |report: &str| {
+        let rows: Value = serde_json::from_str(report).expect("JSON");
+        rows[0]["residual"].as_f64().expect("a number")
+    };
+    assert_eq!(residual(&of_file).to_bits(), residual(&of_scene).to_bits());
+
+    let mut bytes = std::fs::read(&file).expect("the problem");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&file, &bytes).expect("a file");
+    let (code, error) = bad(&["solve", &path]);
+    assert_eq!(code, Some(2));
+    assert!(
+        error.contains("the problem is damaged: the checksum differs"),
+        "{error}"
+    );
+    let (code, error) = bad(&["solve", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("this is not a Moreau problem"), "{error}");
+    let (code, error) = bad(&["compare", "box_stack", "--solvers", "nncg:fast"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("\"fast\" is no parameter"), "{error}");
+    let (code, error) = bad(&["compare", "box_stack", "--solvers", "magic"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("there is no solver \"magic\""), "{error}");
+}
+
+#[test]
+fn a_run_is_recorded_and_taken_again() {
+    let file = scratch("crane.recording");
+    let path = file.display().to_string();
+    let out = good(&["run", "crane", "--steps", "12", "--record", &path]);
+    let hash = out
+        .lines()
+        .find_map(|line| line.strip_prefix("state hash"))
+        .expect("a hash")
+        .trim();
+    let replayed = good(&["replay", &path, "--check", "--threads", "1"]);
+    let expected = format!("crane: 12 steps, the same as recorded; state hash {hash}\n");
+    assert_eq!(replayed, expected);
+
+    let (code, error) = bad(&[
+        "run",
+        "crane",
+        "--steps",
+        "1",
+        "--record",
+        "/nowhere/at/all",
+    ]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("the recording cannot be written"), "{error}");
+    let mut bytes = std::fs::read(&file).expect("the recording");
+    bytes.truncate(bytes.len() / 2);
+    std::fs::write(&file, &bytes).expect("a file");
+    let (code, error) = bad(&["replay", &path]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("the recording is damaged"), "{error}");
+}

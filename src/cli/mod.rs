@@ -1,10 +1,15 @@
 //! The command line; one file per command.
 
 mod bench;
+mod compare;
+mod entrants;
+mod export;
 #[cfg(feature = "viewer")]
 mod render;
+mod replay;
 mod run;
 mod scenes;
+mod solve;
 mod solvers;
 mod validate;
 #[cfg(feature = "viewer")]
@@ -43,6 +48,14 @@ struct Cli {
 enum Command {
     /// Simulate a scene without a window and report on it
     Run(run::RunArgs),
+    /// Solve the same steps of scenes with several solvers, and compare them under one residual
+    Compare(compare::CompareArgs),
+    /// Solve a problem file with one solver or several
+    Solve(solve::SolveArgs),
+    /// Take the steps of a recording again, and say where they differ
+    Replay(replay::ReplayArgs),
+    /// Write the problem of a step to a file that `moreau solve` reads
+    Export(export::ExportArgs),
     /// Solve the papers' problems and print their tables with our figures beside theirs
     Bench(bench::BenchArgs),
     /// Draw a scene off screen, without a window, as one picture or a sequence
@@ -171,6 +184,10 @@ pub fn main() -> ExitCode {
     let outcome = match &cli.command {
         None => open_viewer(&cli.view),
         Some(Command::Run(args)) => run::run(args),
+        Some(Command::Compare(args)) => compare::run(args),
+        Some(Command::Solve(args)) => solve::run(args),
+        Some(Command::Replay(args)) => replay::run(args),
+        Some(Command::Export(args)) => export::run(args),
         Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Render(args)) => render_pictures(args),
         Some(Command::Validate(args)) => validate::run(args),

@@ -7,10 +7,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use moreau::measure::trajectory::Trajectory;
 use moreau::measure::{Stage, Summary, report};
 use moreau::scene::Scene;
+use moreau::session::Recording;
 use moreau::solve::{Statistic, Status};
 use moreau::step::{ResidualSchedule, Simulation, StepError, StepReport};
 use serde_json::{Value, json};
 
+use super::entrants::save;
 use super::{Failure, ReportFormat, SceneArgs, print, seconds, unwritable};
 
 /// Arguments of `run`.
@@ -31,6 +33,9 @@ pub struct RunArgs {
     /// x y z w, velocity, angular velocity), and the times beside it (F.times.npy)
     #[arg(long, value_name = "F.npy")]
     trajectory: Option<PathBuf>,
+    /// Write a recording that `moreau replay` takes again: the state at the start, and a hash of every step
+    #[arg(long, value_name = "F")]
+    record: Option<PathBuf>,
     /// When to evaluate the residual: in every substep, in the last one of each step, or never
     #[arg(long, default_value = "every", value_parser = schedules())]
     residual: ResidualSchedule,
@@ -72,9 +77,17 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     });
     let mut simulation = scene.simulation(args.threads as usize)?;
     let mut record = Record::default();
+    let recording = args.record.as_ref().map(|_| {
+        let recording = Recording::new(scene.id().to_owned(), &simulation);
+        recording.map_err(|e| Failure::Input(e.to_string()))
+    });
+    record.recording = recording.transpose()?;
     simulation.set_residuals(args.residual);
     let stopped =
         simulation.on_threads(|simulation| simulate(args, simulation, steps, &mut record))?;
+    if let (Some(path), Some(recording)) = (&args.record, &record.recording) {
+        save("recording", path, &recording.to_bytes())?;
+    }
     print(&match args.report {
         ReportFormat::Text => record.as_text(&scene, &simulation),
         ReportFormat::Json => format!("{:#}\n", record.as_json(&scene, &simulation)),
@@ -113,7 +126,10 @@ fn simulate(
                 let mut report = report.clone();
                 // Nobody asks for these, which are large.
                 report.solve.distributions = Vec::new();
-                record.0.push(report);
+                record.steps.push(report);
+                if let Some(recording) = &mut record.recording {
+                    recording.add(Vec::new(), simulation);
+                }
             }
             Err(error) => {
                 stopped = Some(error);
@@ -137,7 +153,11 @@ fn simulate(
 
 /// The reports on all steps.
 #[derive(Default)]
-struct Record(Vec<StepReport>);
+struct Record {
+    steps: Vec<StepReport>,
+    /// What can be taken again, if that was asked for.
+    recording: Option<Recording>,
+}
 
 /// What becomes of a step's solves.
 const OUTCOMES: [&str; 3] = ["converged", "budget", "failed"];
@@ -154,18 +174,18 @@ fn outcome(step: &StepReport) -> &'static str {
 impl Record {
     /// The numbers of steps that ended so.
     fn outcomes(&self) -> [usize; 3] {
-        OUTCOMES.map(|wanted| self.0.iter().filter(|s| outcome(s) == wanted).count())
+        OUTCOMES.map(|wanted| self.steps.iter().filter(|s| outcome(s) == wanted).count())
     }
 
     /// Whether the work was done as asked.
     fn verdict(&self, require_convergence: bool) -> Result<(), Failure> {
-        let steps = self.0.len();
+        let steps = self.steps.len();
         let [_, budget, failed] = self.outcomes();
         let failure = |s: &StepReport| match &s.solve.status {
             Status::Failed(reason) => Some(format!("step {}: {reason}", s.step)),
             _ => None,
         };
-        let what = match self.0.iter().find_map(failure) {
+        let what = match self.steps.iter().find_map(failure) {
             Some(first) => format!("{failed} of {steps} solves failed; the first: {first}"),
             None if require_convergence && budget > 0 => {
                 format!("{budget} of {steps} steps ran out of budget before they converged")
@@ -181,7 +201,7 @@ impl Record {
 
     /// Of a number that steps may lack; none where all of them do.
     fn of_some(&self, value: impl Fn(&StepReport) -> Option<f64>) -> Option<Summary> {
-        Summary::some(self.0.iter().filter_map(value))
+        Summary::some(self.steps.iter().filter_map(value))
     }
 
     fn residual(&self) -> Option<Summary> {
@@ -199,7 +219,7 @@ impl Record {
             self.of_some(|s| s.solve.statistic(name))
                 .unwrap_or_default()
         };
-        let last = self.0.last().map_or(&[][..], |s| &s.solve.statistics);
+        let last = self.steps.last().map_or(&[][..], |s| &s.solve.statistics);
         last.iter().map(|s| (s, of(s.name))).collect()
     }
 
@@ -212,7 +232,7 @@ impl Record {
     fn as_json(&self, scene: &Scene, simulation: &Simulation) -> Value {
         let world = simulation.world();
         let mean_max = |s: Summary| json!({"mean": s.mean, "max": s.max});
-        let first = self.0.first();
+        let first = self.steps.first();
         let mut contacts = mean_max(self.summary(|s| s.contacts as f64));
         contacts["first"] = json!(first.map_or(0, |s| s.contacts));
         contacts["first_dynamic"] = json!(first.map_or(0, |s| s.dynamic_contacts));
@@ -227,7 +247,7 @@ impl Record {
             "threads": threads(simulation),
             "dt": world.settings.step,
             "substeps": world.settings.substeps,
-            "steps": self.0.len(),
+            "steps": self.steps.len(),
             "time": world.time,
             "bodies": world.bodies.len(),
             "contacts": contacts,
@@ -268,7 +288,7 @@ impl Record {
             let stages = Stage::ALL.map(|stage| format!("{:.6}", 1e3 * s.timings.get(stage)));
             cells.into_iter().chain(stages).collect::<Vec<String>>()
         };
-        report::csv(&header, self.0.iter().map(row))
+        report::csv(&header, self.steps.iter().map(row))
     }
 
     fn as_text(&self, scene: &Scene, simulation: &Simulation) -> String {
@@ -282,11 +302,11 @@ impl Record {
 
     fn facts(&self, scene: &Scene, simulation: &Simulation) -> Vec<Vec<String>> {
         let world = simulation.world();
-        let [contacts, dynamic] = match self.0.first() {
+        let [contacts, dynamic] = match self.steps.first() {
             Some(first) => [first.contacts, first.dynamic_contacts],
             None => [0; 2],
         };
-        let (steps, settings) = (self.0.len(), &world.settings);
+        let (steps, settings) = (self.steps.len(), &world.settings);
         let (step, substeps, time) = (settings.step, settings.substeps, world.time);
         let [converged, budget, failed] = self.outcomes();
         let (kinetic, potential) = (world.bodies.kinetic_energy(), world.potential_energy());
@@ -340,7 +360,7 @@ impl Record {
             row("residual, exact Coulomb [m/s]", coulomb, small);
         }
         row("penetration [m]", self.summary(|s| s.penetration), small);
-        if self.0.iter().any(|s| s.joint_error > 0.0) {
+        if self.steps.iter().any(|s| s.joint_error > 0.0) {
             row("joint error [m]", self.summary(|s| s.joint_error), small);
         }
         for (statistic, of) in self.statistics() {

@@ -2,6 +2,7 @@
 //! line shows them.
 
 pub mod clock;
+pub mod plot;
 #[cfg(feature = "cli")]
 pub mod report;
 pub mod trajectory;

@@ -18,12 +18,12 @@ pub mod poulsen;
 
 use rayon::ThreadPoolBuildError;
 
+use crate::measure::plot::Plot;
 use crate::scene::SceneError;
 use crate::solve::ConfigError;
 use crate::solve::bpp::panels::Breakdown;
 use crate::step::StepError;
 use measure::method::Method;
-use measure::plot::Plot;
 use measure::table::Table;
 
 /// Why an experiment cannot be done.

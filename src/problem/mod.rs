@@ -8,23 +8,28 @@
 //! A = J M⁻¹ Jᵀ + C is never formed unless somebody asks ([`delassus`]); J and M⁻¹ act through the
 //! compact contact frames.
 
+mod check;
 pub mod delassus;
 pub mod islands;
 pub mod law;
 pub mod residual;
+mod stored;
 
 use std::borrow::Borrow;
+
+use serde::{Deserialize, Serialize};
 
 use crate::math::{SymMat3, Twist, Vec3};
 pub use islands::Islands;
 pub use law::{Friction, FrictionLaw};
 use law::{FrictionRow, Law};
+pub use stored::StoredProblem;
 
 /// Biases of a contact: along n, t₁ and t₂, and of its couples in the order of the law's rows.
 pub const BIASES: usize = 3 + law::COUPLES;
 
 /// What is needed of the bodies: M⁻¹ and the velocities without constraint impulses.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProblemBodies {
     /// 1/m per body (1/kg); zero for bodies that impulses do not move.
     pub inverse_mass: Vec<f64>,
@@ -53,7 +58,7 @@ impl ProblemBodies {
 }
 
 /// Where a contact is and how it is oriented, in the world frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContactFrame {
     /// Unit normal, from the first body to the second.
     pub normal: Vec3,
@@ -72,7 +77,7 @@ impl ContactFrame {
 }
 
 /// The contacts, one array per quantity.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Contacts {
     /// First and second body.
     pub bodies: Vec<[u32; 2]>,
@@ -87,6 +92,7 @@ pub struct Contacts {
     /// Gap at the midpoint (m); negative when the bodies overlap.
     pub gap: Vec<f64>,
     /// First row of each contact in Λ, and one past the last: `len + 1` entries.
+    #[serde(skip)]
     pub row_start: Vec<u32>,
 }
 
@@ -130,7 +136,7 @@ impl Contacts {
 }
 
 /// The general rows, one array per quantity; the bodies of a row in compressed form.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rows {
     /// First entry of each row in `body` and `jacobian`, and one past the last.
     pub start: Vec<u32>,
@@ -213,7 +219,7 @@ pub struct NewContact {
 }
 
 /// One step's problem. Reused from step to step: clearing keeps the memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Problem {
     /// Length of the (sub)step h (s).
     pub h: f64,
@@ -224,6 +230,7 @@ pub struct Problem {
     /// The general rows.
     pub rows: Rows,
     /// Connected components; filled by [`Problem::finish`].
+    #[serde(skip)]
     pub islands: Islands,
 }
 

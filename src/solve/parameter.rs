@@ -75,6 +75,16 @@ impl std::fmt::Display for Value {
     }
 }
 
+impl Value {
+    /// The value that a word stands for: a flag, a whole number, a number, or else a choice.
+    pub fn read(text: &str) -> Self {
+        let flag = text.parse().map(Self::Flag);
+        let whole = flag.or_else(|_| text.parse().map(Self::Integer));
+        let number = whole.or_else(|_| text.parse().map(Self::Number));
+        number.unwrap_or_else(|_| Self::Choice(text.to_owned()))
+    }
+}
+
 /// Checked parameters, complete with defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters(pub(super) BTreeMap<&'static str, Value>);

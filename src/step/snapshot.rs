@@ -1,11 +1,17 @@
 //! States to return to.
 
 use super::Simulation;
+use crate::file::{FileError, FileKind};
 use crate::solve::find;
 use crate::world::World;
-use crate::world::snapshot::{SnapshotError, from_file, to_file};
+use crate::world::snapshot::SNAPSHOT_VERSION;
 
-const MAGIC: &[u8; 8] = b"MOREAUSS";
+/// A state as a file.
+const KIND: FileKind = FileKind {
+    name: "snapshot",
+    magic: b"MOREAUSS",
+    version: SNAPSHOT_VERSION,
+};
 
 /// A state to return to: the world and what the solver carries.
 #[derive(Clone, Debug)]
@@ -23,22 +29,17 @@ impl Snapshot {
 
     /// Writes the snapshot as bytes: magic, version, length, checksum, data.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let data = (&self.world.to_bytes(), self.solver_name, &self.solver_state);
-        let data = postcard::to_allocvec(&data).expect("plain data always serialises");
-        to_file(MAGIC, &data)
+        KIND.write(&(&self.world.to_bytes(), self.solver_name, &self.solver_state))
     }
 
     /// Reads a snapshot written by [`Snapshot::to_bytes`].
     ///
     /// # Errors
     /// Bytes of another kind or version, damaged ones, or a solver that is not there.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
-        let data = from_file(MAGIC, bytes)?;
-        let (world, name, solver_state): (Vec<u8>, String, Vec<u8>) =
-            postcard::from_bytes(data).map_err(|e| SnapshotError::Damaged(e.to_string()))?;
-        let solver = find(&name).ok_or_else(|| {
-            SnapshotError::Damaged(format!("it names a solver \"{name}\", which is not there"))
-        })?;
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
+        let (world, name, solver_state): (Vec<u8>, String, Vec<u8>) = KIND.read(bytes)?;
+        let missing = || KIND.damaged(format!("it names a solver \"{name}\", which is not there"));
+        let solver = find(&name).ok_or_else(missing)?;
         Ok(Self {
             world: World::from_bytes(&world)?,
             solver_name: solver.name,

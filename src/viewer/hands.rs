@@ -1,16 +1,15 @@
 //! Hands: picking, dragging and throwing bodies.
 
-use std::error::Error;
-
 use bevy::prelude::*;
 
 use super::camera::{Bounds, Eye, Pointer};
 use super::frame::BodyLook;
 use super::keys::Action;
-use super::physics::{Command, Drag, Physics};
+use super::physics::Physics;
 use super::playback::{Begun, Playback};
 use crate::math::{self, Pose};
-use crate::world::{BodyId, BodyKind, BodySpec, Geometry, Shape, World};
+use crate::session::{Drag, Input, Throw};
+use crate::world::{BodyId, BodyKind};
 
 #[derive(Resource, Default)]
 pub struct Hands {
@@ -46,7 +45,7 @@ fn press_keys(
             Action::Escape => {
                 hands.grip = None;
                 hands.selected = None;
-                physics.send(Command::Drag(None));
+                physics.act(Input::Drag(None));
             }
             Action::Throw => {
                 // Towards the mouse, or straight ahead.
@@ -60,36 +59,15 @@ fn press_keys(
                 let start = origin + way * (3.0 * size).min(0.5 * eye.focus_distance);
                 // It reaches what the camera looks at in about half a second.
                 let speed = (2.0 * eye.focus_distance).clamp(2.0, 60.0);
-                let (start, velocity) = (double(start), double(way * speed));
-                physics.change(move |simulation| {
-                    let thrown = throw(simulation.world_mut(), start, velocity, f64::from(size));
-                    thrown.map_err(|error| format!("nothing was thrown: {error}"))
-                });
+                physics.act(Input::Throw(Throw {
+                    start: double(start),
+                    velocity: double(way * speed),
+                    radius: f64::from(size),
+                }));
             }
             _ => {}
         }
     }
-}
-
-/// Adds a ball: heavy enough to be felt, not so heavy that it is all there is.
-fn throw(
-    world: &mut World,
-    start: math::Vec3,
-    velocity: math::Vec3,
-    radius: f64,
-) -> Result<(), Box<dyn Error>> {
-    let masses = world.bodies.inverse_mass.iter().filter(|m| **m > 0.0);
-    let (sum, count) = masses.fold((0.0, 0.0), |(sum, n), m| (sum + 1.0 / m, n + 1.0));
-    world.add_body(BodySpec {
-        name: "thrown".into(),
-        pose: Pose::new(start, math::Quat::identity()),
-        linear_velocity: velocity,
-        shape: Some(Shape::new(Geometry::Ball { radius })?),
-        mass: Some(if count > 0.0 { 5.0 * sum / count } else { 1.0 }),
-        color: Some([0.9, 0.9, 0.92]),
-        ..BodySpec::default()
-    })?;
-    Ok(())
 }
 
 pub fn drag(
@@ -108,7 +86,7 @@ pub fn drag(
     {
         // The button may have been let go and pressed again since the last frame.
         if hands.grip.take().is_some() {
-            physics.send(Command::Drag(None));
+            physics.act(Input::Drag(None));
         }
         let hit = pick(&playback, origin, way);
         hands.selected = hit.map(|(look, _)| look.id);
@@ -126,12 +104,12 @@ pub fn drag(
     }
     if !buttons.pressed(MouseButton::Left) {
         if hands.grip.take().is_some() {
-            physics.send(Command::Drag(None));
+            physics.act(Input::Drag(None));
         }
     } else if let (Some((drag, depth)), Some((origin, way))) = (&mut hands.grip, ray) {
         // In the plane through the grabbed point that faces the camera.
         drag.target = double(origin + way * (*depth / way.dot(forward).max(0.05)));
-        physics.send(Command::Drag(Some(*drag)));
+        physics.act(Input::Drag(Some(*drag)));
     }
 }
 

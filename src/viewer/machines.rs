@@ -8,6 +8,7 @@ use super::camera::Eye;
 use super::keys::{FLYING, label};
 use super::physics::Physics;
 use super::playback::Playback;
+use crate::session::Input;
 use crate::world::Drive;
 
 /// The key of a name in a scene: a letter, a digit, Left, Right, Up, Down, PageUp or PageDown.
@@ -80,10 +81,8 @@ pub fn steer(
 
 /// Takes a drive over, or gives it back to its script.
 pub fn drive_to(physics: &Physics, index: usize, value: Option<f64>) {
-    physics.change(move |simulation| {
-        simulation.world_mut().set_drive(index, value);
-        Ok(())
-    });
+    let index = index as u32;
+    physics.act(Input::Drive { index, value });
 }
 
 pub fn plugin(app: &mut App) {

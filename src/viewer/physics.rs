@@ -9,21 +9,18 @@ use bevy::prelude::Resource;
 
 use super::frame::{BodyTable, Energy, Exchange, Notice, StepSample};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
-use crate::math::{Mat3, Twist, Vec3};
+use crate::session::{Input, Session};
 use crate::solve::{MatrixView, Status};
 use crate::step::{ResidualSchedule, Simulation, Snapshot};
-use crate::world::BodyId;
 
 /// Makes a simulation on the physics thread, so that a large scene does not hold up the window.
 pub type Build = Box<dyn FnOnce() -> Result<Simulation, String> + Send>;
 
-/// Changes a simulation between two steps, or says why not.
-pub type Change = Box<dyn FnOnce(&mut Simulation) -> Result<(), String> + Send>;
-
 pub enum Command {
     Load {
         build: Build,
-        play: bool,
+        /// Whether time runs then; as before if it is not said.
+        play: Option<bool>,
     },
     Play(bool),
     /// Take some steps, whether time runs or not.
@@ -31,18 +28,11 @@ pub enum Command {
     Restart,
     /// Simulated seconds per real second; infinite for as fast as possible.
     Speed(f64),
-    Change(Change),
-    Drag(Option<Drag>),
+    /// What hands and panels do to the world.
+    Act(Input),
+    /// Number of threads; 0 means all.
+    Threads(usize),
     Observe(Observe),
-}
-
-/// A spring between a point of a body and a point in space.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Drag {
-    pub body: BodyId,
-    /// The grabbed point in the frame of its centre of mass.
-    pub anchor: Vec3,
-    pub target: Vec3,
 }
 
 /// Frames closer than this to each other are not worth their copying.
@@ -70,7 +60,7 @@ impl Physics {
             clock: Instant::now(),
             inbox,
             exchange: exchange.clone(),
-            simulation: None,
+            session: None,
             start: None,
             table: Arc::default(),
             table_revision: None,
@@ -94,12 +84,9 @@ impl Physics {
         let _ = self.commands.send(command);
     }
 
-    /// Changes the simulation between two steps.
-    pub fn change(
-        &self,
-        change: impl FnOnce(&mut Simulation) -> Result<(), String> + Send + 'static,
-    ) {
-        self.send(Command::Change(Box::new(change)));
+    /// Does something between two steps.
+    pub fn act(&self, input: Input) {
+        self.send(Command::Act(input));
     }
 }
 
@@ -111,7 +98,6 @@ struct State {
     /// Above 0: the default's 0 has to be replaced.
     speed: f64,
     due: Duration,
-    drag: Option<Drag>,
     observe: Observe,
     residual_due: Duration,
     notice: Option<Notice>,
@@ -130,7 +116,7 @@ struct Worker {
     clock: Instant,
     inbox: Receiver<Command>,
     exchange: Arc<Exchange>,
-    simulation: Option<Simulation>,
+    session: Option<Session>,
     start: Option<Snapshot>,
     table: Arc<BodyTable>,
     table_revision: Option<u64>,
@@ -188,7 +174,7 @@ impl Worker {
     fn obey(&mut self) -> bool {
         let wait = if self.step_is_due() {
             Duration::ZERO
-        } else if self.simulation.is_some() && self.state.playing {
+        } else if self.session.is_some() && self.state.playing {
             self.state.due.saturating_sub(self.now())
         } else {
             Duration::from_secs(3600)
@@ -211,7 +197,7 @@ impl Worker {
     }
 
     fn step_is_due(&self) -> bool {
-        self.simulation.is_some()
+        self.session.is_some()
             && (self.state.pending_steps > 0 || self.state.playing && self.now() >= self.state.due)
     }
 
@@ -224,8 +210,8 @@ impl Worker {
             }
             Command::Step(n) => self.state.pending_steps += n,
             Command::Restart => {
-                if let (Some(simulation), Some(start)) = (&mut self.simulation, &self.start) {
-                    simulation.restore(start);
+                if let (Some(session), Some(start)) = (&mut self.session, &self.start) {
+                    session.restore(start);
                 }
                 self.begin_epoch();
             }
@@ -233,25 +219,26 @@ impl Worker {
                 self.state.speed = if speed > 0.0 { speed } else { 1.0 };
                 self.begin_pacing();
             }
-            Command::Change(change) => self.change(change),
-            Command::Drag(drag) => {
-                let finite = |v: &Vec3| v.iter().all(|c| c.is_finite());
-                self.state.drag = drag.filter(|d| finite(&d.anchor) && finite(&d.target));
+            Command::Act(input) => self.act(input),
+            Command::Threads(threads) => {
+                if let Some(session) = &mut self.session {
+                    session.simulation_mut().set_threads(threads);
+                }
             }
             Command::Observe(observe) => self.state.observe = observe,
         }
     }
 
-    fn load(&mut self, build: Build, play: bool) {
+    fn load(&mut self, build: Build, play: Option<bool>) {
         // A scene that does not load leaves the old one running.
         match guarded(build) {
             Err(error) => self.stop(error),
             Ok(simulation) => {
                 self.start = Some(simulation.snapshot());
-                self.simulation = Some(simulation);
+                self.session = Some(Session::new(simulation));
                 self.table_revision = None;
                 self.state.load += 1;
-                self.state.playing = play;
+                self.state.playing = play.unwrap_or(self.state.playing);
                 self.begin_epoch();
             }
         }
@@ -261,7 +248,6 @@ impl Worker {
         self.state.epoch += 1;
         self.state.samples.clear();
         self.state.pending_steps = 0;
-        self.state.drag = None;
         self.state.notice = None;
         self.state.failure_shown = false;
         self.begin_pacing();
@@ -277,7 +263,9 @@ impl Worker {
     }
 
     fn time(&self) -> f64 {
-        self.simulation.as_ref().map_or(0.0, |s| s.world().time)
+        self.session
+            .as_ref()
+            .map_or(0.0, |s| s.simulation().world().time)
     }
 
     fn stop(&mut self, text: String) {
@@ -289,16 +277,16 @@ impl Worker {
         });
     }
 
-    fn change(&mut self, change: Change) {
-        let Some(simulation) = &mut self.simulation else {
+    fn act(&mut self, input: Input) {
+        let Some(session) = &mut self.session else {
             return;
         };
-        let solver = simulation.solver_config().clone();
-        let changed = guarded(|| change(simulation));
-        if *simulation.solver_config() != solver {
+        let is_solver = matches!(input, Input::Solver(_));
+        let done = guarded(|| session.apply(input).map_err(|e| e.to_string()));
+        if is_solver && done.is_ok() {
             self.state.failure_shown = false;
         }
-        if let Err(text) = changed {
+        if let Err(text) = done {
             self.state.notice = Some(Notice {
                 is_error: false,
                 text,
@@ -307,7 +295,7 @@ impl Worker {
     }
 
     fn step(&mut self) {
-        let Some(mut simulation) = self.simulation.take() else {
+        let Some(mut session) = self.session.take() else {
             return;
         };
         let single = self.state.pending_steps > 0;
@@ -321,25 +309,21 @@ impl Worker {
         if due {
             self.state.residual_due = self.now() + RESIDUAL_INTERVAL;
         }
+        let simulation = session.simulation_mut();
         simulation.set_residuals(if due {
             ResidualSchedule::Every
         } else {
             ResidualSchedule::Never
         });
         simulation.set_record_history(self.state.observe.history);
-        let drag = self.state.drag;
-        let pulled = drag.and_then(|drag| pull(&mut simulation, &drag));
-        let result = guarded(|| simulation.step().map(|_| ()).map_err(|e| e.to_string()));
-        if let Some((slot, before)) = pulled {
-            simulation.world_mut().bodies.force[slot] = before;
-        }
+        let result = guarded(|| session.step().map(|_| ()).map_err(|e| e.to_string()));
         self.state.dirty = true;
         match result {
-            Ok(()) => self.note(&simulation),
+            Ok(()) => self.note(session.simulation()),
             Err(error) => self.stop(error),
         }
         if !single {
-            let h = simulation.world().settings.step / self.state.speed;
+            let h = session.simulation().world().settings.step / self.state.speed;
             self.state.due += Duration::from_secs_f64(h.min(3600.0));
             // Time lost to slow steps is not made up for by a burst of fast ones.
             let now = self.now();
@@ -347,7 +331,7 @@ impl Worker {
                 self.state.due = now;
             }
         }
-        self.simulation = Some(simulation);
+        self.session = Some(session);
         self.measure_factor();
     }
 
@@ -393,7 +377,8 @@ impl Worker {
         frame.notice.clone_from(&state.notice);
         frame.samples.clear();
         frame.samples.append(&mut state.samples);
-        if let Some(simulation) = &self.simulation {
+        if let Some(session) = &self.session {
+            let simulation = session.simulation();
             let revision = simulation.world().revision;
             if self.table_revision != Some(revision) {
                 self.table = Arc::new(BodyTable::of(&simulation.world().bodies));
@@ -417,55 +402,6 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
             .unwrap_or("no message");
         Err(format!("internal error: {words}"))
     })
-}
-
-/// Puts the spring's force on a body; returns the slot and the force to put back after the step.
-///
-/// The force is the one that would bring the grabbed point, by its own inverse inertia alone, part
-/// of the way to the velocity that closes the distance: stable for every mass and step.
-fn pull(simulation: &mut Simulation, drag: &Drag) -> Option<(usize, Twist)> {
-    /// Share of the distance closed per second (1/s).
-    const RATE: f64 = 12.0;
-    /// Share of the missing velocity made up for per step.
-    const SHARE: f64 = 0.35;
-    /// Fastest pull (m/s).
-    const SPEED: f64 = 30.0;
-    /// Largest force in terms of the body's mass (m/s²).
-    const LIMIT: f64 = 300.0;
-
-    let world = simulation.world_mut();
-    let h = world.settings.step;
-    let bodies = &mut world.bodies;
-    let slot = bodies.slot(drag.body)?;
-    if !bodies.is_dynamic(slot) {
-        return None;
-    }
-    let rotation = bodies.rotation[slot];
-    let arm = rotation * drag.anchor;
-    let point = bodies.position[slot] + arm;
-    let mut wanted = (drag.target - point) * RATE;
-    let speed = wanted.norm();
-    if speed > SPEED {
-        wanted *= SPEED / speed;
-    }
-    let inverse_mass = bodies.inverse_mass[slot];
-    let inverse_inertia = bodies.inverse_inertia[slot].rotated(&rotation).to_matrix();
-    let lever = arm.cross_matrix();
-    let response = Mat3::identity() * inverse_mass - lever * inverse_inertia * lever;
-    let missing = wanted - bodies.velocity[slot].at(arm);
-    let mut force = response.try_inverse()? * missing * (SHARE / h);
-    let size = force.norm();
-    let limit = LIMIT / inverse_mass;
-    if !size.is_finite() {
-        return None;
-    }
-    if size > limit {
-        force *= limit / size;
-    }
-    let before = bodies.force[slot];
-    bodies.force[slot].linear += force;
-    bodies.force[slot].angular += arm.cross(&force);
-    Some((slot, before))
 }
 
 #[cfg(test)]

@@ -162,7 +162,11 @@ fn open(
     };
     let scenes = &mut *scenes;
     scenes.notice = None;
-    let mut play = true;
+    let before = match &wanted {
+        Wanted::Open(_) => None,
+        Wanted::Reload | Wanted::Slider(..) => scenes.scene.clone(),
+    };
+    let mut play = None;
     match wanted {
         Wanted::Open(name) => {
             let stamp = scenes.stamp(&name);
@@ -173,7 +177,7 @@ fn open(
                     let scale = drawing.scale;
                     *drawing = Drawing::of(&scene.view);
                     drawing.scale = scale;
-                    play = scene.view.playing;
+                    play = Some(scene.view.playing);
                     scenes.scene = Some(scene);
                     scenes.current = name;
                     scenes.stamps[0] = stamp;
@@ -201,11 +205,16 @@ fn open(
     let Some(scene) = scenes.scene.clone() else {
         return;
     };
-    setup.solver = scene.solver.clone();
-    setup.settings = scene.settings;
-    let threads = setup.threads;
+    setup.take(&scene, before.as_ref());
+    let (solver, settings, threads) = (setup.solver.clone(), setup.settings, setup.threads);
+    let build = move || {
+        let mut simulation = scene.simulation(threads).map_err(|e| e.to_string())?;
+        simulation.set_solver(solver).map_err(|e| e.to_string())?;
+        simulation.world_mut().settings = settings;
+        Ok(simulation)
+    };
     physics.send(Command::Load {
-        build: Box::new(move || scene.simulation(threads).map_err(|e| e.to_string())),
+        build: Box::new(build),
         play,
     });
 }

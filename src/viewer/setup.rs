@@ -6,6 +6,7 @@ use super::keys::Action;
 use super::observe::ResidualRate;
 use super::physics::{Command, Physics};
 use super::playback::Playback;
+use crate::scene::Scene;
 use crate::solve::SolverConfig;
 use crate::world::Settings;
 
@@ -19,6 +20,26 @@ pub struct Setup {
     pub residual: ResidualRate,
     /// Simulated over real time; infinite for as fast as possible.
     pub speed: f64,
+}
+
+impl Setup {
+    /// Takes solver and settings from a scene. What somebody has chosen stays where the same scene is built
+    /// again (`before` is how it was), unless the scene itself says something else now.
+    pub fn take(&mut self, scene: &Scene, before: Option<&Scene>) {
+        let (to, new) = (&mut self.solver, &scene.solver);
+        let is_other =
+            |s: &Scene| (&s.solver.name, &s.solver.parameters) != (&new.name, &new.parameters);
+        if before.is_none_or(is_other) {
+            to.name.clone_from(&new.name);
+            to.parameters.clone_from(&new.parameters);
+        }
+        if before.is_none_or(|before| before.solver.budget != new.budget) {
+            to.budget = new.budget;
+        }
+        if before.is_none_or(|before| before.settings != scene.settings) {
+            self.settings = scene.settings;
+        }
+    }
 }
 
 /// Slowest and fastest that the keys go.
@@ -70,5 +91,52 @@ fn press_keys(
         };
         setup.speed = speed;
         physics.send(Command::Speed(speed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::library;
+
+    #[test]
+    fn what_is_chosen_stays_when_the_scene_is_built_again() {
+        let scene = library::shipped("box_stack").expect("a shipped scene");
+        let mut setup = Setup {
+            solver: SolverConfig::default(),
+            settings: Settings::default(),
+            threads: 0,
+            residual: ResidualRate::default(),
+            speed: 1.0,
+        };
+        setup.take(&scene, None);
+        assert_eq!(setup.solver, scene.solver);
+        let mut chosen = scene.solver.clone();
+        chosen.switch("nncg");
+        setup.solver = chosen.clone();
+        setup.settings.substeps = 4;
+        // A slider of the scene.
+        let mut moved = scene.clone();
+        moved.set("generators.0.count", "7").expect("a slider");
+        setup.take(&moved, Some(&scene));
+        assert_eq!((&setup.solver, setup.settings.substeps), (&chosen, 4));
+        // A slider of its budget, which is asked of whatever solver there is.
+        let mut edited = scene.clone();
+        let path = "solver.budget.iterations";
+        edited.set(path, "77").expect("a slider");
+        setup.take(&edited, Some(&scene));
+        let solver = &setup.solver;
+        assert_eq!((&solver.name, solver.budget.iterations), (&chosen.name, 77));
+        // The file itself names another solver now.
+        edited.solver.switch("jacobi");
+        setup.take(&edited, Some(&scene));
+        let found = (&setup.solver, setup.settings.substeps);
+        assert_eq!(found, (&edited.solver, 4));
+        // Another scene.
+        setup.take(&scene, None);
+        assert_eq!(
+            (&setup.solver, setup.settings),
+            (&scene.solver, scene.settings)
+        );
     }
 }

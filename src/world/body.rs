@@ -167,6 +167,16 @@ impl Bodies {
         self.position.len()
     }
 
+    /// The bounding radius of each slot's shape (m); 0 where there is none, or no shape.
+    pub fn reach(&self) -> Vec<f64> {
+        let radius = |shape: &Option<Shape>| shape.as_ref().map(Shape::bounding_radius);
+        let finite = |radius: Option<f64>| radius.filter(|r| r.is_finite()).unwrap_or(0.0);
+        self.shape
+            .iter()
+            .map(|shape| finite(radius(shape)))
+            .collect()
+    }
+
     /// Number of bodies.
     pub fn len(&self) -> usize {
         self.slots() - self.free.len()

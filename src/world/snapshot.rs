@@ -4,32 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::joint::{JointKind, WORLD};
 use super::{Geometry, Shape, World};
+use crate::file::{FileError, FileKind};
 
-const MAGIC: &[u8; 8] = b"MOREAUSN";
+/// A world as a file.
+const KIND: FileKind = FileKind {
+    name: "snapshot",
+    magic: b"MOREAUSN",
+    version: SNAPSHOT_VERSION,
+};
 /// Version of the snapshot format; another one is refused.
 pub const SNAPSHOT_VERSION: u32 = 8;
-const HEADER: usize = 8 + 4 + 8 + 8;
-
-/// Why a snapshot cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum SnapshotError {
-    /// It does not begin like a snapshot.
-    #[error("this is not a Moreau snapshot")]
-    NotASnapshot,
-    /// Another version wrote it.
-    #[error("the snapshot has version {found}, this program reads version {SNAPSHOT_VERSION}")]
-    Version {
-        /// Its version.
-        found: u32,
-    },
-    /// The checksum does not fit, or the data ends early.
-    #[error("the snapshot is damaged: {0}")]
-    Damaged(String),
-}
 
 /// How shapes are stored: every geometry once, however many bodies share it, and which one each body has.
 pub(super) mod shapes {
@@ -68,41 +56,6 @@ pub(super) mod shapes {
             .map(|k| k.map(shape).transpose())
             .collect()
     }
-}
-
-/// Puts a header in front of data: magic, version, length, checksum.
-pub(crate) fn to_file(magic: &[u8; 8], data: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEADER + data.len());
-    bytes.extend_from_slice(magic);
-    bytes.extend_from_slice(&SNAPSHOT_VERSION.to_le_bytes());
-    bytes.extend_from_slice(&(data.len() as u64).to_le_bytes());
-    bytes.extend_from_slice(&xxh3_64(data).to_le_bytes());
-    bytes.extend_from_slice(data);
-    bytes
-}
-
-/// Checks the header that [`to_file`] wrote, and returns the data behind it.
-pub(crate) fn from_file<'a>(magic: &[u8; 8], bytes: &'a [u8]) -> Result<&'a [u8], SnapshotError> {
-    if bytes.len() < HEADER || &bytes[..8] != magic {
-        return Err(SnapshotError::NotASnapshot);
-    }
-    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-    let found = u32::from_le_bytes(bytes[8..12].try_into().expect("4 bytes"));
-    if found != SNAPSHOT_VERSION {
-        return Err(SnapshotError::Version { found });
-    }
-    let data = &bytes[HEADER..];
-    if data.len() as u64 != word(12) {
-        return Err(SnapshotError::Damaged(format!(
-            "{} bytes of data where {} were written",
-            data.len(),
-            word(12)
-        )));
-    }
-    if xxh3_64(data) != word(20) {
-        return Err(SnapshotError::Damaged("the checksum differs".into()));
-    }
-    Ok(data)
 }
 
 impl World {
@@ -155,29 +108,26 @@ impl World {
     /// Writes the world as bytes: magic, version, length, checksum, data. What a solver carries from
     /// step to step is not the world's: see [`Snapshot::to_bytes`](crate::step::Snapshot::to_bytes).
     pub fn to_bytes(&self) -> Vec<u8> {
-        let data = postcard::to_allocvec(self).expect("plain data always serialises");
-        to_file(MAGIC, &data)
+        KIND.write(self)
     }
 
     /// Reads a world written by [`World::to_bytes`].
     ///
     /// # Errors
     /// Bytes of another kind or version, or damaged ones.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
-        let data = from_file(MAGIC, bytes)?;
-        let damaged = |e: String| SnapshotError::Damaged(e);
-        let mut world: Self = postcard::from_bytes(data).map_err(|e| damaged(e.to_string()))?;
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
+        let mut world: Self = KIND.read(bytes)?;
         world.check_references()?;
         world.bodies.restore_masses();
-        world.check().map_err(|e| damaged(e.to_string()))?;
+        world.check().map_err(|e| KIND.damaged(e))?;
         world.find_joined();
         Ok(world)
     }
 
     /// Whether everything that the world names is there.
-    fn check_references(&self) -> Result<(), SnapshotError> {
+    fn check_references(&self) -> Result<(), FileError> {
         let there = |is_there: bool, what: &str| {
-            let error = || SnapshotError::Damaged(format!("it names a {what} that is not there"));
+            let error = || KIND.damaged(format!("it names a {what} that is not there"));
             is_there.then_some(()).ok_or_else(error)
         };
         there(self.bodies.is_sound(), "body")?;

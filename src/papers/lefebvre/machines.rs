@@ -4,8 +4,8 @@ use nalgebra::DMatrix;
 
 use super::pattern;
 use super::record::{Recording, count, milliseconds, residual, share, thinned};
+use crate::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::Bench;
-use crate::papers::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::table::Columns;
 use crate::papers::{Findings, Result};
 use crate::problem::Problem;

@@ -1,9 +1,9 @@
 //! Figures 2.5 and 2.6: where A and L have their entries, in each order.
 
 use super::record::{Kept, Recording, racers};
+use crate::measure::plot::{document, escaped};
 use crate::papers::measure::Bench;
 use crate::papers::measure::method::Method;
-use crate::papers::measure::plot::{document, escaped};
 use crate::papers::measure::table::Columns;
 use crate::papers::{Findings, Result};
 use crate::solve::MatrixView;

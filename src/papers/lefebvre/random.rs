@@ -5,7 +5,7 @@ use std::time::Instant;
 use nalgebra::{Cholesky, DMatrix};
 
 use super::figures::DOWNDATING_PAYS;
-use crate::papers::measure::plot::{Axis, Mark, Plot};
+use crate::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::table::Columns;
 use crate::papers::measure::{Bench, in_turns};
 use crate::papers::{Findings, Result};

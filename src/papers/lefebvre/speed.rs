@@ -2,9 +2,9 @@
 
 use super::figures::{MACHINES, MOST_PIVOTS, Machine};
 use super::record::{self, Recording, Replay, thinned};
+use crate::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::Bench;
 use crate::papers::measure::method::Method;
-use crate::papers::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::race::Timing;
 use crate::papers::measure::table::{Columns, Pair};
 use crate::papers::{Findings, Result};

@@ -57,16 +57,11 @@ impl Method {
         SolverConfig {
             name: self.solver().to_owned(),
             budget,
-            parameters: parameters.map(|(k, v)| (k.to_owned(), value(v))).collect(),
+            parameters: parameters
+                .map(|(k, v)| (k.to_owned(), Value::read(v)))
+                .collect(),
         }
     }
-}
-
-fn value(text: &str) -> Value {
-    let flag = text.parse().map(Value::Flag);
-    let whole = flag.or_else(|_| text.parse().map(Value::Integer));
-    let number = whole.or_else(|_| text.parse().map(Value::Number));
-    number.unwrap_or_else(|_| Value::Choice(text.to_owned()))
 }
 
 /// Sequential Gauss–Seidel, factorized, local R-factors.
@@ -109,7 +104,7 @@ mod tests {
 
     #[test]
     fn parameters_are_read_by_their_kind() {
-        let read = ["true", "8", "0.35", "f64"].map(value);
+        let read = ["true", "8", "0.35", "f64"].map(Value::read);
         let choice = Value::Choice("f64".into());
         let expected = [
             Value::Flag(true),

@@ -2,7 +2,6 @@
 
 pub mod bandwidth;
 pub mod method;
-pub mod plot;
 pub mod race;
 pub mod table;
 

@@ -3,10 +3,10 @@
 use super::measure::method::{
     COLORED_F64, GAUSS_SEIDEL, JACOBI, JACOBI_DEGREE, JACOBI_GLOBAL, JOR, Method, NNCG,
 };
-use super::measure::plot::{Axis, Mark, Plot};
 use super::measure::table::Columns;
 use super::measure::{Bench, Case};
 use super::{Findings, Result};
+use crate::measure::plot::{Axis, Mark, Plot};
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::prox::HALVINGS;
 use crate::solve::{Budget, HistoryPoint, SolveReport, Status};

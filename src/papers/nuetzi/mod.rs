@@ -6,12 +6,12 @@
 use super::measure::method::{
     COLORED_F32, COLORED_F64, GAUSS_SEIDEL, GAUSS_SEIDEL_BLOCK, JACOBI_DEGREE, JOR, Method, NNCG,
 };
-use super::measure::plot::{Axis, Mark, Plot};
 use super::measure::race::{self, Timing};
 use super::measure::table::Columns;
 use super::measure::{Bench, step};
 use super::{Findings, Result};
 use crate::measure::Summary;
+use crate::measure::plot::{Axis, Mark, Plot};
 use crate::problem::Problem;
 use crate::scene::library;
 use crate::solve::{Budget, Status, ToleranceNorm};

@@ -2,9 +2,9 @@
 
 use super::figures::{NAIVE_QUALITY, NAIVE_SECONDS, sweep};
 use super::{ITERATIONS, NAIVE, Outcome};
+use crate::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::Bench;
 use crate::papers::measure::method::{COLORED_F32, COLORED_F64, JACOBI, JACOBI_T, Method};
-use crate::papers::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::race::Timing;
 use crate::papers::measure::table::Columns;
 use crate::papers::{Findings, Result};

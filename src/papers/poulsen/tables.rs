@@ -2,8 +2,8 @@
 
 use super::figures::{Colors, Demo, Speedup, sweep};
 use super::{Contender, Outcome, Plan};
+use crate::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::method::{GAUSS_SEIDEL, JACOBI, JACOBI_T, Method};
-use crate::papers::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::race::{self, Timing};
 use crate::papers::measure::table::Columns;
 use crate::papers::measure::{Bench, Case};

@@ -223,7 +223,7 @@ impl std::fmt::Display for FrictionLaw {
 }
 
 /// The friction law of one contact with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Friction {
     /// Which set.
     pub law: FrictionLaw,

@@ -4,9 +4,10 @@ use bevy_egui::egui;
 
 use super::widgets::{choice, grid, milliseconds, number, row, small};
 use super::{Context, Panel, theme};
+use crate::session::Input;
 use crate::solve::{self, Budget, Parameter, ParameterKind, SolverConfig, ToleranceNorm, Value};
-use crate::step::Simulation;
 use crate::viewer::observe::ResidualRate;
+use crate::viewer::physics::Command;
 
 pub const PANEL: Panel = Panel::right("Solver", true, show);
 
@@ -28,9 +29,7 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
     ui.label(theme::quiet("Stop when"));
     grid(ui, "budget", |ui| budget(ui, &mut setup.solver.budget));
     if setup.solver != before {
-        let config = setup.solver.clone();
-        let change = move |s: &mut Simulation| s.set_solver(config).map_err(|e| e.to_string());
-        context.physics.change(change);
+        context.physics.act(Input::Solver(setup.solver.clone()));
     }
     ui.add_space(4.0);
     grid(ui, "threads", |ui| {
@@ -66,11 +65,7 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
             |ui| ui.add(egui::Slider::new(&mut setup.threads, 0..=most)),
         );
         if setup.threads != before {
-            let threads = setup.threads;
-            context.physics.change(move |simulation| {
-                simulation.set_threads(threads);
-                Ok(())
-            });
+            context.physics.send(Command::Threads(setup.threads));
         }
     });
 }

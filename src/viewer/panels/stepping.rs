@@ -5,6 +5,7 @@ use bevy_egui::egui;
 use super::widgets::{choice, grid, milliseconds, number, number_or_off, off_or, row, small};
 use super::{Context, Panel};
 use crate::problem::FrictionLaw;
+use crate::session::Input;
 use crate::world::{Settings, Stabilisation};
 
 pub const PANEL: Panel = Panel::right("Time step", false, show);
@@ -19,12 +20,8 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         stabilisation(ui, &mut setup.settings.stabilisation);
     });
     if setup.settings != before {
-        let settings = setup.settings;
-        context.physics.change(move |simulation| {
-            settings.check().map_err(|e| e.to_string())?;
-            simulation.world_mut().settings = settings;
-            Ok(())
-        });
+        let settings = Box::new(setup.settings);
+        context.physics.act(Input::Settings(settings));
     }
 }
 

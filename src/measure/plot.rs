@@ -88,19 +88,25 @@ svg{font:13px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}
 }";
 
 /// An SVG document of a size (px), with a title that begins at `left`.
-pub(in crate::papers) fn document(title: &str, left: f64, size: [f64; 2], content: &str) -> String {
-    let ([width, height], title) = (size, escaped(title));
+pub(crate) fn document(title: &str, left: f64, size: [f64; 2], content: &str) -> String {
+    let ([width, height], heading, title) = (size, heading(title, left), escaped(title));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
          width=\"{width}\" height=\"{height}\" role=\"img\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n\
          <rect class=\"back\" width=\"{width}\" height=\"{height}\"/>\n\
-         <text class=\"text\" x=\"{left}\" y=\"26\" font-size=\"16\" font-weight=\"600\">{title}</text>\n\
-         {content}</svg>\n"
+         {heading}{content}</svg>\n"
     )
 }
 
-pub(in crate::papers) fn escaped(text: &str) -> String {
+fn heading(title: &str, left: f64) -> String {
+    let title = escaped(title);
+    format!(
+        "<text class=\"text\" x=\"{left}\" y=\"26\" font-size=\"16\" font-weight=\"600\">{title}</text>\n"
+    )
+}
+
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
@@ -137,6 +143,11 @@ impl Plot {
 
     /// The plot as an SVG document.
     pub fn svg(&self) -> String {
+        document(&self.title, AREA[0], SIZE, &self.content())
+    }
+
+    /// What is within the document, but for its title.
+    fn content(&self) -> String {
         let [left, top, right, bottom] = AREA;
         let x = Scale::new(self.x, self.values(0), [left, right]);
         let y = Scale::new(self.y, self.values(1), [bottom, top]);
@@ -150,7 +161,7 @@ impl Plot {
             series.draw(&mut out, *look, &x, &y, legend);
             *look += 1;
         }
-        document(&self.title, left, SIZE, &out)
+        out
     }
 
     /// All values along one axis that can be shown.
@@ -183,6 +194,22 @@ impl Plot {
         let below = [middle[0], bottom + 43.0];
         text(out, "text", "middle", below, self.x.label());
     }
+}
+
+/// Plots below each other, as one SVG document with the first one's title at its top.
+pub fn column(plots: &[Plot]) -> String {
+    let [width, height] = SIZE;
+    let mut out = String::new();
+    for (k, plot) in plots.iter().enumerate() {
+        out += &format!("<g transform=\"translate(0 {})\">\n", height * k as f64);
+        if k > 0 {
+            out += &heading(&plot.title, AREA[0]);
+        }
+        out += &plot.content();
+        out.push_str("</g>\n");
+    }
+    let title = plots.first().map_or("", |plot| &plot.title);
+    document(title, AREA[0], [width, height * plots.len() as f64], &out)
 }
 
 fn line(out: &mut String, class: &str, [x1, y1, x2, y2]: [f64; 4]) {

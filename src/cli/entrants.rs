@@ -1,0 +1,399 @@
+//! What `compare` and `solve` have in common: who takes part, with what, and how it is reported.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use moreau::compare::{
+    Contest, Entrant, FIELDS, Outcome, Rounds, Task, convergence, equal_quality, equal_time,
+    quality_sentence, status_word, time_sentence,
+};
+use moreau::file;
+use moreau::measure::{Summary, plot, report};
+use moreau::solve::{Budget, SOLVERS, SolverConfig, Status, Value};
+use serde_json::{Map, json};
+
+use super::{Failure, ReportFormat, print, unwritable};
+
+/// Which solvers, and what is asked of them.
+#[derive(Args, Clone, Debug)]
+pub struct EntrantArgs {
+    /// Solvers, each with parameters if they are not to be the defaults: colored-gs:precision=f64,nncg,bpp
+    /// [default: all of them]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    solvers: Vec<String>,
+    /// Stop at this residual estimate (m/s), instead of the budget's
+    #[arg(long, value_name = "M/S", value_parser = positive)]
+    tolerance: Option<f64>,
+    /// Most iterations, instead of the budget's; a direct solver's are never fewer than it needs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    iterations: Option<u32>,
+    /// Where all of them begin
+    #[arg(long, value_enum, default_value_t)]
+    start: Start,
+    /// Solves by each, in turns, of which the median time counts
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+    /// Threads; 0 means all
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
+    threads: u32,
+    /// The residual whose time is compared (m/s)
+    #[arg(long, default_value_t = 1e-6, value_name = "M/S", value_parser = positive)]
+    quality: f64,
+    /// Draw the residual by iteration and by time
+    #[arg(long, value_name = "F.svg")]
+    plot: Option<PathBuf>,
+    /// Write the residual after every iteration as comma-separated values
+    #[arg(long, value_name = "F.csv")]
+    history: Option<PathBuf>,
+    /// How to report: tables, a JSON list, or one line per solver and problem
+    #[arg(long, value_enum, default_value_t)]
+    report: ReportFormat,
+}
+
+/// Where solvers begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Start {
+    /// At the impulses that the step began with
+    #[default]
+    Warm,
+    /// At Λ = 0
+    Cold,
+}
+
+/// A number above 0.
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(v) if v > 0.0 && v.is_finite() => Ok(v),
+        _ => Err("expected a number above 0, such as 1e-6".into()),
+    }
+}
+
+/// A problem to be compared on.
+pub struct Stated<'a> {
+    /// The scene or file that it comes from.
+    pub scene: String,
+    /// Its step; none where it is not known.
+    pub step: Option<u64>,
+    /// The problem.
+    pub task: Task<'a>,
+}
+
+/// What all solvers made of all problems.
+#[derive(Default)]
+pub struct Results(Vec<(String, Option<u64>, Vec<Outcome>)>);
+
+impl EntrantArgs {
+    /// The solvers, with budgets that come from `base`.
+    ///
+    /// # Errors
+    /// An unknown solver, or parameters that it does not have.
+    pub fn contest(&self, base: &SolverConfig) -> Result<Contest, Failure> {
+        let named = self.solvers.iter().map(String::as_str);
+        let all = SOLVERS.iter().map(|s| s.name);
+        let labels: Vec<&str> = if self.solvers.is_empty() {
+            all.collect()
+        } else {
+            named.collect()
+        };
+        let entrants = labels.iter().map(|label| self.entrant(label, base));
+        let entrants = entrants.collect::<Result<_, Failure>>()?;
+        Ok(Contest::new(entrants))
+    }
+
+    fn entrant(&self, label: &str, base: &SolverConfig) -> Result<Entrant, Failure> {
+        let mut words = label.split(':');
+        let mut config = base.clone();
+        config.switch(words.next().unwrap_or_default());
+        for word in words {
+            let Some((name, value)) = word.split_once('=') else {
+                return Err(Failure::Input(format!(
+                    "--solvers {label}: \"{word}\" is no parameter; expected NAME=VALUE, such as \
+                     colored-gs:precision=f64"
+                )));
+            };
+            config.parameters.insert(name.into(), Value::read(value));
+        }
+        let (info, _) = config.check()?;
+        let budget = &mut config.budget;
+        if let Some(iterations) = self.iterations {
+            budget.iterations = iterations.max(info.least_iterations);
+        }
+        budget.tolerance = self.tolerance.unwrap_or(budget.tolerance);
+        Ok(Entrant::new(label, config)?)
+    }
+
+    /// Lets the solvers solve a problem.
+    pub fn run(&self, contest: &mut Contest, stated: Stated<'_>, results: &mut Results) {
+        let task = Task {
+            start: stated.task.start.filter(|_| self.start == Start::Warm),
+            ..stated.task
+        };
+        let rounds = Rounds {
+            count: self.rounds.into(),
+            history: true,
+        };
+        let outcomes = contest.run(&task, rounds);
+        results.0.push((stated.scene, stated.step, outcomes));
+    }
+
+    /// Number of threads; 0 means all.
+    pub fn threads(&self) -> usize {
+        self.threads as usize
+    }
+
+    /// Writes what was found, and says whether a solver failed.
+    ///
+    /// # Errors
+    /// Files that cannot be written, or a solver that failed.
+    pub fn finish(&self, results: &Results) -> Result<(), Failure> {
+        if let Some(path) = &self.plot {
+            save("plot", path, results.svg().as_bytes())?;
+        }
+        if let Some(path) = &self.history {
+            save("history", path, results.histories()?.as_bytes())?;
+        }
+        print(&match self.report {
+            ReportFormat::Text => results.text(self.quality),
+            ReportFormat::Json => format!("{:#}\n", results.json()),
+            ReportFormat::Csv => results.csv()?,
+        })?;
+        results.verdict()
+    }
+}
+
+/// The budget of problems that come without a scene.
+pub fn default_config() -> SolverConfig {
+    SolverConfig {
+        budget: Budget {
+            iterations: 1000,
+            ..Budget::default()
+        },
+        ..SolverConfig::default()
+    }
+}
+
+/// Writes a file as a whole or not at all.
+///
+/// # Errors
+/// It cannot be written.
+pub fn save(what: &str, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let saved = file::save(path, bytes);
+    saved.map_err(|e| Failure::Input(unwritable(what, path, &e)))
+}
+
+/// A number as people read it: few digits, and none where there is none.
+fn shown(value: Option<f64>) -> String {
+    match value {
+        None => String::new(),
+        Some(0.0) => "0".into(),
+        Some(v) if v.fract() == 0.0 && v.abs() < 1e7 => format!("{v}"),
+        Some(v) if (1e-2..1e5).contains(&v.abs()) => format!("{v:.3}"),
+        Some(v) => format!("{v:.2e}"),
+    }
+}
+
+/// The fields of the first table; all others are in the second.
+const FIRST: [&str; 6] = [
+    "iterations",
+    "time_ms",
+    "prepare_ms",
+    "residual",
+    "residual_coulomb",
+    "velocity_distance",
+];
+
+impl Results {
+    fn text(&self, quality: f64) -> String {
+        let mut out = String::new();
+        for (k, (scene, step, outcomes)) in self.0.iter().enumerate() {
+            if k > 0 {
+                out.push('\n');
+            }
+            out += &match step {
+                Some(step) => format!("{scene}, step {step}\n\n"),
+                None => format!("{scene}\n\n"),
+            };
+            out += &table(outcomes, |name| FIRST.contains(&name), true);
+            out.push('\n');
+            out += &table(outcomes, |name| !FIRST.contains(&name), false);
+            out += &sentences(outcomes, quality);
+        }
+        if self.0.len() > 1 {
+            out += &self.summary();
+        }
+        out
+    }
+
+    /// Over all problems, solver by solver.
+    fn summary(&self) -> String {
+        let header = [
+            "solver",
+            "converged",
+            "median time [ms]",
+            "most time [ms]",
+            "largest residual [m/s]",
+        ];
+        let header = header.map(String::from);
+        let first = self.0.first().map_or(&[][..], |(_, _, outcomes)| outcomes);
+        let row = |k: usize| {
+            let of = |value: fn(&Outcome) -> f64| {
+                Summary::of(&self.0.iter().map(|r| value(&r.2[k])).collect::<Vec<_>>())
+            };
+            let solved = self
+                .0
+                .iter()
+                .filter(|r| r.2[k].report.status == Status::Converged);
+            let time = of(|o| 1e3 * o.time());
+            let residual = of(|o| o.residual.map_or(f64::INFINITY, |r| r.residual));
+            vec![
+                first[k].label.clone(),
+                format!("{} of {}", solved.count(), self.0.len()),
+                shown(Some(time.median)),
+                shown(Some(time.max)),
+                shown(Some(residual.max)),
+            ]
+        };
+        let rows: Vec<Vec<String>> = (0..first.len()).map(row).collect();
+        format!("\nAll problems\n\n{}", report::table(&header, &rows, 1..5))
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let of = |(scene, step, outcomes): &(String, Option<u64>, Vec<Outcome>)| {
+            let row = |o: &Outcome| {
+                let mut row = Map::new();
+                row.insert("scene".into(), json!(scene));
+                row.insert("step".into(), json!(step));
+                row.insert("solver".into(), json!(o.label));
+                row.insert("status".into(), json!(status_word(&o.report.status)));
+                for field in &FIELDS {
+                    let value = (field.value)(o).filter(|v| v.is_finite());
+                    let whole = value.filter(|_| field.name == "iterations");
+                    let value = whole.map_or(json!(value), |v| json!(v as u64));
+                    row.insert(field.name.into(), value);
+                }
+                serde_json::Value::Object(row)
+            };
+            outcomes.iter().map(row).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(of).collect()
+    }
+
+    fn csv(&self) -> Result<String, csv::Error> {
+        let fields = FIELDS.iter().map(|f| f.name);
+        let header: Vec<&str> = ["scene", "step", "solver", "status"]
+            .into_iter()
+            .chain(fields)
+            .collect();
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for (scene, step, outcomes) in &self.0 {
+            for o in outcomes {
+                let step = step.map_or(String::new(), |step| step.to_string());
+                let status = status_word(&o.report.status);
+                let mut row = vec![scene.clone(), step, o.label.clone(), status.into()];
+                row.extend(
+                    FIELDS
+                        .iter()
+                        .map(|field| (field.value)(o).map_or(String::new(), |v| v.to_string())),
+                );
+                rows.push(row);
+            }
+        }
+        report::csv(&header, rows)
+    }
+
+    fn histories(&self) -> Result<String, csv::Error> {
+        let header = [
+            "scene",
+            "step",
+            "solver",
+            "iteration",
+            "time_ms",
+            "residual",
+            "delta",
+        ];
+        let mut rows = Vec::new();
+        for (scene, step, outcomes) in &self.0 {
+            for o in outcomes {
+                for p in &o.report.history {
+                    let time = 1e3 * (o.report.prepare_time + p.time);
+                    rows.push((
+                        scene,
+                        step,
+                        &o.label,
+                        p.iteration,
+                        time,
+                        p.residual,
+                        p.delta,
+                    ));
+                }
+            }
+        }
+        report::csv(&header, rows)
+    }
+
+    fn svg(&self) -> String {
+        let plots = self.0.iter().flat_map(|(scene, step, outcomes)| {
+            let what = step.map_or(scene.clone(), |step| format!("{scene}, step {step}"));
+            convergence(outcomes, &what)
+        });
+        plot::column(&plots.collect::<Vec<_>>())
+    }
+
+    /// Fails if a solver did.
+    fn verdict(&self) -> Result<(), Failure> {
+        let all = self
+            .0
+            .iter()
+            .flat_map(|(scene, _, outcomes)| outcomes.iter().map(move |outcome| (scene, outcome)));
+        let mut failures = all.filter_map(|(scene, o)| match &o.report.status {
+            Status::Failed(why) => Some(format!("{}: {} failed: {why}", scene, o.label)),
+            _ => None,
+        });
+        failures
+            .next()
+            .map_or(Ok(()), |first| Err(Failure::Work(first)))
+    }
+}
+
+fn table(outcomes: &[Outcome], wanted: impl Fn(&str) -> bool, with_status: bool) -> String {
+    let fields: Vec<_> = FIELDS
+        .iter()
+        .filter(|f| wanted(f.name) && outcomes.iter().any(|o| (f.value)(o).is_some()))
+        .collect();
+    let name = |name: &str| name.trim_end_matches("_ms").replace('_', " ");
+    let mut header = vec!["solver".to_owned()];
+    if with_status {
+        header.push("status".into());
+    }
+    let texts = header.len();
+    header.extend(fields.iter().map(|f| match f.unit {
+        "-" => name(f.name),
+        unit => format!("{} [{unit}]", name(f.name)),
+    }));
+    let row = |o: &Outcome| {
+        let mut row = vec![o.label.clone()];
+        if with_status {
+            row.push(status_word(&o.report.status).into());
+        }
+        row.extend(fields.iter().map(|f| shown((f.value)(o))));
+        row
+    };
+    let rows: Vec<Vec<String>> = outcomes.iter().map(row).collect();
+    report::table(&header, &rows, texts..header.len())
+}
+
+/// Equal quality, and equal time: that of the fastest solver that got there.
+fn sentences(outcomes: &[Outcome], quality: f64) -> String {
+    let ranking = equal_quality(outcomes, quality);
+    let mut lines = format!("\n{}\n", quality_sentence(&ranking, quality));
+    if let Some(time) = ranking.first().and_then(|first| first.time) {
+        lines += &format!("{}\n", time_sentence(&equal_time(outcomes, time), time));
+    }
+    for o in outcomes.iter().filter(|o| o.solves_another_law()) {
+        let (label, error) = (&o.label, o.error);
+        lines += &format!(
+            "{label} solves another law than the contacts': under theirs its residual is {error:.1e} m/s.\n"
+        );
+    }
+    lines
+}

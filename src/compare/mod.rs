@@ -1,0 +1,236 @@
+//! Unlike solvers on the same problem, under one residual.
+//!
+//! A [`Contest`] holds the solvers that take part, each with parameters and a budget of its own. It gives every one
+//! of them the same problem and the same start, measures what each returns with [`crate::problem::residual`], and
+//! says how far its velocities are from those of the most accurate one.
+
+mod fields;
+mod plots;
+mod presets;
+
+use crate::math::Twist;
+use crate::measure::Summary;
+use crate::problem::Problem;
+use crate::problem::residual::{self, JudgedLaw, Residual, ResidualWorkspace};
+use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig};
+pub use fields::{FIELDS, Field, status_word};
+pub use plots::convergence;
+pub use presets::{
+    EqualQuality, EqualTime, equal_quality, equal_time, quality_sentence, time_sentence,
+};
+
+/// A solver that takes part, with its memory.
+pub struct Entrant {
+    /// How it is called in tables and plots.
+    pub label: String,
+    /// What it is.
+    pub config: SolverConfig,
+    solver: Box<dyn Solver>,
+    lambda: Vec<f64>,
+    velocity: Vec<Twist>,
+}
+
+impl Entrant {
+    /// Makes the solver.
+    ///
+    /// # Errors
+    /// An unknown solver, or parameters out of range.
+    pub fn new(label: impl Into<String>, config: SolverConfig) -> Result<Self, ConfigError> {
+        Ok(Self {
+            label: label.into(),
+            solver: config.build()?,
+            config,
+            lambda: Vec::new(),
+            velocity: Vec::new(),
+        })
+    }
+
+    fn solve(&mut self, task: &Task<'_>, history: bool) -> SolveReport {
+        self.lambda.clear();
+        match task.start {
+            Some(start) => self.lambda.extend_from_slice(start),
+            None => self.lambda.resize(task.problem.row_count(), 0.0),
+        }
+        let request = Request {
+            budget: self.config.budget,
+            history,
+        };
+        let (lambda, velocity) = (&mut self.lambda, &mut self.velocity);
+        self.solver.solve(task.problem, &request, lambda, velocity)
+    }
+}
+
+/// What all of them solve.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    /// The problem.
+    pub problem: &'a Problem,
+    /// The impulses that they begin with (N s); none for Λ = 0.
+    pub start: Option<&'a [f64]>,
+    /// The bodies' bounding radii (m).
+    pub reach: &'a [f64],
+}
+
+/// How often and with what a contest measures.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    /// Times are medians over so many solves by each, in turns, so that a disturbance hits all.
+    pub count: usize,
+    /// Whether one more solve by each records its convergence.
+    pub history: bool,
+}
+
+/// What one solver made of the problem.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How it is called.
+    pub label: String,
+    /// The solver's name.
+    pub solver: &'static str,
+    /// What it says itself; times are medians.
+    pub report: SolveReport,
+    /// The impulses that it found (N s); empty if it failed.
+    pub lambda: Vec<f64>,
+    /// The velocities that follow from them.
+    pub velocity: Vec<Twist>,
+    /// Under the law that the solver solves; none if it failed.
+    pub residual: Option<Residual>,
+    /// Under exact Coulomb friction.
+    pub residual_coulomb: Option<Residual>,
+    /// Under the contacts' own laws, which is what the most accurate one is chosen by (m/s).
+    pub error: f64,
+    /// max |v − v*| + r|ω − ω*| over the bodies, v* and ω* of the most accurate one (m/s).
+    pub distance: Option<f64>,
+}
+
+impl Outcome {
+    /// Preparation and iterations together (s).
+    pub fn time(&self) -> f64 {
+        self.report.prepare_time + self.report.solve_time
+    }
+
+    /// Whether the solver's law is another one than the contacts', and that makes a difference here: more than
+    /// ten times the residual.
+    pub fn solves_another_law(&self) -> bool {
+        self.residual
+            .is_some_and(|r| self.error > 10.0 * r.residual)
+    }
+}
+
+/// Solvers that are compared.
+#[derive(Default)]
+pub struct Contest {
+    /// Those that take part.
+    pub entrants: Vec<Entrant>,
+    workspace: ResidualWorkspace,
+}
+
+impl Contest {
+    /// A contest between these.
+    pub fn new(entrants: Vec<Entrant>) -> Self {
+        Self {
+            entrants,
+            ..Self::default()
+        }
+    }
+
+    /// Lets every solver solve the problem, and judges what they return.
+    pub fn run(&mut self, task: &Task<'_>, rounds: Rounds) -> Vec<Outcome> {
+        let states: Vec<Vec<u8>> = self.entrants.iter().map(|e| e.solver.state()).collect();
+        let mut reports: Vec<Vec<SolveReport>> = vec![Vec::new(); self.entrants.len()];
+        for _ in 0..rounds.count.max(1) {
+            // What a solver carries from step to step is that of the step before in every round.
+            for ((entrant, reports), state) in
+                self.entrants.iter_mut().zip(&mut reports).zip(&states)
+            {
+                entrant.solver.set_state(state);
+                reports.push(entrant.solve(task, false));
+            }
+        }
+        let mut outcomes: Vec<Outcome> = Vec::new();
+        for ((entrant, reports), state) in self.entrants.iter_mut().zip(&reports).zip(&states) {
+            let mut report = median(reports);
+            if rounds.history {
+                entrant.solver.set_state(state);
+                report.history = entrant.solve(task, true).history;
+            }
+            outcomes.push(judge(entrant, report, task.problem, &mut self.workspace));
+        }
+        measure_distances(&mut outcomes, task);
+        outcomes
+    }
+}
+
+/// The last report, with the median times of all.
+fn median(reports: &[SolveReport]) -> SolveReport {
+    let of = |time: fn(&SolveReport) -> f64| {
+        let times: Vec<f64> = reports.iter().map(time).collect();
+        Summary::of(&times).median
+    };
+    SolveReport {
+        prepare_time: of(|r| r.prepare_time),
+        solve_time: of(|r| r.solve_time),
+        ..reports.last().cloned().unwrap_or_default()
+    }
+}
+
+fn judge(
+    entrant: &Entrant,
+    report: SolveReport,
+    problem: &Problem,
+    workspace: &mut ResidualWorkspace,
+) -> Outcome {
+    let is_usable = report.status.is_usable();
+    let mut by =
+        |law| is_usable.then(|| residual::evaluate(problem, &entrant.lambda, law, workspace));
+    let own = by(JudgedLaw::Own);
+    let judged = entrant.solver.judged_law();
+    let residual = if judged == JudgedLaw::Own {
+        own
+    } else {
+        by(judged)
+    };
+    let error = own.map_or(f64::INFINITY, |r| r.residual);
+    Outcome {
+        label: entrant.label.clone(),
+        solver: entrant.solver.info().name,
+        residual,
+        residual_coulomb: by(JudgedLaw::Coulomb),
+        error: if error.is_nan() { f64::INFINITY } else { error },
+        distance: None,
+        lambda: if is_usable {
+            entrant.lambda.clone()
+        } else {
+            Vec::new()
+        },
+        velocity: if is_usable {
+            entrant.velocity.clone()
+        } else {
+            Vec::new()
+        },
+        report,
+    }
+}
+
+fn measure_distances(outcomes: &mut [Outcome], task: &Task<'_>) {
+    let best = outcomes.iter().min_by(|a, b| a.error.total_cmp(&b.error));
+    let Some(best) = best.filter(|best| best.error.is_finite()) else {
+        return;
+    };
+    let best = best.velocity.clone();
+    for outcome in outcomes.iter_mut().filter(|o| !o.velocity.is_empty()) {
+        outcome.distance = Some(distance(&outcome.velocity, &best, task));
+    }
+}
+
+/// max |v − v*| + r|ω − ω*| over the bodies that impulses move (m/s).
+fn distance(velocity: &[Twist], other: &[Twist], task: &Task<'_>) -> f64 {
+    let bodies = &task.problem.bodies;
+    let of = |k: usize| {
+        let reach = task.reach.get(k).copied().unwrap_or(0.0);
+        let linear = (velocity[k].linear - other[k].linear).norm();
+        linear + reach * (velocity[k].angular - other[k].angular).norm()
+    };
+    let moved = (0..bodies.len()).filter(|k| bodies.is_dynamic(*k));
+    moved.map(of).fold(0.0, f64::max)
+}
