@@ -9,6 +9,7 @@ pub use drag::Drag;
 pub use input::{Input, InputError, Throw};
 pub use recording::{Divergence, Recording, Replay};
 
+use crate::math::Twist;
 use crate::solve::ConfigError;
 use crate::step::{Simulation, Snapshot, StepError, StepReport};
 
@@ -17,6 +18,8 @@ pub struct Session {
     simulation: Simulation,
     /// The spring that pulls at a body.
     drag: Option<Drag>,
+    /// The slot that it pulls at during a step, and the force to put back after it.
+    pulled: Option<(usize, Twist)>,
     /// What has been done since the last step.
     inputs: Vec<Input>,
     recording: Option<Recording>,
@@ -28,6 +31,7 @@ impl Session {
         Self {
             simulation,
             drag: None,
+            pulled: None,
             inputs: Vec::new(),
             recording: None,
         }
@@ -67,11 +71,11 @@ impl Session {
     /// # Errors
     /// As [`Simulation::step`].
     pub fn step(&mut self) -> Result<&StepReport, StepError> {
-        let pulled = self.drag.and_then(|drag| drag.pull(&mut self.simulation));
+        // A step that panicked, and was caught outside, has not put it back.
+        self.put_back();
+        self.pulled = self.drag.and_then(|drag| drag.pull(&mut self.simulation));
         let result = self.simulation.step().map(|_| ());
-        if let Some((slot, before)) = pulled {
-            self.simulation.world_mut().bodies.force[slot] = before;
-        }
+        self.put_back();
         result?;
         if let Some(recording) = &mut self.recording {
             recording.add(std::mem::take(&mut self.inputs), &self.simulation);
@@ -79,11 +83,18 @@ impl Session {
         Ok(self.simulation.report())
     }
 
+    fn put_back(&mut self) {
+        if let Some((slot, before)) = self.pulled.take() {
+            self.simulation.world_mut().bodies.force[slot] = before;
+        }
+    }
+
     /// Takes the state of a snapshot, and lets go of what is dragged. A recording ends here.
     pub fn restore(&mut self, snapshot: &Snapshot) {
         self.recording = None;
         self.inputs.clear();
         self.drag = None;
+        self.pulled = None;
         self.simulation.restore(snapshot);
     }
 
