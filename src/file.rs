@@ -61,7 +61,7 @@ impl FileKind {
     /// Bytes of another kind or version, or damaged ones. What they say is still to be checked: a checksum
     /// can be made by anybody.
     pub fn read<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, FileError> {
-        if bytes.len() < self.magic.len() || !bytes.starts_with(self.magic) {
+        if !bytes.starts_with(self.magic) {
             return Err(FileError::Foreign(self.name));
         }
         let Some((header, data)) = bytes.split_at_checked(HEADER) else {

@@ -62,7 +62,12 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
             "{bar:40} {pos}/{len} steps, {eta} left",
         );
         for step in 1..=args.last_step() {
-            simulation.step()?;
+            if let Err(error) = simulation.step() {
+                // What was found until then is not lost.
+                progress.finish_and_clear();
+                args.entrants.finish(&results)?;
+                return Err(error.into());
+            }
             progress.inc(1);
             if args.wants(step) {
                 let solve = |simulation: &mut Simulation| {

@@ -1,18 +1,17 @@
 //! What `compare` and `solve` have in common: who takes part, with what, and how it is reported.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use moreau::compare::{
     Contest, Entrant, FIELDS, Outcome, Rounds, Task, convergence, equal_quality, equal_time,
     quality_sentence, status_word, time_sentence,
 };
-use moreau::file;
 use moreau::measure::{Summary, plot, report};
 use moreau::solve::{Budget, SOLVERS, SolverConfig, Status, Value};
 use serde_json::{Map, json};
 
-use super::{Failure, ReportFormat, print, unwritable};
+use super::{Failure, ReportFormat, print, save};
 
 /// Which solvers, and what is asked of them.
 #[derive(Args, Clone, Debug)]
@@ -128,11 +127,18 @@ impl EntrantArgs {
             start: stated.task.start.filter(|_| self.start == Start::Warm),
             ..stated.task
         };
+        let shows_history = self.plot.is_some() || self.history.is_some();
         let rounds = Rounds {
             count: self.rounds.into(),
-            history: true,
+            // The text's sentences come from it too. It costs a residual per iteration.
+            history: shows_history || self.report == ReportFormat::Text,
         };
-        let outcomes = contest.run(&task, rounds);
+        let mut outcomes = contest.run(&task, rounds);
+        // Of whole runs these would be gigabytes, and nothing is reported of them.
+        for outcome in &mut outcomes {
+            outcome.lambda = Vec::new();
+            outcome.velocity = Vec::new();
+        }
         results.0.push((stated.scene, stated.step, outcomes));
     }
 
@@ -161,7 +167,8 @@ impl EntrantArgs {
     }
 }
 
-/// The budget of problems that come without a scene.
+/// The solver's default settings for problems that come without a scene, but for the iterations: whoever solves a
+/// file wants its solution, and has no frame to wait for. Solvers stop at the tolerance earlier.
 pub fn default_config() -> SolverConfig {
     SolverConfig {
         budget: Budget {
@@ -170,15 +177,6 @@ pub fn default_config() -> SolverConfig {
         },
         ..SolverConfig::default()
     }
-}
-
-/// Writes a file as a whole or not at all.
-///
-/// # Errors
-/// It cannot be written.
-pub fn save(what: &str, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let saved = file::save(path, bytes);
-    saved.map_err(|e| Failure::Input(unwritable(what, path, &e)))
 }
 
 /// A number as people read it: few digits, and none where there is none.

@@ -6,8 +6,7 @@ use clap::Args;
 use moreau::problem::StoredProblem;
 use moreau::step::ResidualSchedule;
 
-use super::entrants::save;
-use super::{Failure, SceneArgs, print};
+use super::{Failure, SceneArgs, print, save};
 
 /// Arguments of `export`.
 #[derive(Args, Clone, Debug)]

@@ -15,11 +15,13 @@ mod validate;
 #[cfg(feature = "viewer")]
 mod view;
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use moreau::file::{self, FileError};
 use moreau::papers;
 use moreau::scene::{Scene, SceneError, library};
 use moreau::solve::ConfigError;
@@ -170,6 +172,19 @@ impl Failure {
             _ => 1,
         }
     }
+}
+
+/// Writes a file as a whole or not at all.
+fn save(what: &str, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let saved = file::save(path, bytes);
+    saved.map_err(|e| Failure::Input(unwritable(what, path, &e)))
+}
+
+/// Reads a file of one of our own kinds.
+fn load<T>(path: &Path, read: fn(&[u8]) -> Result<T, FileError>) -> Result<T, Failure> {
+    let unreadable = |e: &dyn Display| Failure::Input(format!("{}: {e}", path.display()));
+    let bytes = std::fs::read(path).map_err(|e| unreadable(&e))?;
+    read(&bytes).map_err(|e| unreadable(&e))
 }
 
 /// Says that a file or folder that was asked for cannot be made.

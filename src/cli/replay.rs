@@ -6,7 +6,7 @@ use clap::Args;
 use moreau::measure::report;
 use moreau::session::{Recording, Replay};
 
-use super::{Failure, print};
+use super::{Failure, load, print};
 
 /// Arguments of `replay`.
 #[derive(Args, Clone, Debug)]
@@ -23,10 +23,7 @@ pub struct ReplayArgs {
 
 /// Takes the steps of a recording again.
 pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
-    let path = args.recording.display();
-    let unreadable = |e: &dyn std::fmt::Display| Failure::Input(format!("{path}: {e}"));
-    let bytes = std::fs::read(&args.recording).map_err(|e| unreadable(&e))?;
-    let recording = Recording::from_bytes(&bytes).map_err(|e| unreadable(&e))?;
+    let recording = load(&args.recording, Recording::from_bytes)?;
     let mut replay = Replay::new(&recording, args.threads as usize)?;
     let progress = report::progress(
         Some(recording.len() as u64),
@@ -43,7 +40,10 @@ pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let hash = replay.session().simulation().world().state_hash();
     let (origin, steps) = (&recording.origin, recording.len());
     match replay.divergence() {
-        Some(divergence) if args.check => Err(Failure::Work(format!("{path}: {divergence}"))),
+        Some(divergence) if args.check => {
+            let path = args.recording.display();
+            Err(Failure::Work(format!("{path}: {divergence}")))
+        }
         Some(divergence) => print(&format!(
             "{origin}: {steps} steps, {divergence}; state hash at the end {hash:016x}\n"
         )),

@@ -12,8 +12,7 @@ use moreau::solve::{Statistic, Status};
 use moreau::step::{ResidualSchedule, Simulation, StepError, StepReport};
 use serde_json::{Value, json};
 
-use super::entrants::save;
-use super::{Failure, ReportFormat, SceneArgs, print, seconds, unwritable};
+use super::{Failure, ReportFormat, SceneArgs, print, save, seconds, unwritable};
 
 /// Arguments of `run`.
 #[derive(Args, Clone, Debug)]

@@ -6,8 +6,8 @@ use clap::Args;
 use moreau::compare::Task;
 use moreau::problem::StoredProblem;
 
-use super::Failure;
 use super::entrants::{EntrantArgs, Results, Stated, default_config};
+use super::{Failure, load};
 
 /// Arguments of `solve`.
 #[derive(Args, Clone, Debug)]
@@ -20,10 +20,7 @@ pub struct SolveArgs {
 
 /// Solves the problem of a file.
 pub fn run(args: &SolveArgs) -> Result<(), Failure> {
-    let path = args.problem.display();
-    let unreadable = |e: &dyn std::fmt::Display| Failure::Input(format!("{path}: {e}"));
-    let bytes = std::fs::read(&args.problem).map_err(|e| unreadable(&e))?;
-    let stored = StoredProblem::from_bytes(&bytes).map_err(|e| unreadable(&e))?;
+    let stored = load(&args.problem, StoredProblem::from_bytes)?;
     let mut contest = args.entrants.contest(&default_config())?;
     let mut results = Results::default();
     let mut solve = || {
