@@ -181,6 +181,10 @@ fn judge(
     workspace: &mut ResidualWorkspace,
 ) -> Outcome {
     let is_usable = report.status.is_usable();
+    let (lambda, velocity) = match is_usable {
+        true => (entrant.lambda.clone(), entrant.velocity.clone()),
+        false => Default::default(),
+    };
     let mut by =
         |law| is_usable.then(|| residual::evaluate(problem, &entrant.lambda, law, workspace));
     let own = by(JudgedLaw::Own);
@@ -198,16 +202,8 @@ fn judge(
         residual_coulomb: by(JudgedLaw::Coulomb),
         error: if error.is_nan() { f64::INFINITY } else { error },
         distance: None,
-        lambda: if is_usable {
-            entrant.lambda.clone()
-        } else {
-            Vec::new()
-        },
-        velocity: if is_usable {
-            entrant.velocity.clone()
-        } else {
-            Vec::new()
-        },
+        lambda,
+        velocity,
         report,
     }
 }

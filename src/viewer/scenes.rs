@@ -210,6 +210,7 @@ fn open(
     let build = move || {
         let mut simulation = scene.simulation(threads).map_err(|e| e.to_string())?;
         simulation.set_solver(solver).map_err(|e| e.to_string())?;
+        settings.check().map_err(|e| e.to_string())?;
         simulation.world_mut().settings = settings;
         Ok(simulation)
     };
