@@ -4,20 +4,26 @@
 //! of them the same problem and the same start, measures what each returns with [`crate::problem::residual`], and
 //! says how far its velocities are from those of the most accurate one.
 
+mod arena;
 mod fields;
 mod plots;
 mod presets;
+#[cfg(feature = "cli")]
+mod tables;
 
 use crate::math::Twist;
 use crate::measure::Summary;
 use crate::problem::Problem;
 use crate::problem::residual::{self, JudgedLaw, Residual, ResidualWorkspace};
 use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig};
+pub use arena::{Arena, ArenaError, Posed, Standing, Terms, outcomes};
 pub use fields::{FIELDS, Field, status_word};
 pub use plots::convergence;
 pub use presets::{
     EqualQuality, EqualTime, equal_quality, equal_time, quality_sentence, time_sentence,
 };
+#[cfg(feature = "cli")]
+pub use tables::{Compared, csv, histories};
 
 /// A solver that takes part, with its memory.
 pub struct Entrant {
@@ -104,6 +110,21 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// What is left to report of a solver that has no solution.
+    fn without_solution(label: &str, solver: &'static str, report: SolveReport) -> Self {
+        Self {
+            label: label.to_owned(),
+            solver,
+            report,
+            lambda: Vec::new(),
+            velocity: Vec::new(),
+            residual: None,
+            residual_coulomb: None,
+            error: f64::INFINITY,
+            distance: None,
+        }
+    }
+
     /// Preparation and iterations together (s).
     pub fn time(&self) -> f64 {
         self.report.prepare_time + self.report.solve_time
@@ -209,14 +230,26 @@ fn judge(
 }
 
 fn measure_distances(outcomes: &mut [Outcome], task: &Task<'_>) {
-    let best = outcomes.iter().min_by(|a, b| a.error.total_cmp(&b.error));
-    let Some(best) = best.filter(|best| best.error.is_finite()) else {
-        return;
-    };
-    let best = best.velocity.clone();
-    for outcome in outcomes.iter_mut().filter(|o| !o.velocity.is_empty()) {
-        outcome.distance = Some(distance(&outcome.velocity, &best, task));
+    let answers: Vec<(f64, &[Twist])> = outcomes
+        .iter()
+        .map(|o| (o.error, o.velocity.as_slice()))
+        .collect();
+    let found = distances(&answers, task);
+    for (outcome, distance) in outcomes.iter_mut().zip(found) {
+        outcome.distance = distance;
     }
+}
+
+/// The distance of each solver's velocities from those of the one with the smallest error; none for a solver that
+/// has no velocities, and where all errors are infinite (m/s).
+fn distances(answers: &[(f64, &[Twist])], task: &Task<'_>) -> Vec<Option<f64>> {
+    let best = answers.iter().min_by(|a, b| a.0.total_cmp(&b.0));
+    let best = best.filter(|(error, _)| error.is_finite());
+    let of = |(_, velocity): &(f64, &[Twist])| {
+        let (_, best) = best.filter(|_| !velocity.is_empty())?;
+        Some(distance(velocity, best, task))
+    };
+    answers.iter().map(of).collect()
 }
 
 /// max |v − v*| + r|ω − ω*| over the bodies that impulses move (m/s).

@@ -106,6 +106,28 @@ pub fn evaluate(
     out
 }
 
+/// The residual of every contact by itself: the larger one of its normal row's and its friction block's (m/s).
+///
+/// # Panics
+/// If `lambda` is not as long as the problem has rows.
+pub fn of_contacts(
+    problem: &Problem,
+    lambda: &[f64],
+    law: JudgedLaw,
+    workspace: &mut ResidualWorkspace,
+) -> Vec<f32> {
+    assert_eq!(lambda.len(), problem.row_count(), "one impulse per row");
+    problem.velocities(lambda, &mut workspace.velocity);
+    let u = &workspace.velocity;
+    let of = |c: usize| {
+        let mut part = Part::default();
+        part.add_contact(problem, c, u, &lambda[problem.contacts.rows(c)], law);
+        part.residual.residual as f32
+    };
+    let contacts = (0..problem.contacts.len()).into_par_iter();
+    contacts.with_min_len(CHUNK).map(of).collect()
+}
+
 /// The measures of some of the blocks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {

@@ -139,15 +139,19 @@ impl Status {
 
     /// The worse of two outcomes; of equal ones the later.
     pub fn or_worse(self, later: Self) -> Self {
-        let rank = |status: &Self| match status {
-            Self::Converged => 0,
-            Self::Budget | Self::Stalled(_) => 1,
-            Self::Failed(_) => 2,
-        };
-        if rank(&self) > rank(&later) {
+        if self.severity() > later.severity() {
             self
         } else {
             later
+        }
+    }
+
+    /// 0 if it converged, 1 if it stopped before, 2 if it failed.
+    pub fn severity(&self) -> u8 {
+        match self {
+            Self::Converged => 0,
+            Self::Budget | Self::Stalled(_) => 1,
+            Self::Failed(_) => 2,
         }
     }
 }

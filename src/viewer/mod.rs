@@ -8,6 +8,7 @@
 
 mod camera;
 mod capture;
+mod comparison;
 mod draw;
 mod frame;
 mod graphics;
@@ -138,6 +139,7 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
             machines::plugin,
             setup::plugin,
             scenes::plugin,
+            comparison::plugin,
             camera::plugin,
             hands::plugin,
             draw::plugin,

@@ -9,6 +9,9 @@ use bevy::prelude::Resource;
 
 use super::frame::{BodyTable, Energy, Exchange, Notice, StepSample};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
+use crate::compare::{Arena, Posed};
+use crate::math::Vec3;
+use crate::problem::StoredProblem;
 use crate::session::{Input, Session};
 use crate::solve::{MatrixView, Status};
 use crate::step::{ResidualSchedule, Simulation, Snapshot};
@@ -33,12 +36,18 @@ pub enum Command {
     /// Number of threads; 0 means all.
     Threads(usize),
     Observe(Observe),
+    /// Other solvers get the problem of every so manieth step from now on.
+    Compare {
+        every: u64,
+    },
 }
 
 /// Frames closer than this to each other are not worth their copying.
 const FRAME_INTERVAL: Duration = Duration::from_millis(5);
 /// Matrices are copied at most this often, and for at most a tenth of the time.
 const MATRIX_INTERVAL: Duration = Duration::from_millis(100);
+/// Problems are copied for other solvers for at most this share of the time that the simulation takes (-).
+const COPY_SHARE: f64 = 0.05;
 /// The residual is evaluated at most this often where it is not of every step.
 const RESIDUAL_INTERVAL: Duration = Duration::from_millis(50);
 /// The real-time factor is measured over this time.
@@ -49,6 +58,7 @@ const FACTOR_INTERVAL: Duration = Duration::from_millis(400);
 pub struct Physics {
     commands: Sender<Command>,
     exchange: Arc<Exchange>,
+    arena: Arc<Arena>,
 }
 
 impl Physics {
@@ -56,10 +66,12 @@ impl Physics {
     pub fn start() -> std::io::Result<Self> {
         let (commands, inbox) = channel();
         let exchange = Arc::new(Exchange::default());
+        let arena = Arc::new(Arena::default());
         let worker = Worker {
             clock: Instant::now(),
             inbox,
             exchange: exchange.clone(),
+            challenge: Challenge::new(arena.clone()),
             session: None,
             start: None,
             table: Arc::default(),
@@ -72,7 +84,16 @@ impl Physics {
         };
         let thread = std::thread::Builder::new().name("physics".into());
         thread.spawn(move || worker.run())?;
-        Ok(Self { commands, exchange })
+        Ok(Self {
+            commands,
+            exchange,
+            arena,
+        })
+    }
+
+    /// The other solvers, which get the simulation's problems.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
     }
 
     pub fn frames(&self) -> &Exchange {
@@ -116,6 +137,7 @@ struct Worker {
     clock: Instant,
     inbox: Receiver<Command>,
     exchange: Arc<Exchange>,
+    challenge: Challenge,
     session: Option<Session>,
     start: Option<Snapshot>,
     table: Arc<BodyTable>,
@@ -155,11 +177,62 @@ impl Matrices {
     }
 }
 
+/// Gives the steps' problems to other solvers.
+struct Challenge {
+    arena: Arc<Arena>,
+    every: u64,
+    due: Instant,
+}
+
+impl Challenge {
+    fn new(arena: Arc<Arena>) -> Self {
+        Self {
+            arena,
+            every: 1,
+            due: Instant::now(),
+        }
+    }
+
+    /// Poses the present step's problem if somebody waits for one; while time stands still, in any case.
+    fn follow(&mut self, simulation: &Simulation, state: &State) {
+        let (run, step) = (state.epoch, simulation.world().step_index);
+        let arena = &*self.arena;
+        if arena.is_empty() || !is_solved(simulation) || arena.has_been_given(run, step) {
+            return;
+        }
+        let begin = Instant::now();
+        let still = !state.playing && state.pending_steps == 0;
+        let is_wanted = || step.is_multiple_of(self.every) && begin >= self.due;
+        if !still && !(is_wanted() && arena.is_waiting(simulation.problem().contacts.len())) {
+            return;
+        }
+        let point = |point: Vec3| [point.x as f32, point.y as f32, point.z as f32];
+        let mut posed = Posed {
+            run,
+            step,
+            stated: StoredProblem {
+                origin: String::new(),
+                problem: simulation.problem().clone(),
+                start: simulation.warm_start().to_vec(),
+                reach: simulation.world().bodies.reach(),
+            },
+            points: simulation.contacts().map(|c| point(c.point)).collect(),
+            copy_time: Duration::ZERO,
+        };
+        posed.copy_time = begin.elapsed();
+        self.due = Instant::now() + posed.copy_time.mul_f64(1.0 / COPY_SHARE - 1.0);
+        arena.pose(posed);
+    }
+}
+
 impl Worker {
     fn run(mut self) {
         while self.obey() {
             if self.step_is_due() {
                 self.step();
+            }
+            if let Some(session) = &self.session {
+                self.challenge.follow(session.simulation(), &self.state);
             }
             let waiting = !self.step_is_due();
             let age = self.now() - self.state.published;
@@ -226,6 +299,7 @@ impl Worker {
                 }
             }
             Command::Observe(observe) => self.state.observe = observe,
+            Command::Compare { every } => self.challenge.every = every.max(1),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The panels: one file each, listed in the table `PANELS`, laid out here.
 
+mod comparison;
 mod controls;
 mod counters;
 mod display;
@@ -27,6 +28,7 @@ use bevy::window::PrimaryWindow;
 use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 
 use super::camera::{Eye, Pointer};
+use super::comparison::Comparison;
 use super::draw::Drawing;
 use super::frame::Notice;
 use super::hands::{self, Hands};
@@ -45,6 +47,7 @@ static PANELS: &[Panel] = &[
     scenes::PANEL,
     selection::PANEL,
     solver::PANEL,
+    comparison::CHOICE,
     stepping::PANEL,
     timings::PANEL,
     counters::PANEL,
@@ -57,6 +60,9 @@ static PANELS: &[Panel] = &[
     plots::TIMINGS,
     statistics::PLOT,
     energies::PANEL,
+    comparison::TABLE,
+    comparison::BY_ITERATION,
+    comparison::BY_TIME,
 ];
 
 /// A part of the window with a purpose of its own.
@@ -96,20 +102,28 @@ impl Panel {
         Self::new(title, Place::Bottom, open, show)
     }
 
+    /// A part of the comparison at the bottom.
+    const fn compared(title: &'static str, show: Show) -> Self {
+        Self::new(title, Place::Comparison, true, show)
+    }
+
     /// The same, where it has something to show.
     const fn when(self, applies: fn(&Context) -> bool) -> Self {
         Self { applies, ..self }
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     /// On the left, under its own title.
     Left,
     /// On the right, as a section that folds.
     Right,
     /// At the bottom: plots side by side, each chosen by its title.
+    #[default]
     Bottom,
+    /// There too, instead of them: what solvers make of the same problem.
+    Comparison,
 }
 
 /// Which panels are open, and what they ask for.
@@ -118,6 +132,8 @@ pub struct Open {
     pub panels: bool,
     pub plots: bool,
     pub help: bool,
+    /// Which of the two things at the bottom is shown.
+    tab: Place,
     /// Titles of the plots that are as they are not at the start.
     toggled: BTreeSet<&'static str>,
     /// Names of the solver's numbers that are plotted.
@@ -126,6 +142,7 @@ pub struct Open {
     asked: Observe,
     /// Time between two frames, smoothed (s); 0 until the first, which it then is.
     frame_time: f64,
+    said: Option<Notice>,
     dismissed: Option<Notice>,
 }
 
@@ -141,6 +158,11 @@ impl Open {
 
     fn shows_plot(&self, panel: &Panel) -> bool {
         panel.open != self.toggled.contains(panel.title)
+    }
+
+    /// Says something until it is closed.
+    fn say(&mut self, text: String, is_error: bool) {
+        self.said = Some(Notice { is_error, text });
     }
 
     fn toggle(&mut self, title: &'static str) {
@@ -162,6 +184,7 @@ struct Context<'w> {
     history: Res<'w, History>,
     scenes: ResMut<'w, Scenes>,
     setup: ResMut<'w, Setup>,
+    comparison: ResMut<'w, Comparison>,
     drawing: ResMut<'w, Drawing>,
     hands: ResMut<'w, Hands>,
     eye: ResMut<'w, Eye>,
@@ -278,14 +301,7 @@ fn around(ui: &mut egui::Ui, window: egui::Vec2, context: &mut Context) {
     egui::Panel::top("time")
         .frame(theme::bar())
         .show(ui, |ui| time::show(ui, context));
-    if context.open.plots {
-        egui::Panel::bottom("plots")
-            .frame(theme::panel())
-            .resizable(true)
-            .default_size(190.0)
-            .size_range(110.0..=window.y * 0.6)
-            .show(ui, |ui| plots::show(ui, context));
-    }
+    // The sides have the whole height: lists are tall, plots are wide enough between them.
     egui::Panel::left("scenes")
         .frame(theme::panel())
         .default_size(215.0)
@@ -313,6 +329,14 @@ fn around(ui: &mut egui::Ui, window: egui::Vec2, context: &mut Context) {
                 }
             });
         });
+    if context.open.plots {
+        egui::Panel::bottom("plots")
+            .frame(theme::panel())
+            .resizable(true)
+            .default_size(190.0)
+            .size_range(110.0..=window.y * 0.6)
+            .show(ui, |ui| plots::show(ui, context));
+    }
 }
 
 /// The panels of a place that have something to show.
@@ -327,7 +351,8 @@ fn notice(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
     let older = frame.and_then(|f| f.notice.clone());
     let open = &mut *context.open;
     // A scene that does not open is news; what the physics thread says may be older.
-    let latest = context.scenes.notice.clone().or(older);
+    let said = open.said.clone();
+    let latest = said.or(context.scenes.notice.clone()).or(older);
     let Some(shown) = latest.filter(|n| open.dismissed.as_ref() != Some(n)) else {
         return;
     };

@@ -2,8 +2,9 @@
 //! steps spent their time on.
 
 use bevy_egui::egui::{self, Color32};
-use egui_plot::{FilledArea, GridMark, HoverPosition, Line, Plot, PlotPoints};
+use egui_plot::{FilledArea, GridInput, GridMark, HoverPosition, Line, Plot, PlotPoints};
 
+use super::widgets::number;
 use super::{Context, Panel, Place, at, theme};
 use crate::measure::Stage;
 use crate::viewer::frame::StepSample;
@@ -21,8 +22,17 @@ const FLOOR: f64 = 1e-18;
 pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     // A resizable panel is as large as what it holds.
     ui.set_min_height(ui.available_height());
-    let mut plots = at(Place::Bottom, context);
+    let tab = context.open.tab;
+    let mut plots = at(tab, context);
     ui.horizontal(|ui| {
+        for (tab, name) in [
+            (Place::Bottom, "the run"),
+            (Place::Comparison, "comparison"),
+        ] {
+            let name = egui::RichText::new(name).strong();
+            ui.selectable_value(&mut context.open.tab, tab, name);
+        }
+        ui.separator();
         for panel in &plots {
             let mut shown = context.open.shows_plot(panel);
             if ui.toggle_value(&mut shown, panel.title).changed() {
@@ -63,6 +73,8 @@ pub enum Scale {
     FromZero,
     /// By powers of ten.
     Logarithmic,
+    /// Both axes by powers of ten.
+    LogLog,
 }
 
 /// A number of each step against its time (s); steps that have none are left out.
@@ -84,14 +96,18 @@ pub fn curves(ui: &mut egui::Ui, id: &str, scale: Scale, curves: Vec<Curve>) {
         Scale::Range => plot(id),
         Scale::FromZero => plot(id).include_y(0.0),
         Scale::Logarithmic => logarithmic(id),
+        Scale::LogLog => twice_logarithmic(id),
     };
     plot.show(ui, |plot| {
         // Where two are the same, the first one shows on either side of the thinner second one.
         let mut width = 1.6 + 1.4 * curves.len().saturating_sub(1).min(1) as f32;
         for mut curve in curves {
-            if scale == Scale::Logarithmic {
-                for [_, y] in &mut curve.points {
+            for [x, y] in &mut curve.points {
+                if matches!(scale, Scale::Logarithmic | Scale::LogLog) {
                     *y = y.max(FLOOR).log10();
+                }
+                if scale == Scale::LogLog {
+                    *x = x.max(FLOOR).log10();
                 }
             }
             let line = Line::new(curve.name, curve.points).color(curve.color);
@@ -115,21 +131,51 @@ fn plot(id: &str) -> Plot<'_> {
 fn logarithmic(id: &str) -> Plot<'_> {
     plot(id)
         .y_axis_formatter(|mark: GridMark, _: &_| format!("1e{:.0}", mark.value))
-        .y_grid_spacer(|input| {
-            let (low, high) = input.bounds;
-            let step = ((high - low) / 6.0).ceil().max(1.0);
-            let first = (low / step).ceil() as i64;
-            let marks = (first..first + 64).map(|k| GridMark {
-                value: k as f64 * step,
-                step_size: step,
-            });
-            marks.take_while(|mark| mark.value <= high).collect()
-        })
+        .y_grid_spacer(decades)
         .label_formatter(|hover: &HoverPosition<'_>| {
-            let (HoverPosition::NearDataPoint { position: at, .. }
-            | HoverPosition::Elsewhere { position: at }) = hover;
-            Some(format!("{:.4}: {:.2e}", at.x, 10f64.powf(at.y)))
+            let [x, y] = position(hover);
+            Some(format!("{x:.4}: {:.2e}", 10f64.powf(y)))
         })
+}
+
+fn twice_logarithmic(id: &str) -> Plot<'_> {
+    logarithmic(id)
+        .x_axis_formatter(|mark: GridMark, _: &_| power(mark.value))
+        .x_grid_spacer(decades)
+        .label_formatter(|hover: &HoverPosition<'_>| {
+            let [x, y] = position(hover).map(|v| 10f64.powf(v));
+            let name = match hover {
+                HoverPosition::NearDataPoint { plot_name, .. } => plot_name,
+                HoverPosition::Elsewhere { .. } => "",
+            };
+            Some(format!("{name}\n{}: {y:.2e}", number(x)))
+        })
+}
+
+/// A power of ten as it is read most easily.
+fn power(exponent: f64) -> String {
+    match exponent {
+        e if (-3.0..=4.0).contains(&e) => format!("{}", 10f64.powf(e)),
+        e => format!("1e{e:.0}"),
+    }
+}
+
+fn position(hover: &HoverPosition<'_>) -> [f64; 2] {
+    let (HoverPosition::NearDataPoint { position: at, .. }
+    | HoverPosition::Elsewhere { position: at }) = hover;
+    [at.x, at.y]
+}
+
+/// A line per power of ten, or per two or three where there are many.
+fn decades(input: GridInput) -> Vec<GridMark> {
+    let (low, high) = input.bounds;
+    let step = ((high - low) / 6.0).ceil().max(1.0);
+    let first = (low / step).ceil() as i64;
+    let marks = (first..first + 64).map(|k| GridMark {
+        value: k as f64 * step,
+        step_size: step,
+    });
+    marks.take_while(|mark| mark.value <= high).collect()
 }
 
 fn residual(ui: &mut egui::Ui, context: &mut Context) {

@@ -19,15 +19,9 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
     if let Some(info) = solve::find(&setup.solver.name) {
         ui.label(theme::quiet(info.summary))
             .on_hover_text(info.source);
-        grid(ui, "solver parameters", |ui| {
-            for parameter in info.parameters {
-                change(ui, parameter, &mut setup.solver);
-            }
-        });
     }
-    ui.add_space(4.0);
-    ui.label(theme::quiet("Stop when"));
-    grid(ui, "budget", |ui| budget(ui, &mut setup.solver.budget));
+    parameters(ui, &mut setup.solver);
+    stop_when(ui, &mut setup.solver.budget);
     if setup.solver != before {
         context.physics.act(Input::Solver(setup.solver.clone()));
     }
@@ -103,16 +97,70 @@ fn switch(ui: &egui::Ui, config: &mut SolverConfig, to: &solve::SolverInfo) {
     }
 }
 
-fn budget(ui: &mut egui::Ui, budget: &mut Budget) {
-    row(ui, "iterations", "most iterations per (sub)step", |ui| {
-        ui.add(egui::DragValue::new(&mut budget.iterations).range(1..=100_000))
+/// This many parameters are shown at once; a solver's first ones are those that matter most.
+const PLAIN: usize = 3;
+
+/// A solver's parameters: the first ones, the rest behind "more".
+pub fn parameters(ui: &mut egui::Ui, config: &mut SolverConfig) {
+    let Some(info) = solve::find(&config.name) else {
+        return;
+    };
+    // What is being changed must not move.
+    let (plain, rest): (Vec<_>, Vec<_>) = info
+        .parameters
+        .iter()
+        .enumerate()
+        .partition(|(k, _)| *k < PLAIN || info.parameters.len() <= PLAIN + 1);
+    grid(ui, "solver parameters", |ui| {
+        for (_, parameter) in plain {
+            change(ui, parameter, config);
+        }
     });
+    if rest.is_empty() {
+        return;
+    }
+    let is_changed = |p: &Parameter| {
+        let given = config.parameters.get(p.name);
+        given.is_some_and(|v| *v != p.default_value())
+    };
+    let changed = rest.iter().filter(|(_, p)| is_changed(p)).count();
+    let title = match changed {
+        0 => format!("{} more parameters", rest.len()),
+        n => format!("{} more parameters, {n} of them changed", rest.len()),
+    };
+    egui::CollapsingHeader::new(theme::quiet(title))
+        .id_salt("more parameters")
+        .show(ui, |ui| {
+            grid(ui, "more solver parameters", |ui| {
+                for (_, parameter) in rest {
+                    change(ui, parameter, config);
+                }
+            });
+        });
+}
+
+/// When a solver stops: iterations and tolerance, the rest behind "more".
+pub fn stop_when(ui: &mut egui::Ui, budget: &mut Budget) {
+    ui.add_space(4.0);
+    ui.label(theme::quiet("Stop when"));
+    grid(ui, "budget", |ui| {
+        row(ui, "iterations", "most iterations per (sub)step", |ui| {
+            ui.add(egui::DragValue::new(&mut budget.iterations).range(1..=100_000))
+        });
+        let hint = "largest ‖ΔΛ‖/R of an iteration, as the residual sees it; 0 switches it off";
+        row(ui, "tolerance [m/s]", hint, |ui| {
+            small(ui, &mut budget.tolerance)
+        });
+    });
+    egui::CollapsingHeader::new(theme::quiet("more limits"))
+        .id_salt("more limits")
+        .show(ui, |ui| {
+            grid(ui, "more limits", |ui| limits(ui, budget));
+        });
+}
+
+fn limits(ui: &mut egui::Ui, budget: &mut Budget) {
     for (name, value, hint) in [
-        (
-            "tolerance [m/s]",
-            &mut budget.tolerance,
-            "largest ‖ΔΛ‖/R of an iteration, as the residual sees it; 0 switches it off",
-        ),
         (
             "T_abs [N s]",
             &mut budget.absolute,

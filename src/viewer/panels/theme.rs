@@ -34,6 +34,22 @@ pub const STAGES: [Color32; Stage::PARTS.len()] = [
 /// Colours of lines that have none of their own.
 pub const SERIES: [Color32; 5] = [ACCENT, WARNING, GOOD, ERROR, STAGES[3]];
 
+/// The colour of one of many lines. Okabe and Ito's colours, which are told apart with every kind of colour vision,
+/// lightened for a dark ground.
+pub fn series(k: usize) -> Color32 {
+    const ALL: [Color32; 8] = [
+        Color32::from_rgb(230, 159, 0),
+        Color32::from_rgb(86, 180, 233),
+        Color32::from_rgb(0, 178, 125),
+        Color32::from_rgb(240, 228, 66),
+        Color32::from_rgb(64, 140, 220),
+        Color32::from_rgb(226, 106, 30),
+        Color32::from_rgb(218, 138, 182),
+        Color32::from_rgb(190, 196, 206),
+    ];
+    ALL[k % ALL.len()]
+}
+
 pub fn apply(ctx: &egui::Context) {
     ctx.set_theme(egui::Theme::Dark);
     ctx.all_styles_mut(|style| {

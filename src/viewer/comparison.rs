@@ -1,0 +1,284 @@
+//! The window's side of the comparison: which solvers are ticked, with what, and what they have made of the
+//! latest problem.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bevy::prelude::*;
+
+use super::physics::{Command, Physics};
+use super::playback::Begun;
+use super::scenes::Scenes;
+use crate::compare::{Compared, Outcome, Standing, Terms, convergence, csv, histories, outcomes};
+use crate::file;
+use crate::measure::plot;
+use crate::problem::StoredProblem;
+use crate::solve::{Budget, SOLVERS, SolverConfig};
+
+/// Longest that a ticked solver works on a problem, unless it is told otherwise (s): one that is not ticked any
+/// more works on until then.
+const PATIENCE: f64 = 2.0;
+/// Iterations where the budget is a residual or a time.
+const PLENTY: u32 = 100_000;
+
+/// What is compared, and how it stands.
+#[derive(Resource)]
+pub struct Comparison {
+    pub entrants: Vec<Ticked>,
+    pub terms: Terms,
+    /// Every so manieth step's problem is given to them.
+    pub every: u64,
+    pub allowed: Allowed,
+    /// The residual that times are compared at (m/s).
+    pub quality: f64,
+    /// The time that residuals are compared at (s).
+    pub time: f64,
+    /// Whose errors are drawn in the scene.
+    pub heat: Option<String>,
+    /// The column that the table is sorted by, and whether the largest comes first.
+    pub sort: Option<(usize, bool)>,
+    /// How those who are ticked stand, in their order.
+    pub standings: Vec<Option<Arc<Standing>>>,
+    /// The same with their distances.
+    pub outcomes: Vec<Option<Outcome>>,
+    /// Why one of them cannot take part.
+    pub error: Option<String>,
+    entered: Vec<(String, SolverConfig)>,
+    progress: Vec<u64>,
+}
+
+/// A solver that may take part.
+#[derive(Clone, Debug)]
+pub struct Ticked {
+    pub on: bool,
+    /// How it is called; the solver's name, and a number where there are several.
+    pub label: String,
+    /// Its parameters and budget.
+    pub config: SolverConfig,
+}
+
+/// What budgets the solvers have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowed {
+    /// The scene's.
+    Scene,
+    /// Iterations until the same residual estimate.
+    EqualQuality,
+    /// As much as is done in the same time.
+    EqualTime,
+    /// Each its own.
+    Own,
+}
+
+impl Default for Comparison {
+    fn default() -> Self {
+        let ticked = |name: &str| {
+            let mut config = SolverConfig::default();
+            config.switch(name);
+            Ticked {
+                on: false,
+                label: name.to_owned(),
+                config,
+            }
+        };
+        Self {
+            entrants: SOLVERS.iter().map(|solver| ticked(solver.name)).collect(),
+            terms: Terms::default(),
+            every: 1,
+            allowed: Allowed::Scene,
+            quality: 1e-6,
+            time: 1e-3,
+            heat: None,
+            sort: None,
+            standings: Vec::new(),
+            outcomes: Vec::new(),
+            error: None,
+            entered: Vec::new(),
+            progress: Vec::new(),
+        }
+    }
+}
+
+impl Comparison {
+    /// Those that take part, each with its number among all, which gives it its colour.
+    pub fn ticked(&self) -> impl Iterator<Item = (usize, &Ticked)> {
+        self.entrants.iter().enumerate().filter(|(_, e)| e.on)
+    }
+
+    /// Whether anybody takes part.
+    pub fn is_on(&self) -> bool {
+        self.entrants.iter().any(|e| e.on)
+    }
+
+    /// Another one of the same solver, for other parameters.
+    pub fn duplicate(&mut self, of: usize) {
+        let mut copy = self.entrants[of].clone();
+        let name = copy.config.name.clone();
+        let number = (2..).find(|k| {
+            let label = format!("{name} {k}");
+            self.entrants.iter().all(|e| e.label != label)
+        });
+        copy.label = format!("{name} {}", number.unwrap_or(2));
+        copy.on = true;
+        self.entrants.insert(of + 1, copy);
+    }
+
+    /// Whether this one was added to what there is of itself, so that it can be taken away.
+    pub fn is_duplicate(&self, k: usize) -> bool {
+        self.entrants[k].label != self.entrants[k].config.name
+    }
+
+    /// Gives all solvers the budgets that are allowed now; `scene` is the scene's.
+    pub fn allow(&mut self, scene: Budget) {
+        for entrant in &mut self.entrants {
+            let least = crate::solve::find(&entrant.config.name).map_or(1, |i| i.least_iterations);
+            let to = &mut entrant.config.budget;
+            match self.allowed {
+                Allowed::Own => return,
+                Allowed::Scene => {
+                    *to = scene;
+                    to.iterations = to.iterations.max(least);
+                    to.time = PATIENCE;
+                }
+                Allowed::EqualQuality => {
+                    *to = Budget {
+                        iterations: PLENTY,
+                        tolerance: self.quality,
+                        time: PATIENCE,
+                        ..Budget::default()
+                    }
+                }
+                Allowed::EqualTime => {
+                    *to = Budget {
+                        iterations: PLENTY,
+                        tolerance: 0.0,
+                        time: self.time,
+                        ..Budget::default()
+                    }
+                }
+            }
+        }
+    }
+
+    /// The outcomes that there are, each with its entrant's number.
+    pub fn shown(&self) -> impl Iterator<Item = (usize, &Outcome, &Standing)> {
+        let found = self.outcomes.iter().zip(&self.standings);
+        let both = self.ticked().zip(found);
+        both.filter_map(|((k, _), (outcome, standing))| {
+            Some((k, outcome.as_ref()?, standing.as_deref()?))
+        })
+    }
+
+    /// The standing whose errors are drawn.
+    pub fn heated(&self) -> Option<&Standing> {
+        let label = self.heat.as_ref()?;
+        let of = |standing: &&Standing| standing.outcome.label == *label;
+        self.standings.iter().flatten().map(AsRef::as_ref).find(of)
+    }
+
+    /// Saves a comparison under the first name that is free; where it is, or why it is not.
+    pub fn save(&self, what: Keepsake, scene: &str) -> Result<PathBuf, String> {
+        let Some((_, _, standing)) = self.shown().next() else {
+            return Err("there is nothing to save yet: tick a solver and take a step".into());
+        };
+        let posed = &standing.posed;
+        let found: Vec<Outcome> = self.shown().map(|(_, o, _)| o.clone()).collect();
+        let steps = self.shown().map(|(_, o, s)| Compared {
+            scene,
+            step: Some(s.posed.step),
+            outcomes: std::slice::from_ref(o),
+        });
+        let bytes = match what {
+            Keepsake::Table => csv(steps).map_err(|e| e.to_string())?.into_bytes(),
+            Keepsake::Histories => histories(steps).map_err(|e| e.to_string())?.into_bytes(),
+            Keepsake::Plots => {
+                let title = format!("{scene}, step {}", posed.step);
+                plot::column(&convergence(&found, &title)).into_bytes()
+            }
+            Keepsake::Problem => StoredProblem {
+                origin: format!("{scene}, step {}", posed.step),
+                ..posed.stated.clone()
+            }
+            .to_bytes(),
+        };
+        let path = free(what.ending()).ok_or("no name is free any more")?;
+        let done = file::save(&path, &bytes);
+        done.map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
+        Ok(std::path::absolute(&path).unwrap_or(path))
+    }
+}
+
+/// What can be kept of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keepsake {
+    Table,
+    Histories,
+    Plots,
+    Problem,
+}
+
+impl Keepsake {
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Table => "comparison.csv",
+            Self::Histories => "convergence.csv",
+            Self::Plots => "comparison.svg",
+            Self::Problem => "problem.moreau",
+        }
+    }
+}
+
+/// The first "moreau-0001-….xyz" that there is not yet.
+fn free(ending: &str) -> Option<PathBuf> {
+    let mut names = (1..10_000).map(|k| PathBuf::from(format!("moreau-{k:04}-{ending}")));
+    names.find(|path| !path.exists())
+}
+
+pub fn plugin(app: &mut App) {
+    app.init_resource::<Comparison>()
+        .add_systems(PreUpdate, (renew, follow).chain())
+        .add_systems(PostUpdate, enter);
+}
+
+/// Another scene has other budgets.
+fn renew(mut begun: MessageReader<Begun>, scenes: Res<Scenes>, mut comparison: ResMut<Comparison>) {
+    if begun.read().any(|b| b.loaded)
+        && comparison.allowed == Allowed::Scene
+        && let Some(scene) = &scenes.scene
+    {
+        comparison.allow(scene.solver.budget);
+    }
+}
+
+/// Tells the solvers what is asked of them.
+fn enter(
+    mut comparison: ResMut<Comparison>,
+    physics: Res<Physics>,
+    mut asked: Local<Option<(Terms, u64)>>,
+) {
+    let of = |(_, e): (usize, &Ticked)| (e.label.clone(), e.config.clone());
+    let same = comparison.ticked().count() == comparison.entered.len()
+        && (comparison.ticked().zip(&comparison.entered))
+            .all(|((_, e), (label, config))| e.label == *label && e.config == *config);
+    let terms = (comparison.terms, comparison.every);
+    if same && *asked == Some(terms) {
+        return;
+    }
+    let wanted: Vec<(String, SolverConfig)> = comparison.ticked().map(of).collect();
+    *asked = Some(terms);
+    physics.arena().set_terms(terms.0);
+    comparison.error = physics.arena().enter(&wanted).err().map(|e| e.to_string());
+    comparison.entered = wanted;
+    physics.send(Command::Compare { every: terms.1 });
+}
+
+/// Takes over what has been solved since the last frame.
+fn follow(mut comparison: ResMut<Comparison>, physics: Res<Physics>) {
+    let progress = physics.arena().progress();
+    if progress == comparison.progress {
+        return;
+    }
+    comparison.progress = progress;
+    comparison.standings = physics.arena().standings();
+    comparison.outcomes = outcomes(&comparison.standings);
+}

@@ -1,0 +1,374 @@
+//! The comparison: which solvers take part and with what, the table of how they stand, and their residuals by
+//! iteration and by time.
+
+use bevy_egui::egui;
+
+use super::plots::{Curve, Scale, curves};
+use super::widgets::{grid, number, row, small};
+use super::{Context, Panel, Place, solver, theme};
+use crate::compare::{
+    FIELDS, Outcome, Standing, equal_quality, equal_time, quality_sentence, status_word,
+    time_sentence,
+};
+use crate::solve::{self, HistoryPoint, Status};
+use crate::viewer::comparison::{Allowed, Comparison, Keepsake};
+
+pub const CHOICE: Panel = Panel::right("Comparison", false, choose);
+pub const TABLE: Panel = Panel::compared("table", show_table);
+pub const BY_ITERATION: Panel = Panel::compared("residual by iteration", by_iteration);
+pub const BY_TIME: Panel = Panel::compared("residual by time", by_time);
+
+fn choose(ui: &mut egui::Ui, context: &mut Context) {
+    ui.label(theme::quiet(
+        "Every solver that is ticked solves the problem of each step too, beside the simulation.",
+    ));
+    let comparison = &mut *context.comparison;
+    let was_on = comparison.is_on();
+    let mut copied = None;
+    let mut removed = None;
+    for k in 0..comparison.entrants.len() {
+        let is_duplicate = comparison.is_duplicate(k);
+        let allowed = &mut comparison.allowed;
+        let entrant = &mut comparison.entrants[k];
+        ui.push_id(k, |ui| {
+            ui.horizontal(|ui| {
+                super::widgets::swatch(ui, theme::series(k));
+                let hint = solve::find(&entrant.config.name).map_or("", |info| info.summary);
+                ui.checkbox(&mut entrant.on, &entrant.label)
+                    .on_hover_text(hint);
+                ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                    let hint = "the same solver once more, for other parameters";
+                    if ui.small_button("➕").on_hover_text(hint).clicked() {
+                        copied = Some(k);
+                    }
+                    if is_duplicate && ui.small_button("➖").on_hover_text("remove").clicked() {
+                        removed = Some(k);
+                    }
+                });
+            });
+            if entrant.on {
+                egui::CollapsingHeader::new(theme::quiet("parameters and budget"))
+                    .default_open(false)
+                    .show(ui, |ui| {
+                        let before = entrant.config.budget;
+                        solver::parameters(ui, &mut entrant.config);
+                        solver::stop_when(ui, &mut entrant.config.budget);
+                        if entrant.config.budget != before {
+                            *allowed = Allowed::Own;
+                        }
+                    });
+            }
+        });
+    }
+    if let Some(k) = copied {
+        comparison.duplicate(k);
+    }
+    if let Some(k) = removed {
+        comparison.entrants.remove(k);
+    }
+    terms(ui, context);
+    let is_on = context.comparison.is_on();
+    if is_on && !was_on {
+        context.open.plots = true;
+        context.open.tab = Place::Comparison;
+    } else if !is_on && context.open.tab == Place::Comparison {
+        context.open.tab = Place::Bottom;
+    }
+    if let Some(error) = &context.comparison.error {
+        ui.colored_label(theme::ERROR, error);
+    }
+}
+
+/// What all of them are asked for.
+fn terms(ui: &mut egui::Ui, context: &mut Context) {
+    ui.add_space(4.0);
+    let scene = context.scenes.scene.as_ref();
+    let budget = scene.map_or_else(Default::default, |scene| scene.solver.budget);
+    let comparison = &mut *context.comparison;
+    let before = (comparison.allowed, comparison.quality, comparison.time);
+    grid(ui, "terms", |ui| {
+        let hint = "equal quality: each until its own estimate of the residual is at most this; equal time: each for \
+                    so long; the scene's: what the scene asks of its own solver";
+        row(ui, "budget", hint, |ui| {
+            let all = [
+                Allowed::Scene,
+                Allowed::EqualQuality,
+                Allowed::EqualTime,
+                Allowed::Own,
+            ];
+            super::widgets::choice(ui, "allowed", &mut comparison.allowed, all, |allowed| {
+                match allowed {
+                    Allowed::Scene => "the scene's".into(),
+                    Allowed::EqualQuality => "equal quality".into(),
+                    Allowed::EqualTime => "equal time".into(),
+                    Allowed::Own => "its own".into(),
+                }
+            })
+        });
+        let hint = "the residual at which times are compared";
+        row(ui, "quality [m/s]", hint, |ui| {
+            small(ui, &mut comparison.quality)
+        });
+        let hint = "the time after which residuals are compared";
+        row(ui, "time [ms]", hint, |ui| {
+            super::widgets::milliseconds(ui, &mut comparison.time, 0.001..=10_000.0, 0.01)
+        });
+        let hint = "begin at Λ = 0 instead of the impulses that the step began with";
+        row(ui, "cold start", hint, |ui| {
+            ui.checkbox(&mut comparison.terms.cold, "")
+        });
+        let hint = "one more solve, and a residual per iteration, for the plots and the sentences";
+        row(ui, "convergence", hint, |ui| {
+            ui.checkbox(&mut comparison.terms.history, "")
+        });
+        row(
+            ui,
+            "every … steps",
+            "problems in between are left out",
+            |ui| ui.add(egui::DragValue::new(&mut comparison.every).range(1..=10_000)),
+        );
+        let most = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        row(ui, "threads", "of each solver", |ui| {
+            ui.add(egui::Slider::new(&mut comparison.terms.threads, 1..=most))
+        });
+    });
+    comparison.quality = comparison.quality.max(1e-16);
+    if before != (comparison.allowed, comparison.quality, comparison.time) {
+        comparison.allow(budget);
+    }
+    heat(ui, comparison);
+    save(ui, context);
+}
+
+/// Whose errors are drawn.
+fn heat(ui: &mut egui::Ui, comparison: &mut Comparison) {
+    ui.horizontal(|ui| {
+        ui.label("errors in the scene")
+            .on_hover_text("the residual of every contact, as heat");
+        let mut options: Vec<Option<String>> = vec![None];
+        options.extend(comparison.ticked().map(|(_, e)| Some(e.label.clone())));
+        super::widgets::choice(ui, "heat", &mut comparison.heat, options, |of| {
+            of.clone().unwrap_or_else(|| "none".into())
+        });
+    });
+}
+
+fn save(ui: &mut egui::Ui, context: &mut Context) {
+    let scene = context.scenes.scene.as_ref();
+    let scene = scene.map_or_else(String::new, |s| s.id().to_owned());
+    ui.horizontal_wrapped(|ui| {
+        ui.label(theme::quiet("save"));
+        for (what, text, hint) in [
+            (Keepsake::Table, "table", "the table as CSV"),
+            (
+                Keepsake::Histories,
+                "convergence",
+                "every iteration's residual as CSV",
+            ),
+            (Keepsake::Plots, "plots", "both plots as SVG"),
+            (
+                Keepsake::Problem,
+                "problem",
+                "the problem as a file that `moreau solve` reads",
+            ),
+        ] {
+            if ui.small_button(text).on_hover_text(hint).clicked() {
+                match context.comparison.save(what, &scene) {
+                    Ok(path) => context.open.say(format!("saved {}", path.display()), false),
+                    Err(error) => context.open.say(error, true),
+                }
+            }
+        }
+    });
+}
+
+/// The columns after the name: the state, and then the fields.
+fn header(k: usize) -> (String, &'static str) {
+    match k.checked_sub(1) {
+        None => ("status".into(), "how it ended"),
+        Some(k) if k < FIELDS.len() => {
+            let field = &FIELDS[k];
+            let name = field.name.trim_end_matches("_ms").replace('_', " ");
+            let unit = match field.unit {
+                "-" => String::new(),
+                unit => format!(" [{unit}]"),
+            };
+            (format!("{name}{unit}"), field.summary)
+        }
+        Some(_) => (
+            "step".into(),
+            "the step whose problem it was; a solver that cannot keep up leaves out steps",
+        ),
+    }
+}
+
+type Line<'a> = (usize, &'a Outcome, &'a Standing);
+
+/// What lines are sorted by; those without it come last.
+fn key((_, outcome, standing): &Line<'_>, column: usize) -> f64 {
+    let value = match column.checked_sub(1) {
+        None => Some(f64::from(outcome.report.status.severity())),
+        Some(k) if k < FIELDS.len() => (FIELDS[k].value)(outcome),
+        Some(_) => Some(standing.posed.step as f64),
+    };
+    value.unwrap_or(f64::NAN)
+}
+
+fn sorted(mut lines: Vec<Line<'_>>, sort: Option<(usize, bool)>) -> Vec<Line<'_>> {
+    if let Some((column, falling)) = sort {
+        lines.sort_by(|a, b| {
+            let (a, b) = (key(a, column), key(b, column));
+            let order = match falling {
+                true => b.total_cmp(&a),
+                false => a.total_cmp(&b),
+            };
+            a.is_nan().cmp(&b.is_nan()).then(order)
+        });
+    }
+    lines
+}
+
+fn show_table(ui: &mut egui::Ui, context: &mut Context) {
+    let comparison = &mut *context.comparison;
+    let mut sort = comparison.sort;
+    egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| {
+        let lines: Vec<Line<'_>> = comparison.shown().collect();
+        let lines = sorted(lines, comparison.sort);
+        let is_used = |k: &usize| {
+            let value = |line: &Line<'_>| FIELDS.get(k - 1).map(|f| (f.value)(line.1));
+            *k == 0 || lines.iter().any(|line| value(line) != Some(None))
+        };
+        let columns: Vec<usize> = (0..FIELDS.len() + 2).filter(is_used).collect();
+        egui::Grid::new("compared")
+            .striped(true)
+            .spacing([10.0, 2.0])
+            .show(ui, |ui| {
+                ui.label(theme::quiet("solver"));
+                for column in &columns {
+                    heading(ui, *column, &mut sort);
+                }
+                ui.end_row();
+                for (k, outcome, standing) in &lines {
+                    ui.colored_label(theme::series(*k), &outcome.label);
+                    for column in &columns {
+                        cell(ui, *column, outcome, standing);
+                    }
+                    ui.end_row();
+                }
+            });
+        if lines.is_empty() {
+            let text = match comparison.is_on() {
+                true => "no step has been solved yet",
+                false => "tick solvers in the panel \"Comparison\"",
+            };
+            ui.label(theme::quiet(text));
+            return;
+        }
+        ui.add_space(4.0);
+        sentences(ui, comparison);
+    });
+    comparison.sort = sort;
+}
+
+fn heading(ui: &mut egui::Ui, column: usize, sort: &mut Option<(usize, bool)>) {
+    let (mut name, hint) = header(column);
+    let now = sort.filter(|(k, _)| *k == column);
+    if let Some((_, falling)) = now {
+        name += if falling { " ⏷" } else { " ⏶" };
+    }
+    let label = egui::Label::new(theme::quiet(name)).sense(egui::Sense::click());
+    let hint = format!("{hint}\nPress to sort by it.");
+    if ui.add(label).on_hover_text(hint).clicked() {
+        *sort = match now {
+            None => Some((column, false)),
+            Some((_, false)) => Some((column, true)),
+            Some((_, true)) => None,
+        };
+    }
+}
+
+fn cell(ui: &mut egui::Ui, column: usize, outcome: &Outcome, standing: &Standing) {
+    match column.checked_sub(1) {
+        None => {
+            let status = &outcome.report.status;
+            let color = match status {
+                Status::Converged => theme::GOOD,
+                Status::Budget | Status::Stalled(_) => theme::WARNING,
+                Status::Failed(_) => theme::ERROR,
+            };
+            let label = ui.colored_label(color, status_word(status));
+            if let Status::Stalled(why) | Status::Failed(why) = status {
+                label.on_hover_text(why);
+            }
+        }
+        Some(k) if k < FIELDS.len() => {
+            let value = (FIELDS[k].value)(outcome);
+            ui.monospace(value.map_or(String::new(), |v| match FIELDS[k].name {
+                "iterations" => format!("{v:.0}"),
+                _ => number(v),
+            }));
+        }
+        Some(_) => {
+            let posed = &standing.posed;
+            let copied = 1e3 * posed.copy_time.as_secs_f64();
+            ui.monospace(posed.step.to_string())
+                .on_hover_text(format!("copying its problem took {copied:.2} ms"));
+        }
+    }
+}
+
+/// Equal quality and equal time, the ratios spelled out.
+fn sentences(ui: &mut egui::Ui, comparison: &Comparison) {
+    let steps: Vec<u64> = comparison.shown().map(|(.., s)| s.posed.step).collect();
+    let outcomes: Vec<Outcome> = comparison.shown().map(|(_, o, _)| o.clone()).collect();
+    if outcomes.iter().all(|o| o.report.history.is_empty()) {
+        return;
+    }
+    let (quality, time) = (comparison.quality, comparison.time);
+    let ranking = equal_quality(&outcomes, quality);
+    ui.label(quality_sentence(&ranking, quality));
+    ui.label(time_sentence(&equal_time(&outcomes, time), time));
+    for outcome in outcomes.iter().filter(|o| o.solves_another_law()) {
+        ui.label(theme::quiet(format!(
+            "{} solves another law than the contacts': under theirs its residual is {:.1e} m/s.",
+            outcome.label, outcome.error
+        )));
+    }
+    if steps.iter().any(|step| *step != steps[0]) {
+        ui.label(theme::quiet(
+            "These are of unlike steps; pause to have all of them on the same one.",
+        ));
+    }
+}
+
+fn by_iteration(ui: &mut egui::Ui, context: &mut Context) {
+    let lines = lines(&context.comparison, |p, _| f64::from(p.iteration));
+    converging(ui, "by iteration", "residual [m/s] by iteration", lines);
+}
+
+fn by_time(ui: &mut egui::Ui, context: &mut Context) {
+    let lines = lines(&context.comparison, |p, prepare| 1e3 * (prepare + p.time));
+    let title = "residual [m/s] by time [ms], preparation included";
+    converging(ui, "by time", title, lines);
+}
+
+fn converging(ui: &mut egui::Ui, id: &str, title: &str, lines: Vec<Curve>) {
+    ui.label(theme::quiet(title));
+    if lines.iter().all(|line| line.points.is_empty()) {
+        ui.label(theme::quiet("no convergence has been recorded yet"));
+    }
+    curves(ui, id, Scale::LogLog, lines);
+}
+
+fn lines(comparison: &Comparison, x: impl Fn(&HistoryPoint, f64) -> f64) -> Vec<Curve> {
+    let line = |(k, outcome, _): Line<'_>| {
+        let prepare = outcome.report.prepare_time;
+        let points = outcome.report.history.iter();
+        Curve {
+            name: outcome.label.clone(),
+            color: theme::series(k),
+            points: points.map(|p| [x(p, prepare), p.residual]).collect(),
+        }
+    };
+    comparison.shown().map(line).collect()
+}
