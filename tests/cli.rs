@@ -221,12 +221,108 @@ fn bad_arguments_and_files_end_with_2_and_say_what_was_expected() {
             &["render", "wall", "--out", "x.png", "--size", "big"],
             "expected WIDTHxHEIGHT",
         ),
-        (&["fly"], ""),
+        (
+            &["render", "wall", "--out", "moreau-test.jpg"],
+            "expected a file ending in .png for one picture",
+        ),
+        (&["completions", "zhs"], "possible values: bash"),
+        (
+            &["man", "rnu"],
+            "there is no command \"rnu\"; there are: run, compare",
+        ),
+        (&["fly"], "there are: ball_grid_loose"),
     ] {
         let (code, message) = bad(args);
         assert_eq!(code, Some(2), "{args:?}: {message}");
         assert!(message.contains(expected), "{args:?}: {message}");
     }
+    assert!(!std::env::temp_dir().join("moreau-test.jpg").exists());
+}
+
+#[test]
+fn slips_of_the_pen_are_answered_with_what_was_meant() {
+    let scene = scratch("tower.ron");
+    std::fs::write(&scene, "(name: \"t\")").expect("written");
+    let path = scene.display().to_string();
+    let wrong_path = path.replace("tower", "towre");
+    for (args, expected) in [
+        (
+            &["run", "crnae"][..],
+            "no shipped scene of this name; did you mean \"crane\"?",
+        ),
+        (&["compare", "wlal"], "did you mean \"wall\"?"),
+        (
+            &["validate", &wrong_path],
+            &*format!("did you mean {path:?}?"),
+        ),
+        (&["crnae"], "did you mean \"crane\"?"),
+        (&["rnu"], "did you mean the command `run`?"),
+        (&["rnu", "wall"], "did you mean the command `run`"),
+        (
+            &["comapre", "--steps", "2"],
+            "did you mean the command `compare`",
+        ),
+        (&["run", "--stesp", "2", "wall"], "'--steps'"),
+        (
+            &["run", "wall", "--solver", "bbp"],
+            ", bpp; did you mean \"bpp\"?",
+        ),
+        (
+            &["run", "wall", "--set", "solver.parameters.alhpa=1"],
+            "did you mean \"alpha\"?",
+        ),
+        (
+            &["run", "wall", "--set", "solver.budget.iteratons=1"],
+            "did you mean \"iterations\"?",
+        ),
+    ] {
+        let (code, message) = bad(args);
+        assert_eq!(code, Some(2), "{args:?}: {message}");
+        assert!(message.contains(expected), "{args:?}: {message}");
+    }
+}
+
+/// The commands that the program's help lists.
+fn commands() -> Vec<String> {
+    let help = good(&["--help"]);
+    let list = help.split_once("Commands:\n").expect("a list").1;
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    // What begins farther to the right goes on with the line before.
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let names = names.filter(|name| !["", "help"].contains(name));
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_help_fits_into_80_columns() {
+    let commands = commands();
+    assert!(commands.len() > 11, "{commands:?}");
+    let of_commands = commands.iter().map(|command| vec![command.as_str()]);
+    for command in of_commands.chain([Vec::new()]) {
+        for flag in ["--help", "-h"] {
+            let help = good(&[&command[..], &[flag]].concat());
+            for line in help.lines() {
+                assert!(line.chars().count() <= 80, "{command:?} {flag}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn shells_and_man_are_told_of_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = good(&["completions", shell]);
+        for name in commands().iter().chain(["trajectory".to_owned()].iter()) {
+            assert!(script.contains(name.as_str()), "{shell}: {name}");
+        }
+        assert!(script.contains("colored-gs"), "{shell}: solvers");
+    }
+    assert!(good(&["completions", "bash"]).contains("house_of_cards"));
+    for command in commands() {
+        let page = good(&["man", &command]);
+        assert!(page.contains(&format!(".TH moreau-{command} 1 ")), "{page}");
+    }
+    assert!(good(&["man"]).contains("Exit codes"));
 }
 
 #[test]
