@@ -5,6 +5,8 @@ mod compare;
 mod completions;
 mod entrants;
 mod export;
+mod interrupt;
+mod limits;
 mod man;
 #[cfg(feature = "viewer")]
 mod render;
@@ -194,15 +196,19 @@ pub enum Failure {
     /// Other work that failed.
     #[error("{0}")]
     Work(String),
+    /// Work that Ctrl-C ended before it was done.
+    #[error("interrupted after step {0} of {1}")]
+    Interrupted(u64, u64),
 }
 
 impl Failure {
-    /// 2 for bad arguments and bad files, 1 for work that failed.
+    /// 2 for bad arguments and bad files, 1 for work that failed, another for work that was interrupted.
     fn exit_code(&self) -> u8 {
         use papers::Error::{Config, NoScene, Scene};
         match self {
             Self::Scene(_) | Self::Config(_) | Self::Input(_) => 2,
             Self::Paper(Scene(_) | Config(_) | NoScene(..)) => 2,
+            Self::Interrupted(..) => interrupt::EXIT_CODE,
             _ => 1,
         }
     }
