@@ -1,4 +1,4 @@
-//! Values that cannot be used: which one, what it must be, and what it is.
+//! Values that cannot be used: which one, what it must be, and what it is; and names that are nearly right.
 
 use std::fmt::Display;
 
@@ -31,6 +31,23 @@ impl Invalid {
     }
 }
 
+/// The name that somebody meant who wrote `word`: the nearest one, where at most every third letter is added,
+/// missing, wrong, or swapped with the next.
+pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let distance =
+        |name: &&str| strsim::damerau_levenshtein(&word.to_lowercase(), &name.to_lowercase());
+    let named = names.into_iter().map(|name| (distance(&name), name));
+    let (distance, name) = named.min_by_key(|(distance, _)| *distance)?;
+    let letters = word.chars().count().min(name.chars().count());
+    (distance <= letters / 3).then_some(name)
+}
+
+/// The same as the end of a message: a question where there is such a name, and nothing where there is none.
+pub(crate) fn did_you_mean<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    let question = |name| format!("; did you mean \"{name}\"?");
+    nearest(word, names).map_or_else(String::new, question)
+}
+
 /// Refuses a value unless it is fine.
 pub(crate) fn demand(
     is_fine: bool,
@@ -61,4 +78,28 @@ pub(crate) fn finite<'a>(
 pub(crate) fn not_negative(field: &str, value: f64) -> Result<(), Invalid> {
     let is_fine = value.is_finite() && value >= 0.0;
     demand(is_fine, field, "0 or more and finite", value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn slips_of_the_pen_are_understood_and_other_words_are_not() {
+        let names = ["crane", "simple_crane", "run", "bpp", "wall", "ball_grid_8"];
+        for (word, meant) in [
+            ("crnae", Some("crane")),
+            ("Crane", Some("crane")),
+            ("simplecrane", Some("simple_crane")),
+            ("rnu", Some("run")),
+            ("bbp", Some("bpp")),
+            ("ball_grid", Some("ball_grid_8")),
+            ("fly", None),
+            ("w", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(word, names), meant, "{word}");
+        }
+        assert_eq!(nearest("crane", []), None);
+    }
 }

@@ -146,6 +146,43 @@ fn text_and_csv_reports_are_for_people_and_tables() {
 }
 
 #[test]
+fn a_csv_report_has_the_coulomb_residual_and_the_solvers_own_numbers() {
+    let run = |format: &str| {
+        let law = "settings.friction_law=Box";
+        good(&[
+            "run", "wall", "--steps", "3", "--set", law, "--report", format,
+        ])
+    };
+    let (csv, json) = (run("csv"), run("json"));
+    let rows: Vec<Vec<&str>> = csv.lines().map(|l| l.split(',').collect()).collect();
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let largest = |name: &str| {
+        let column = rows[0].iter().position(|n| *n == name);
+        let column = column.unwrap_or_else(|| panic!("no column {name} in {csv}"));
+        let cells = rows[1..]
+            .iter()
+            .map(|row| row[column].parse::<f64>().expect(name));
+        cells.fold(0.0, f64::max)
+    };
+    // Nothing was rounded, but that serde_json may be off by a last bit when it reads.
+    let same = |name: &str, max: &Value| {
+        let (found, max) = (largest(name), max.as_f64().expect("a number"));
+        assert!(
+            (found - max).abs() <= 4e-16 * max,
+            "{name}: {found} and {max}"
+        );
+    };
+    for name in ["residual", "residual_coulomb", "penetration"] {
+        same(name, &json[name]["max"]);
+    }
+    let statistics = json["statistics"].as_object().expect("an object");
+    assert!(!statistics.is_empty());
+    for (name, of) in statistics {
+        same(name, &of["max"]);
+    }
+}
+
+#[test]
 fn lists_name_every_scene_and_every_parameter() {
     let scenes = good(&["scenes"]);
     for id in moreau::scene::library::shipped_names() {
@@ -221,12 +258,108 @@ fn bad_arguments_and_files_end_with_2_and_say_what_was_expected() {
             &["render", "wall", "--out", "x.png", "--size", "big"],
             "expected WIDTHxHEIGHT",
         ),
-        (&["fly"], ""),
+        (
+            &["render", "wall", "--out", "moreau-test.jpg"],
+            "expected a file ending in .png for one picture",
+        ),
+        (&["completions", "zhs"], "possible values: bash"),
+        (
+            &["man", "rnu"],
+            "there is no command \"rnu\"; there are: run, compare",
+        ),
+        (&["fly"], "there are: ball_grid_loose"),
     ] {
         let (code, message) = bad(args);
         assert_eq!(code, Some(2), "{args:?}: {message}");
         assert!(message.contains(expected), "{args:?}: {message}");
     }
+    assert!(!std::env::temp_dir().join("moreau-test.jpg").exists());
+}
+
+#[test]
+fn slips_of_the_pen_are_answered_with_what_was_meant() {
+    let scene = scratch("tower.ron");
+    std::fs::write(&scene, "(name: \"t\")").expect("written");
+    let path = scene.display().to_string();
+    let wrong_path = path.replace("tower", "towre");
+    for (args, expected) in [
+        (
+            &["run", "crnae"][..],
+            "no shipped scene of this name; did you mean \"crane\"?",
+        ),
+        (&["compare", "wlal"], "did you mean \"wall\"?"),
+        (
+            &["validate", &wrong_path],
+            &*format!("did you mean {path:?}?"),
+        ),
+        (&["crnae"], "did you mean \"crane\"?"),
+        (&["rnu"], "did you mean the command `run`?"),
+        (&["rnu", "wall"], "did you mean the command `run`"),
+        (
+            &["comapre", "--steps", "2"],
+            "did you mean the command `compare`",
+        ),
+        (&["run", "--stesp", "2", "wall"], "'--steps'"),
+        (
+            &["run", "wall", "--solver", "bbp"],
+            ", bpp; did you mean \"bpp\"?",
+        ),
+        (
+            &["run", "wall", "--set", "solver.parameters.alhpa=1"],
+            "did you mean \"alpha\"?",
+        ),
+        (
+            &["run", "wall", "--set", "solver.budget.iteratons=1"],
+            "did you mean \"iterations\"?",
+        ),
+    ] {
+        let (code, message) = bad(args);
+        assert_eq!(code, Some(2), "{args:?}: {message}");
+        assert!(message.contains(expected), "{args:?}: {message}");
+    }
+}
+
+/// The commands that the program's help lists.
+fn commands() -> Vec<String> {
+    let help = good(&["--help"]);
+    let list = help.split_once("Commands:\n").expect("a list").1;
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    // What begins farther to the right goes on with the line before.
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let names = names.filter(|name| !["", "help"].contains(name));
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_help_fits_into_80_columns() {
+    let commands = commands();
+    assert!(commands.len() > 11, "{commands:?}");
+    let of_commands = commands.iter().map(|command| vec![command.as_str()]);
+    for command in of_commands.chain([Vec::new()]) {
+        for flag in ["--help", "-h"] {
+            let help = good(&[&command[..], &[flag]].concat());
+            for line in help.lines() {
+                assert!(line.chars().count() <= 80, "{command:?} {flag}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn shells_and_man_are_told_of_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = good(&["completions", shell]);
+        for name in commands().iter().chain(["trajectory".to_owned()].iter()) {
+            assert!(script.contains(name.as_str()), "{shell}: {name}");
+        }
+        assert!(script.contains("colored-gs"), "{shell}: solvers");
+    }
+    assert!(good(&["completions", "bash"]).contains("house_of_cards"));
+    for command in commands() {
+        let page = good(&["man", &command]);
+        assert!(page.contains(&format!(".TH moreau-{command} 1 ")), "{page}");
+    }
+    assert!(good(&["man"]).contains("Exit codes"));
 }
 
 #[test]
@@ -246,6 +379,142 @@ fn convergence_can_be_required() {
         message.contains("2 of 2 steps ran out of budget"),
         "{message}"
     );
+}
+
+#[test]
+fn a_run_fails_on_what_it_was_told_to() {
+    let run = ["run", "wall", "--steps", "3"];
+    let with = |more: &[&'static str]| [&run[..], more].concat();
+    good(&with(&[
+        "--fail-on",
+        "residual>1e9, penetration>1,failed",
+        "--fail-on",
+        "joint_error>0",
+    ]));
+    let limits = ["--fail-on", "residual>1e-30,penetration>1e-30", "--fail-on"];
+    let (code, message) = bad(&with(&[&limits[..], &["residual_coulomb>1e-30"]].concat()));
+    assert_eq!(code, Some(1), "{message}");
+    for name in ["residual", "penetration", "residual_coulomb"] {
+        let line = message
+            .lines()
+            .find(|l| l.starts_with(&format!("moreau: {name} was ")));
+        let line = line.unwrap_or_else(|| panic!("{name}: {message}"));
+        assert!(
+            line.contains(" in step ") && line.contains("above the limit of 1e-30 m"),
+            "{line}"
+        );
+    }
+    for (wrong, expected) in [
+        ("residual", "expected NAME>NUMBER with one of residual, "),
+        ("residual>much", "the number must be 0 or more"),
+        ("penetraton>1", "did you mean \"penetration\"?"),
+    ] {
+        let (code, message) = bad(&with(&["--fail-on", wrong]));
+        assert_eq!(code, Some(2), "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+    let (code, message) = bad(&with(&["--residual", "off", "--fail-on", "residual>1"]));
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.contains("--residual every or last"), "{message}");
+}
+
+/// A run that would go on for days, and is in the middle of it.
+#[cfg(unix)]
+fn endless(name: &str, more: &[&str]) -> (std::process::Child, std::path::PathBuf) {
+    use std::process::{Command, Stdio};
+    let file = scratch(name);
+    let child = Command::new(env!("CARGO_BIN_EXE_moreau"))
+        .args([
+            "run",
+            "ball_grid_8",
+            "--steps",
+            "1000000000",
+            "--report",
+            "json",
+        ])
+        .arg("--trajectory")
+        .arg(&file)
+        .args(more)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut unfinished = file.clone().into_os_string();
+    unfinished.push(".part");
+    wait_until(|| Path::new(&unfinished).exists());
+    (child, file)
+}
+
+#[cfg(unix)]
+fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let begin = std::time::Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed().as_secs() < 120, "this takes too long");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[cfg(unix)]
+fn press_ctrl_c(child: &std::process::Child) {
+    let kill = ["-INT".to_owned(), child.id().to_string()];
+    let status = std::process::Command::new("kill").args(kill).status();
+    assert!(status.expect("kill is there").success());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_run_after_its_step_and_keeps_what_there_is() {
+    let recording = scratch("interrupted.recording").display().to_string();
+    let (child, file) = endless("interrupted.npy", &["--record", &recording]);
+    let unfinished = scratch("interrupted.npy.part");
+    // A step of 513 bodies takes 53 kB.
+    wait_until(|| std::fs::metadata(&unfinished).is_ok_and(|f| f.len() > 200_000));
+    press_ctrl_c(&child);
+    let output = child.wait_with_output().expect("it ends");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{message}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let steps = report["steps"].as_u64().expect("a number");
+    assert!(steps > 2);
+    assert_eq!(
+        message,
+        format!("moreau: interrupted after step {steps} of 1000000000\n")
+    );
+
+    let bytes = std::fs::read(&file).expect("the trajectory has its name");
+    let header = text(&bytes[10..128]);
+    assert!(header.contains(&format!("({steps}, 513, 13,)")), "{header}");
+    assert_eq!(bytes.len() as u64, 128 + 8 * 13 * 513 * steps);
+    let times = std::fs::read(scratch("interrupted.times.npy")).expect("the times");
+    assert_eq!(times.len() as u64, 128 + 8 * steps);
+    let replayed = good(&["replay", &recording, "--check"]);
+    let hash = report["state_hash"].as_str().expect("a hash");
+    let expected = format!("ball_grid_8: {steps} steps, the same as recorded; state hash {hash}\n");
+    assert_eq!(replayed, expected);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_ctrl_c_ends_a_run_within_its_step() {
+    let budget = [
+        "--set",
+        "solver.budget.iterations=4000000000",
+        "--set",
+        "solver.budget.tolerance=0",
+    ];
+    let (mut child, file) = endless("twice.npy", &budget);
+    press_ctrl_c(&child);
+    // The first one is not enough: the step goes on.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(child.try_wait().expect("a process"), None);
+    press_ctrl_c(&child);
+    let mut status = None;
+    wait_until(|| {
+        status = child.try_wait().expect("a process");
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|s| s.code()), Some(130));
+    assert!(!file.exists(), "nothing was finished");
 }
 
 #[cfg(not(feature = "viewer"))]

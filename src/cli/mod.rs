@@ -2,8 +2,12 @@
 
 mod bench;
 mod compare;
+mod completions;
 mod entrants;
 mod export;
+mod interrupt;
+mod limits;
+mod man;
 #[cfg(feature = "viewer")]
 mod render;
 mod replay;
@@ -20,7 +24,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use moreau::check::nearest;
 use moreau::file::{self, FileError};
 use moreau::papers;
 use moreau::scene::{Scene, SceneError, library};
@@ -31,12 +37,19 @@ use moreau::viewer::RenderError;
 #[cfg(feature = "viewer")]
 use {render::run as render_pictures, view::run as open_viewer};
 
+/// What the help of the program ends with.
+const AFTER_HELP: &str = "\
+Exit codes: 0 done; 1 the work failed (a step was not taken, a solver failed, a limit was exceeded, a replay \
+differs); 2 bad arguments or a bad file; 130 interrupted.";
+
 /// A rigid-body simulator whose contact solvers are the point.
 #[derive(Debug, Parser)]
 #[command(
     name = "moreau",
     version,
     about,
+    after_help = AFTER_HELP,
+    max_term_width = 80,
     args_conflicts_with_subcommands = true
 )]
 struct Cli {
@@ -68,6 +81,20 @@ enum Command {
     Scenes(scenes::ScenesArgs),
     /// List the solvers with their parameters
     Solvers(solvers::SolversArgs),
+    /// Write the completions of a shell to standard output
+    ///
+    /// bash: moreau completions bash > ~/.local/share/bash-completion/completions/moreau
+    ///
+    /// zsh: moreau completions zsh > FOLDER/_moreau, into a folder of $fpath
+    ///
+    /// fish: moreau completions fish > ~/.config/fish/completions/moreau.fish
+    Completions(completions::CompletionsArgs),
+    /// Write a manual page to standard output
+    ///
+    /// To read it: moreau man run | man -l -
+    ///
+    /// To keep it: moreau man run > FOLDER/man1/moreau-run.1, into a folder of MANPATH
+    Man(man::ManArgs),
 }
 
 /// Which scene, and what is changed in it.
@@ -112,9 +139,18 @@ pub struct RenderArgs {
     /// Width and height in pixels
     #[arg(long, default_value = "1280x720", value_name = "WxH", value_parser = size)]
     pub size: (u32, u32),
-    /// Where to write: a file ending in .png for one picture, else a folder for a sequence
-    #[arg(long, value_name = "PNG|DIR")]
-    pub out: PathBuf,
+    /// Where to write: a file ending in .png for one picture, or a folder, made if there is none, for a sequence
+    #[arg(long, value_name = "PNG|DIR", value_parser = pictures)]
+    pub out: Pictures,
+}
+
+/// Where pictures go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pictures {
+    /// One picture, into this file.
+    One(PathBuf),
+    /// A sequence, into this folder.
+    Sequence(PathBuf),
 }
 
 /// How a command writes what it found.
@@ -160,15 +196,19 @@ pub enum Failure {
     /// Other work that failed.
     #[error("{0}")]
     Work(String),
+    /// Work that Ctrl-C ended before it was done.
+    #[error("interrupted after step {0} of {1}")]
+    Interrupted(u64, u64),
 }
 
 impl Failure {
-    /// 2 for bad arguments and bad files, 1 for work that failed.
+    /// 2 for bad arguments and bad files, 1 for work that failed, another for work that was interrupted.
     fn exit_code(&self) -> u8 {
         use papers::Error::{Config, NoScene, Scene};
         match self {
             Self::Scene(_) | Self::Config(_) | Self::Input(_) => 2,
             Self::Paper(Scene(_) | Config(_) | NoScene(..)) => 2,
+            Self::Interrupted(..) => interrupt::EXIT_CODE,
             _ => 1,
         }
     }
@@ -195,7 +235,7 @@ fn unwritable(what: &str, path: &Path, error: &io::Error) -> String {
 /// Reads the arguments, runs the command, and turns its outcome into the exit code.
 pub fn main() -> ExitCode {
     // clap ends the program itself, with 2 on bad arguments.
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| with_command(error).exit());
     let outcome = match &cli.command {
         None => open_viewer(&cli.view),
         Some(Command::Run(args)) => run::run(args),
@@ -208,6 +248,8 @@ pub fn main() -> ExitCode {
         Some(Command::Validate(args)) => validate::run(args),
         Some(Command::Scenes(args)) => scenes::run(args),
         Some(Command::Solvers(args)) => solvers::run(args),
+        Some(Command::Completions(args)) => completions::run(args, Cli::command()),
+        Some(Command::Man(args)) => man::run(args, Cli::command()),
     };
     let Err(failure) = outcome else {
         return ExitCode::SUCCESS;
@@ -217,11 +259,42 @@ pub fn main() -> ExitCode {
     ExitCode::from(failure.exit_code())
 }
 
+/// The command that somebody meant who wrote `word`. A word that is no command is taken for a scene.
+fn meant_command(word: &str) -> Option<String> {
+    let cli = Cli::command();
+    let names = cli.get_subcommands().map(clap::Command::get_name);
+    nearest(word, names).map(str::to_owned)
+}
+
+/// Adds the command that was meant where a slip of the pen made it a scene, and its arguments too many.
+fn with_command(mut error: clap::Error) -> clap::Error {
+    let is_of_scene = [ErrorKind::UnknownArgument, ErrorKind::ArgumentConflict];
+    let first = std::env::args().nth(1).unwrap_or_default();
+    if is_of_scene.contains(&error.kind())
+        && let Some(command) = meant_command(&first).filter(|command| *command != first)
+    {
+        let tip = format!("did you mean the command `{command}` where it says `{first}`?");
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
+}
+
+/// Opens the viewer's scene. What is neither a scene nor a command may be meant as a command.
+fn open_scene(name: &str) -> Result<Scene, Failure> {
+    library::open(name).map_err(|error| match (&error, meant_command(name)) {
+        (SceneError::Read { .. }, Some(command)) => Failure::Input(format!(
+            "{name}: there is neither a scene nor a command of this name; did you mean the command `{command}`?"
+        )),
+        _ => error.into(),
+    })
+}
+
 #[cfg(not(feature = "viewer"))]
 fn open_viewer(args: &ViewArgs) -> Result<(), Failure> {
     let scene = args.scene.as_deref().unwrap_or(library::DEFAULT_SCENE);
     // A bad scene is worth more words than a missing viewer.
-    library::open(scene)?;
+    open_scene(scene)?;
     Err(Failure::Input(format!(
         "this build has no viewer (feature \"viewer\"). Without a window, `moreau run {scene}` simulates \
          the scene; a build with the viewer also has `moreau render {scene} --out picture.png`"
@@ -234,13 +307,13 @@ fn render_pictures(args: &RenderArgs) -> Result<(), Failure> {
     let RenderArgs {
         seconds,
         size: (width, height),
-        out,
+        out: Pictures::One(path) | Pictures::Sequence(path),
         ..
     } = args;
     Err(Failure::Input(format!(
         "this build has no viewer (feature \"viewer\"), so that it cannot draw {seconds} s at \
          {width}x{height} into {}; `moreau run` simulates without drawing",
-        out.display()
+        path.display()
     )))
 }
 
@@ -301,6 +374,22 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A file ending in .png, or a folder. A folder that there is not yet has no extension, or a slash at the end:
+/// whoever writes `a.jpg` wants a picture.
+fn pictures(text: &str) -> Result<Pictures, String> {
+    let path = PathBuf::from(text);
+    let is_folder = path.is_dir() || text.ends_with(std::path::is_separator);
+    match path.extension() {
+        Some(png) if !is_folder && png.eq_ignore_ascii_case("png") => Ok(Pictures::One(path)),
+        Some(other) if !is_folder => Err(format!(
+            ".{} cannot be written; expected a file ending in .png for one picture, or a folder for a sequence \
+             (with a slash at the end if its name has a dot)",
+            other.display()
+        )),
+        _ => Ok(Pictures::Sequence(path)),
+    }
+}
+
 fn size(text: &str) -> Result<(u32, u32), String> {
     let sides = text
         .split_once('x')
@@ -330,6 +419,17 @@ mod tests {
         assert_eq!(assignment("a.b = c=d"), Ok(("a.b".into(), "c=d".into())));
         assert!(assignment("novalue").is_err());
         assert!(seconds("-1").is_err() && seconds("nan").is_err());
+        let folder = std::env::temp_dir();
+        let folder = folder.to_str().unwrap();
+        for name in ["a.png", "b/a.PNG"] {
+            assert_eq!(pictures(name), Ok(Pictures::One(name.into())));
+        }
+        for name in ["frames", "v1.2/", "a.png/", ".hidden", "..", folder] {
+            assert_eq!(pictures(name), Ok(Pictures::Sequence(name.into())));
+        }
+        for name in ["a.jpg", "b/a.gif", "v1.2"] {
+            assert!(pictures(name).is_err(), "{name}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use moreau::measure::report;
 use moreau::scene::Scene;
 use moreau::viewer::{Drawing, Offscreen};
 
-use super::{Failure, RenderArgs};
+use super::{Failure, Pictures, RenderArgs, print, unwritable};
 
 /// Pictures per second of simulated time in a sequence.
 const FRAMES_PER_SECOND: f64 = 60.0;
@@ -15,18 +15,14 @@ const FRAMES_PER_SECOND: f64 = 60.0;
 /// Draws one picture, or one after the other.
 pub fn run(args: &RenderArgs) -> Result<(), Failure> {
     let scene = args.scene.open()?;
+    let folder = match &args.out {
+        Pictures::One(file) => file.parent().unwrap_or(Path::new("")),
+        Pictures::Sequence(folder) => folder,
+    };
+    let made = std::fs::create_dir_all(folder);
+    made.map_err(|e| Failure::Input(unwritable("pictures", folder, &e)))?;
     let mut simulation = scene.simulation(0)?;
     let mut screen = screen(&scene, args.size)?;
-    let extension = args.out.extension();
-    let one = extension.is_some_and(|e| e.eq_ignore_ascii_case("png"));
-    let folder = if one {
-        args.out.parent()
-    } else {
-        Some(args.out.as_path())
-    };
-    if let Some(folder) = folder {
-        std::fs::create_dir_all(folder)?;
-    }
     let step = simulation.world().settings.step;
     let steps = steps_until(args.seconds, step);
     let progress = report::progress(Some(steps), "{bar:40} step {pos}/{len}, {eta} left");
@@ -36,21 +32,21 @@ pub fn run(args: &RenderArgs) -> Result<(), Failure> {
             simulation.step()?;
             progress.inc(1);
         }
-        if one {
+        let Pictures::Sequence(folder) = &args.out else {
             continue;
-        }
+        };
         // A step much longer than a picture gives each of its pictures the same state.
         while f64::from(taken) / FRAMES_PER_SECOND <= k as f64 * step + 1e-9 {
-            let path = args.out.join(format!("frame_{taken:05}.png"));
+            let path = folder.join(format!("frame_{taken:05}.png"));
             save(&screen.draw(&simulation)?, &path)?;
             taken += 1;
         }
     }
     progress.finish_and_clear();
-    if one {
-        return save(&screen.draw(&simulation)?, &args.out);
+    match &args.out {
+        Pictures::One(file) => save(&screen.draw(&simulation)?, file),
+        Pictures::Sequence(_) => print(&format!("{taken} pictures in {}\n", folder.display())),
     }
-    super::print(&format!("{taken} pictures in {}\n", args.out.display()))
 }
 
 /// The picture's frame, looked at as the scene wants it.

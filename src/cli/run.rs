@@ -12,7 +12,8 @@ use moreau::solve::{Statistic, Status};
 use moreau::step::{ResidualSchedule, Simulation, StepError, StepReport};
 use serde_json::{Value, json};
 
-use super::{Failure, ReportFormat, SceneArgs, print, save, seconds, unwritable};
+use super::limits::{self, Limit};
+use super::{Failure, ReportFormat, SceneArgs, interrupt, print, save, seconds, unwritable};
 
 /// Arguments of `run`.
 #[derive(Args, Clone, Debug)]
@@ -44,6 +45,21 @@ pub struct RunArgs {
     /// End with exit code 1 when a step did not reach its tolerance within its budget
     #[arg(long)]
     require_convergence: bool,
+    /// End with exit code 1 when a limit was exceeded in any step: residual>1e-3, residual_coulomb>1e-3 (m/s; under
+    /// exact Coulomb friction), penetration>0.01, joint_error>1e-4 (m), or failed (a solve failed, which ends
+    /// every run so). Several are separated by commas; a shell wants quotes around them
+    #[arg(long, value_name = "LIMITS", value_delimiter = ',', value_parser = limits::parse)]
+    fail_on: Vec<Limit>,
+}
+
+/// Why a run takes no more steps.
+enum End {
+    /// All of them were taken.
+    Done,
+    /// One was refused.
+    Stopped(StepError),
+    /// Somebody has pressed Ctrl-C.
+    Interrupted,
 }
 
 /// The values of `--residual`.
@@ -69,6 +85,13 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             scene.solver.budget.time
         )));
     }
+    if args.residual == ResidualSchedule::Never && args.fail_on.iter().any(|l| l.needs_residuals())
+    {
+        return Err(Failure::Input(
+            "--fail-on limits a residual, which --residual off does not evaluate; expected --residual every or last"
+                .into(),
+        ));
+    }
     let steps = args.steps.unwrap_or_else(|| {
         let time = args.seconds.unwrap_or(DEFAULT_SECONDS);
         // A hair less, so that 10 s of steps of 1/60 are 600 and not 601.
@@ -82,8 +105,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     });
     record.recording = recording.transpose()?;
     simulation.set_residuals(args.residual);
-    let stopped =
-        simulation.on_threads(|simulation| simulate(args, simulation, steps, &mut record))?;
+    interrupt::catch()?;
+    let end = simulation.on_threads(|simulation| simulate(args, simulation, steps, &mut record))?;
     if let (Some(path), Some(recording)) = (&args.record, &record.recording) {
         save("recording", path, &recording.to_bytes())?;
     }
@@ -92,19 +115,20 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         ReportFormat::Json => format!("{:#}\n", record.as_json(&scene, &simulation)),
         ReportFormat::Csv => record.as_csv()?,
     })?;
-    if let Some(error) = stopped {
-        return Err(error.into());
+    match end {
+        End::Done => record.verdict(args),
+        End::Stopped(error) => Err(error.into()),
+        End::Interrupted => Err(Failure::Interrupted(record.steps.len() as u64, steps)),
     }
-    record.verdict(args.require_convergence)
 }
 
-/// Takes the steps, and returns why it took no more, if it did not take all.
+/// Takes the steps, and returns why it took no more.
 fn simulate(
     args: &RunArgs,
     simulation: &mut Simulation,
     steps: u64,
     record: &mut Record,
-) -> Result<Option<StepError>, Failure> {
+) -> Result<End, Failure> {
     let path = args.trajectory.clone().unwrap_or_default();
     let unwritable = |e: std::io::Error| unwritable("trajectory", &path, &e);
     let mut trajectory = match &args.trajectory {
@@ -118,8 +142,12 @@ fn simulate(
         Some(steps),
         "{bar:40} {pos}/{len} steps, {per_sec}, {eta} left",
     );
-    let mut stopped = None;
+    let mut end = End::Done;
     for _ in 0..steps {
+        if interrupt::is_asked() {
+            end = End::Interrupted;
+            break;
+        }
         match simulation.step() {
             Ok(report) => {
                 let mut report = report.clone();
@@ -131,7 +159,7 @@ fn simulate(
                 }
             }
             Err(error) => {
-                stopped = Some(error);
+                end = End::Stopped(error);
                 break;
             }
         }
@@ -147,7 +175,7 @@ fn simulate(
         let finished = trajectory.finish();
         finished.map_err(&unwritable).map_err(Failure::Work)?;
     }
-    Ok(stopped)
+    Ok(end)
 }
 
 /// The reports on all steps.
@@ -177,21 +205,32 @@ impl Record {
     }
 
     /// Whether the work was done as asked.
-    fn verdict(&self, require_convergence: bool) -> Result<(), Failure> {
+    fn verdict(&self, args: &RunArgs) -> Result<(), Failure> {
         let steps = self.steps.len();
         let [_, budget, failed] = self.outcomes();
         let failure = |s: &StepReport| match &s.solve.status {
             Status::Failed(reason) => Some(format!("step {}: {reason}", s.step)),
             _ => None,
         };
-        let what = match self.steps.iter().find_map(failure) {
-            Some(first) => format!("{failed} of {steps} solves failed; the first: {first}"),
-            None if require_convergence && budget > 0 => {
-                format!("{budget} of {steps} steps ran out of budget before they converged")
-            }
-            None => return Ok(()),
-        };
-        Err(Failure::Work(what))
+        let mut wrong = Vec::new();
+        if let Some(first) = self.steps.iter().find_map(failure) {
+            wrong.push(format!(
+                "{failed} of {steps} solves failed; the first: {first}"
+            ));
+        } else if args.require_convergence && budget > 0 {
+            wrong.push(format!(
+                "{budget} of {steps} steps ran out of budget before they converged"
+            ));
+        }
+        wrong.extend(
+            args.fail_on
+                .iter()
+                .filter_map(|limit| limit.broken_by(&self.steps)),
+        );
+        match wrong.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::Work(wrong.join("\nmoreau: "))),
+        }
     }
 
     fn summary(&self, value: impl Fn(&StepReport) -> f64) -> Summary {
@@ -212,14 +251,17 @@ impl Record {
         self.of_some(|s| s.residual_coulomb.map(|r| r.residual))
     }
 
-    /// The solver's own numbers, as the last step has them, over all steps.
+    /// The solver's own numbers over all steps that have them, in the order in which they first come.
     fn statistics(&self) -> Vec<(&Statistic, Summary)> {
-        let of = |name: &str| {
-            self.of_some(|s| s.solve.statistic(name))
-                .unwrap_or_default()
-        };
-        let last = self.steps.last().map_or(&[][..], |s| &s.solve.statistics);
-        last.iter().map(|s| (s, of(s.name))).collect()
+        let mut all: Vec<&Statistic> = Vec::new();
+        for statistic in self.steps.iter().flat_map(|s| &s.solve.statistics) {
+            if all.iter().all(|known| known.name != statistic.name) {
+                all.push(statistic);
+            }
+        }
+        let of = |name: &str| self.of_some(|s| s.solve.statistic(name));
+        let described = |s: &'_ Statistic| of(s.name).unwrap_or_default();
+        all.into_iter().map(|s| (s, described(s))).collect()
     }
 
     /// In milliseconds.
@@ -265,11 +307,17 @@ impl Record {
         })
     }
 
+    /// One line per step, every number to its last digit; what a step lacks is an empty cell. The solver's own
+    /// numbers are called as in the JSON report, which also has their units.
     fn as_csv(&self) -> Result<String, csv::Error> {
-        let names = "step,time,contacts,dynamic_contacts,islands,iterations,residual,status,penetration,joint_error";
+        let names = "step,time,contacts,dynamic_contacts,islands,iterations,residual,residual_coulomb,status,\
+                     penetration,joint_error";
         let names = names.split(',').map(String::from);
         let stages = Stage::ALL.map(|stage| format!("{}_ms", stage.name()));
-        let header: Vec<String> = names.chain(stages).collect();
+        let statistics: Vec<&str> = self.statistics().iter().map(|(s, _)| s.name).collect();
+        let own = statistics.iter().map(|name| (*name).to_owned());
+        let header: Vec<String> = names.chain(stages).chain(own).collect();
+        let some = |value: Option<f64>| value.map_or(String::new(), |v| format!("{v:e}"));
         let row = |s: &StepReport| {
             let cells = [
                 s.step.to_string(),
@@ -278,14 +326,19 @@ impl Record {
                 s.dynamic_contacts.to_string(),
                 s.islands.to_string(),
                 s.solve.iterations.to_string(),
-                s.residual
-                    .map_or(String::new(), |r| format!("{:e}", r.residual)),
+                some(s.residual.map(|r| r.residual)),
+                some(s.residual_coulomb.map(|r| r.residual)),
                 outcome(s).to_owned(),
                 format!("{:e}", s.penetration),
                 format!("{:e}", s.joint_error),
             ];
-            let stages = Stage::ALL.map(|stage| format!("{:.6}", 1e3 * s.timings.get(stage)));
-            cells.into_iter().chain(stages).collect::<Vec<String>>()
+            let stages = Stage::ALL.map(|stage| (1e3 * s.timings.get(stage)).to_string());
+            let own = statistics.iter().map(|name| {
+                let value = s.solve.statistic(name);
+                value.map_or(String::new(), |v| v.to_string())
+            });
+            let cells = cells.into_iter().chain(stages).chain(own);
+            cells.collect::<Vec<String>>()
         };
         report::csv(&header, self.steps.iter().map(row))
     }
@@ -386,5 +439,37 @@ fn threads(simulation: &Simulation) -> usize {
     match simulation.threads() {
         0 => std::thread::available_parallelism().map_or(1, Into::into),
         n => n,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use moreau::solve::Over;
+
+    use super::*;
+
+    /// A solver may count on one step what it does not on the next.
+    #[test]
+    fn every_statistic_is_a_column_and_a_step_without_it_has_an_empty_cell() {
+        let mut record = Record::default();
+        for (name, value) in [("pivots", 3.0), ("fallbacks", 0.1 + 0.2)] {
+            let mut step = StepReport::default();
+            step.solve.note(name, "-", Over::Sum, value);
+            record.steps.push(step);
+        }
+        let csv = record.as_csv().expect("plain values");
+        let lines: Vec<&str> = csv.lines().collect();
+        assert!(lines[0].ends_with(",measure_ms,pivots,fallbacks"), "{csv}");
+        assert!(
+            lines[0].contains(",residual,residual_coulomb,status,"),
+            "{csv}"
+        );
+        assert!(lines[1].contains(",,,converged,"), "{csv}");
+        assert!(
+            lines[1].ends_with(",3,") && lines[2].ends_with(",,0.30000000000000004"),
+            "{csv}"
+        );
+        let names: Vec<_> = record.statistics().iter().map(|(s, _)| s.name).collect();
+        assert_eq!(names, ["pivots", "fallbacks"]);
     }
 }

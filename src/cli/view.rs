@@ -29,7 +29,7 @@ pub struct WindowArgs {
 pub fn run(args: &ViewArgs) -> Result<(), Failure> {
     let scene = args.scene.as_deref().unwrap_or(library::DEFAULT_SCENE);
     // A bad scene is reported here; one that turns bad later is reported in the window.
-    library::open(scene)?;
+    super::open_scene(scene)?;
     let window = &args.window;
     let options = ViewerOptions {
         scene: scene.to_owned(),

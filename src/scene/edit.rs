@@ -7,6 +7,7 @@
 use super::error::SceneError;
 use super::locate::{self, Found};
 use super::{Scene, options};
+use crate::check::did_you_mean;
 
 impl Scene {
     /// Sets one value, as [`Scene::set_all`] does.
@@ -124,8 +125,9 @@ fn no_such_path(segments: &[&str], found: &Found) -> String {
     if found.keys.is_empty() {
         format!("{place} has nothing called \"{wrong}\" inside")
     } else {
+        let question = did_you_mean(wrong, found.keys.iter().map(String::as_str));
         format!(
-            "{place} has no \"{wrong}\"; it has: {}",
+            "{place} has no \"{wrong}\"; it has: {}{question}",
             found.keys.join(", ")
         )
     }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::mesh::{Files, embedded};
 use super::{Scene, SceneError};
+use crate::check::{did_you_mean, nearest};
 
 /// Copies of `scenes/`, in the order of the list.
 static SCENES: &[(&str, &str)] = embedded!(
@@ -74,16 +75,7 @@ pub struct Entry {
 
 /// All scenes: shipped ones first, group by group, then others found in the folders.
 pub fn list() -> Vec<Entry> {
-    let mut others: BTreeMap<String, PathBuf> = BTreeMap::new();
-    for folder in folders().iter().rev() {
-        for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = file.path();
-            let stem = path.file_stem().and_then(|s| s.to_str()).map(str::to_owned);
-            if let (Some(stem), true) = (stem, path.extension().is_some_and(|e| e == "ron")) {
-                others.insert(stem, path);
-            }
-        }
-    }
+    let mut others = files_in(&folders());
     let mut entries = Vec::new();
     for (id, _) in SCENES {
         entries.push(entry(id, others.remove(*id)));
@@ -95,6 +87,21 @@ pub fn list() -> Vec<Entry> {
     let order: Vec<String> = entries.iter().map(|e| e.group.clone()).collect();
     entries.sort_by_key(|e| order.iter().position(|g| *g == e.group));
     entries
+}
+
+/// The scene files in some folders by their short names; those of the first folder count.
+fn files_in(folders: &[PathBuf]) -> BTreeMap<String, PathBuf> {
+    let mut files = BTreeMap::new();
+    for folder in folders.iter().rev() {
+        for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = file.path();
+            let stem = path.file_stem().and_then(|s| s.to_str()).map(str::to_owned);
+            if let (Some(stem), true) = (stem, path.extension().is_some_and(|e| e == "ron")) {
+                files.insert(stem, path);
+            }
+        }
+    }
+    files
 }
 
 fn entry(id: &str, path: Option<PathBuf>) -> Entry {
@@ -119,7 +126,7 @@ fn entry(id: &str, path: Option<PathBuf>) -> Entry {
 /// Opens a scene by path or by the name of a shipped one.
 ///
 /// # Errors
-/// No such file or name, or anything wrong with the scene.
+/// No such file or name, with the one that was meant if one is like it, or anything wrong with the scene.
 pub fn open(name_or_path: &str) -> Result<Scene, SceneError> {
     let path = Path::new(name_or_path);
     let is_name = !name_or_path.is_empty()
@@ -127,15 +134,37 @@ pub fn open(name_or_path: &str) -> Result<Scene, SceneError> {
         && path.components().count() == 1
         && !path.is_file();
     if !is_name {
-        return Scene::load(path);
+        return Scene::load(path).map_err(|error| with_neighbour(error, path));
     }
-    for folder in folders() {
+    let folders = folders();
+    for folder in &folders {
         let file = folder.join(format!("{name_or_path}.ron"));
         if file.is_file() {
             return Scene::load(&file);
         }
     }
-    shipped(name_or_path)
+    shipped_or(name_or_path, &folders)
+}
+
+/// Names the file of nearly the same name in the same folder, where there is none of this one.
+fn with_neighbour(error: SceneError, path: &Path) -> SceneError {
+    match error {
+        SceneError::Read { file, message } if !path.exists() => {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            let listed = match folder.as_os_str().is_empty() {
+                true => PathBuf::from("."),
+                false => folder.to_owned(),
+            };
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let files = files_in(&[listed]);
+            let near = nearest(&stem, files.keys().map(String::as_str));
+            let near = near.map(|name| folder.join(format!("{name}.ron")).display().to_string());
+            let question = near.map(|near| format!("; did you mean \"{near}\"?"));
+            let message = message + &question.unwrap_or_default();
+            SceneError::Read { file, message }
+        }
+        error => error,
+    }
 }
 
 /// Names of the scenes inside the program.
@@ -156,16 +185,26 @@ pub fn shipped_text(id: &str) -> Option<&'static str> {
 /// # Errors
 /// No such scene.
 pub fn shipped(id: &str) -> Result<Scene, SceneError> {
-    match shipped_text(id) {
-        Some(text) => Scene::read(text, format!("{id}.ron"), Files::Shipped),
-        None => Err(SceneError::Read {
-            file: id.to_owned(),
-            message: format!(
-                "there is no such file, and no shipped scene of this name; there are: {}",
-                shipped_names().collect::<Vec<_>>().join(", ")
-            ),
-        }),
+    shipped_or(id, &[])
+}
+
+/// A scene inside the program; where there is none, one in the folders may have been meant as well.
+fn shipped_or(id: &str, folders: &[PathBuf]) -> Result<Scene, SceneError> {
+    if let Some(text) = shipped_text(id) {
+        return Scene::read(text, format!("{id}.ron"), Files::Shipped);
     }
+    let mut message = "there is no such file, and no shipped scene of this name".to_owned();
+    let files = files_in(folders);
+    let names = files.keys().map(String::as_str);
+    match did_you_mean(id, names.chain(SCENES.iter().map(|(name, _)| *name))) {
+        none if none.is_empty() => {
+            let names: Vec<_> = shipped_names().collect();
+            message += &format!("; there are: {}", names.join(", "));
+        }
+        question => message += &question,
+    }
+    let file = id.to_owned();
+    Err(SceneError::Read { file, message })
 }
 
 /// Folders that may hold scenes, the first one first.

@@ -8,7 +8,7 @@ use super::budget::Budget;
 use super::list::{SOLVERS, find};
 use super::parameter::{Parameters, Value};
 use super::solver::{Solver, SolverInfo};
-use crate::check::Invalid;
+use crate::check::{Invalid, did_you_mean};
 
 /// Which solver, with which parameters and budget: a part of every scene.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,8 +50,11 @@ impl SolverConfig {
     }
 }
 
-fn list(names: impl Iterator<Item = &'static str>) -> String {
-    names.collect::<Vec<_>>().join(", ")
+/// The names there are, and the one among them that `wrong` was meant to be.
+fn list(wrong: &str, names: impl Iterator<Item = &'static str>) -> String {
+    let names: Vec<_> = names.collect();
+    let question = did_you_mean(wrong, names.iter().copied());
+    names.join(", ") + &question
 }
 
 /// What is wrong with a [`SolverConfig`].
@@ -112,7 +115,7 @@ impl SolverConfig {
     pub fn check(&self) -> Result<(&'static SolverInfo, Parameters), ConfigError> {
         let info = find(&self.name).ok_or_else(|| ConfigError::UnknownSolver {
             name: self.name.clone(),
-            known: list(SOLVERS.iter().map(|s| s.name)),
+            known: list(&self.name, SOLVERS.iter().map(|s| s.name)),
         })?;
         self.budget.check().map_err(|e| e.inside("budget"))?;
         let mut checked: BTreeMap<&'static str, Value> = info
@@ -128,7 +131,7 @@ impl SolverConfig {
                     .ok_or_else(|| ConfigError::UnknownParameter {
                         solver: info.name,
                         name: name.clone(),
-                        known: list(info.parameters.iter().map(|p| p.name)),
+                        known: list(name, info.parameters.iter().map(|p| p.name)),
                     })?;
             let value = parameter
                 .accept(value)

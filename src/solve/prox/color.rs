@@ -175,7 +175,9 @@ impl Coloring {
             self.keep();
             self.choose(strategy);
             // New edges fill gaps, so that colours seldom grow; but never let them pile up.
-            if self.kept.count.len() as u32 <= self.kept.fresh + self.kept.fresh / 2 + 2 {
+            let fresh = self.kept.fresh;
+            let most = fresh.saturating_add(fresh / 2).saturating_add(2);
+            if self.kept.count.len() as u32 <= most {
                 return;
             }
         }
