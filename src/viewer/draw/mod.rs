@@ -18,6 +18,7 @@ use bevy::prelude::*;
 use bevy::render::render_resource::ShaderType;
 use bytemuck::{Pod, Zeroable};
 
+pub use contacts::ArrowScale;
 pub use gpu::Quality;
 use mesh::{MeshId, MeshLibrary};
 
@@ -180,6 +181,7 @@ pub fn plugin(app: &mut App) {
         .init_resource::<Bounds>()
         .init_resource::<View>()
         .init_resource::<Drawing>()
+        .init_resource::<ArrowScale>()
         .add_systems(
             PostUpdate,
             (

@@ -3,7 +3,6 @@
 use bevy_egui::egui;
 
 use super::{Context, Panel, theme};
-use crate::viewer::draw::palette;
 
 pub const PANEL: Panel = Panel::right("Drawing", false, show);
 
@@ -29,9 +28,6 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         );
         right.checkbox(&mut drawing.grid, "ground grid");
     });
-    if drawing.joints {
-        error_scale(ui);
-    }
     ui.horizontal(|ui| {
         ui.label("arrows");
         ui.add(egui::Slider::new(&mut drawing.scale, 0.1..=10.0).logarithmic(true));
@@ -48,23 +44,4 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         );
         ui.label(theme::quiet(text));
     }
-}
-
-/// What the colours of joints mean.
-fn error_scale(ui: &mut egui::Ui) {
-    let [low, high] = palette::ERRORS;
-    ui.horizontal(|ui| {
-        ui.label(theme::quiet(format!("joint error {low:.0e} m")));
-        let (rect, _) = ui.allocate_exact_size(egui::vec2(72.0, 8.0), egui::Sense::hover());
-        const STEPS: u8 = 24;
-        let share = |k: u8| f32::from(k) / f32::from(STEPS);
-        let x = |k: u8| egui::lerp(rect.left()..=rect.right(), share(k));
-        for k in 0..STEPS {
-            let error = low * (high / low).powf(f64::from(share(k)));
-            let part = egui::Rect::from_x_y_ranges(x(k)..=x(k + 1), rect.y_range());
-            ui.painter()
-                .rect_filled(part, 0.0, theme::joint_error(error));
-        }
-        ui.label(theme::quiet(format!("{high:.0e} m")));
-    });
 }

@@ -5,6 +5,7 @@ mod counters;
 mod display;
 mod energies;
 mod help;
+mod legend;
 mod matrix;
 mod parameters;
 mod plots;
@@ -27,7 +28,7 @@ use bevy::window::PrimaryWindow;
 use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 
 use super::camera::{Eye, Pointer};
-use super::draw::Drawing;
+use super::draw::{ArrowScale, Drawing};
 use super::frame::Notice;
 use super::hands::{self, Hands};
 use super::history::History;
@@ -163,6 +164,7 @@ struct Context<'w> {
     scenes: ResMut<'w, Scenes>,
     setup: ResMut<'w, Setup>,
     drawing: ResMut<'w, Drawing>,
+    arrows: Res<'w, ArrowScale>,
     hands: ResMut<'w, Hands>,
     eye: ResMut<'w, Eye>,
     open: ResMut<'w, Open>,
@@ -252,6 +254,7 @@ fn lay_out(
     }
     let free = ui.available_rect_before_wrap();
     notice(&ctx, &mut context, free);
+    legend::show(&ctx, &context, free);
     let frame = context.playback.frame.as_ref();
     let drives = frame.map_or(&[][..], |f| &f.drives);
     help::show(&ctx, &mut context.open.help, drives);
