@@ -24,6 +24,8 @@ const STRIPES: u32 = 1u;
 const GRID: u32 = 2u;
 const UNLIT: u32 = 4u;
 const SELECTED: u32 = 8u;
+const MARK: u32 = 16u;
+const SELECTION = vec3<f32>(1.0, 0.85, 0.2);
 
 const HORIZON = vec3<f32>(0.62, 0.70, 0.78);
 const ZENITH = vec3<f32>(0.16, 0.30, 0.52);
@@ -145,6 +147,10 @@ fn body_fragment(in: Fragment) -> @location(0) vec4<f32> {
     if (in.flags & UNLIT) != 0u {
         // A little shape, so that arrows are not flat.
         let facing = abs(dot(normalize(in.normal), to_eye / range));
+        if (in.flags & MARK) != 0u {
+            let octant = in.local.x * in.local.y * in.local.z;
+            color = vec3<f32>(select(0.01, 1.0, octant > 0.0));
+        }
         return vec4<f32>(color * (0.7 + 0.3 * facing), 1.0);
     }
     let normal = normalize(in.normal);
@@ -172,9 +178,15 @@ fn body_fragment(in: Fragment) -> @location(0) vec4<f32> {
     var light = color * (SUN_LIGHT * sun + ambient) + gloss;
     if (in.flags & SELECTED) != 0u {
         let rim = pow(1.0 - max(dot(normal, to_eye / range), 0.0), 2.0);
-        light = mix(light, vec3<f32>(1.0, 0.85, 0.2), 0.25 + 0.75 * rim);
+        light = mix(light, SELECTION, 0.25 + 0.75 * rim);
     }
     return vec4<f32>(expose(mix(light, HORIZON, far)), 1.0);
+}
+
+@fragment
+fn wire_fragment(in: Fragment) -> @location(0) vec4<f32> {
+    let chosen = (in.flags & SELECTED) != 0u;
+    return vec4<f32>(select(in.color, SELECTION, chosen), 1.0);
 }
 
 struct SkyFragment {

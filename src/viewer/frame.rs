@@ -22,6 +22,16 @@ pub fn isometry(pose: &Pose) -> Isometry3d {
     Isometry3d::new(vec3(pose.position), rotation)
 }
 
+/// A pose in double precision.
+pub fn pose(isometry: Isometry3d) -> Pose {
+    let [i, j, k, w] = isometry.rotation.to_array().map(f64::from);
+    let [x, y, z] = glam::Vec3::from(isometry.translation)
+        .to_array()
+        .map(f64::from);
+    let rotation = crate::math::Quat::new_normalize(nalgebra::Quaternion::new(w, i, j, k));
+    Pose::new(Vec3::new(x, y, z), rotation)
+}
+
 /// What does not change from step to step: the looks of the bodies, by slot.
 #[derive(Debug, Default)]
 pub struct BodyTable {

@@ -41,6 +41,12 @@ struct Dressed {
     moving: bool,
 }
 
+impl Dressed {
+    fn is_ground(&self) -> bool {
+        self.flags & flags::GRID != 0
+    }
+}
+
 impl Dressing {
     fn dress(
         &mut self,
@@ -174,8 +180,16 @@ pub(super) fn paint(
         selected: hands.selected.map_or(u32::MAX, |id| id.slot),
         hidden: u32::from(!drawing.grid) * flags::GRID,
     };
-    dressing.paint_balls(&look, &eye, quality.ball_detail, canvas);
-    let others = &dressing.pieces[dressing.balls..];
+    if drawing.wireframe {
+        canvas.library.make_wires(&mut meshes);
+    } else {
+        dressing.paint_balls(&look, &eye, quality.ball_detail, canvas);
+    }
+    let others = if drawing.wireframe {
+        &dressing.pieces[..]
+    } else {
+        &dressing.pieces[dressing.balls..]
+    };
     for pieces in others.chunk_by(|a, b| a.piece.mesh == b.piece.mesh) {
         let mesh = pieces[0].piece.mesh;
         let layer = if mesh == MeshLibrary::SQUARE {
@@ -183,7 +197,11 @@ pub(super) fn paint(
         } else {
             Layer::Bodies
         };
-        canvas.add(mesh, layer, pieces.iter().map(|d| look.instance(d)));
+        let is_solid = |d: &&Dressed| !drawing.wireframe || d.is_ground();
+        let solid = pieces.iter().filter(is_solid);
+        canvas.add(mesh, layer, solid.map(|d| look.instance(d)));
+        let wires = pieces.iter().filter(|d| !is_solid(d));
+        canvas.add_wires(mesh, Layer::Wires, wires.map(|d| look.instance(d)));
     }
     *bounds = dressing.bounds(&frame.poses);
 }

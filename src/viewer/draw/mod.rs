@@ -8,8 +8,10 @@ mod bodies;
 mod contacts;
 mod gpu;
 mod joints;
+mod marks;
 mod mesh;
 pub mod palette;
+mod trails;
 
 use std::ops::Range;
 
@@ -21,8 +23,10 @@ use bytemuck::{Pod, Zeroable};
 pub use contacts::ArrowScale;
 pub use gpu::Quality;
 use mesh::{MeshId, MeshLibrary};
+pub use trails::MOST_TRAILS;
 
 use super::camera::{Bounds, Eye};
+use super::playback::Begun;
 
 /// What is drawn over the bodies, and how they themselves are.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
@@ -41,6 +45,16 @@ pub struct Drawing {
     pub islands: bool,
     /// The grid on the ground.
     pub grid: bool,
+    /// Boxes around the shapes, along the axes of the world, as the broad phase has them before its margins.
+    pub boxes: bool,
+    /// Centres of mass of what forces move.
+    pub centers: bool,
+    /// Where the selected body, or every one of not too many, has been.
+    pub trails: bool,
+    /// Edges instead of surfaces, but for the ground.
+    pub wireframe: bool,
+    /// Whether what is drawn over the bodies is seen through them.
+    pub xray: bool,
     /// Length of the arrows, as a multiple of the usual one (-).
     pub scale: f32,
 }
@@ -62,6 +76,11 @@ impl Drawing {
             joints: view.joints,
             islands: view.islands,
             grid: view.grid,
+            boxes: false,
+            centers: false,
+            trails: false,
+            wireframe: false,
+            xray: true,
             scale: 1.0,
         }
     }
@@ -112,6 +131,8 @@ pub mod flags {
     /// Not lit: an arrow or a point of an overlay.
     pub const UNLIT: u32 = 4;
     pub const SELECTED: u32 = 8;
+    /// A centre of mass: a ball with black and white octants.
+    pub const MARK: u32 = 16;
 }
 
 /// A run of instances of one mesh.
@@ -127,8 +148,12 @@ pub enum Layer {
     Bodies,
     /// Lit, but too large to cast a shadow that anybody misses.
     Ground,
-    /// In front of everything else.
+    /// Edges among the bodies.
+    Wires,
+    /// In front of everything else, or hidden by what is nearer.
     Overlay,
+    /// Edges there.
+    OverlayWires,
 }
 
 /// Everything that is drawn this frame.
@@ -142,12 +167,33 @@ struct Canvas {
 
 impl Canvas {
     fn add(&mut self, mesh: MeshId, layer: Layer, instances: impl IntoIterator<Item = Instance>) {
+        self.draw(self.library.id(mesh), layer, instances);
+    }
+
+    /// The same with the edges of a mesh alone.
+    fn add_wires(
+        &mut self,
+        mesh: MeshId,
+        layer: Layer,
+        instances: impl IntoIterator<Item = Instance>,
+    ) {
+        if let Some(wires) = self.library.wires(mesh) {
+            self.draw(wires, layer, instances);
+        }
+    }
+
+    fn draw(
+        &mut self,
+        mesh: AssetId<Mesh>,
+        layer: Layer,
+        instances: impl IntoIterator<Item = Instance>,
+    ) {
         let first = self.instances.len() as u32;
         self.instances.extend(instances);
         let instances = first..self.instances.len() as u32;
         if !instances.is_empty() {
             self.batches.push(Batch {
-                mesh: self.library.id(mesh),
+                mesh,
                 instances,
                 layer,
             });
@@ -174,6 +220,7 @@ struct View {
     uniform: ViewUniform,
     viewport: URect,
     shadow_map: u32,
+    xray: bool,
 }
 
 pub fn plugin(app: &mut App) {
@@ -182,12 +229,15 @@ pub fn plugin(app: &mut App) {
         .init_resource::<View>()
         .init_resource::<Drawing>()
         .init_resource::<ArrowScale>()
+        .add_message::<Begun>()
         .add_systems(
             PostUpdate,
             (
                 bodies::paint.before(AssetEventSystems),
                 joints::paint,
                 contacts::paint,
+                marks::paint,
+                trails::paint,
                 set_view,
             )
                 .chain(),
@@ -198,7 +248,13 @@ pub fn plugin(app: &mut App) {
 /// Direction towards the sun.
 const SUN: Vec3 = Vec3::new(0.42, 0.80, 0.43);
 
-fn set_view(eye: Res<Eye>, bounds: Res<Bounds>, quality: Res<Quality>, mut view: ResMut<View>) {
+fn set_view(
+    eye: Res<Eye>,
+    bounds: Res<Bounds>,
+    quality: Res<Quality>,
+    drawing: Res<Drawing>,
+    mut view: ResMut<View>,
+) {
     let size = eye.viewport.size().max(UVec2::ONE).as_vec2();
     let aspect = size.x / size.y;
     let rise = (0.5 * eye.fov).tan();
@@ -235,6 +291,7 @@ fn set_view(eye: Res<Eye>, bounds: Res<Bounds>, quality: Res<Quality>, mut view:
     let far = (60.0 * eye.focus_distance).max(20.0 * bounds.radius);
     view.viewport = eye.viewport;
     view.shadow_map = quality.shadow_map;
+    view.xray = drawing.xray;
     view.uniform = ViewUniform {
         clip_from_world: eye.clip_from_view(aspect) * eye.view_from_world(),
         light_from_world,

@@ -24,6 +24,7 @@ const UNKNOWN: [f32; 3] = [0.55, 0.60, 0.66];
 pub const NORMAL: [f32; 3] = [0.15, 0.55, 1.0];
 pub const NORMAL_FORCE: [f32; 3] = [1.0, 0.20, 0.10];
 pub const FRICTION_FORCE: [f32; 3] = [0.10, 0.85, 0.25];
+pub const BOX: [f32; 3] = [0.05, 0.75, 0.85];
 /// Colour of ropes where joints are not drawn.
 pub const ROPE: [f32; 3] = [0.03, 0.03, 0.035];
 pub const JOINT_FORCE: [f32; 3] = [0.95, 0.35, 0.90];

@@ -3,30 +3,93 @@
 use bevy_egui::egui;
 
 use super::{Context, Panel, theme};
+use crate::viewer::draw::Drawing;
+use crate::viewer::keys::{Action, key_of};
 
 pub const PANEL: Panel = Panel::right("Drawing", false, show);
 
+/// What can be switched: its name, the key, what more there is to know, and where it is kept.
+type Switch = (
+    &'static str,
+    Option<Action>,
+    &'static str,
+    fn(&mut Drawing) -> &mut bool,
+);
+
+/// Column by column.
+static SWITCHES: [&[Switch]; 2] = [
+    &[
+        ("contact points", Some(Action::ContactPoints), "", |d| {
+            &mut d.points
+        }),
+        ("normals", Some(Action::Normals), "", |d| &mut d.normals),
+        (
+            "joints",
+            Some(Action::Joints),
+            "anchors, axes and the way to the centres of mass, in the colour of the error; with normal \
+             forces on, their forces too",
+            |d| &mut d.joints,
+        ),
+        ("islands", Some(Action::Islands), "", |d| &mut d.islands),
+        (
+            "bounding boxes",
+            Some(Action::Boxes),
+            "along the axes of the world, around each body's shape",
+            |d| &mut d.boxes,
+        ),
+        (
+            "centres of mass",
+            Some(Action::Centers),
+            "of all bodies that forces move",
+            |d| &mut d.centers,
+        ),
+    ],
+    &[
+        ("normal forces", Some(Action::NormalForces), "", |d| {
+            &mut d.normal_forces
+        }),
+        ("friction forces", Some(Action::FrictionForces), "", |d| {
+            &mut d.friction_forces
+        }),
+        (
+            "trails",
+            Some(Action::Trails),
+            "where bodies have been; of more than 100, the selected one",
+            |d| &mut d.trails,
+        ),
+        (
+            "wireframe",
+            Some(Action::Wireframe),
+            "edges instead of surfaces, but for the ground",
+            |d| &mut d.wireframe,
+        ),
+        (
+            "X-ray",
+            Some(Action::XRay),
+            "contacts, joints, boxes and trails are seen through the bodies",
+            |d| &mut d.xray,
+        ),
+        ("ground grid", None, "", |d| &mut d.grid),
+    ],
+];
+
 fn show(ui: &mut egui::Ui, context: &mut Context) {
     let drawing = &mut *context.drawing;
-    ui.columns(2, |columns| {
-        let [left, right] = columns else { return };
-        left.checkbox(&mut drawing.points, "contact points")
-            .on_hover_text("key 1");
-        left.checkbox(&mut drawing.normals, "normals")
-            .on_hover_text("key 2");
-        left.checkbox(&mut drawing.islands, "islands")
-            .on_hover_text("key 5");
-        right
-            .checkbox(&mut drawing.normal_forces, "normal forces")
-            .on_hover_text("key 3");
-        right
-            .checkbox(&mut drawing.friction_forces, "friction forces")
-            .on_hover_text("key 4");
-        left.checkbox(&mut drawing.joints, "joints").on_hover_text(
-            "key J: anchors, axes and the way to the centres of mass, in the colour of the error; \
-             with normal forces on, their forces too",
-        );
-        right.checkbox(&mut drawing.grid, "ground grid");
+    ui.columns(SWITCHES.len(), |columns| {
+        for (ui, switches) in columns.iter_mut().zip(SWITCHES) {
+            for (name, action, more, of) in switches {
+                let response = ui.checkbox(of(drawing), *name);
+                let key = action.and_then(key_of);
+                let hint = match (key, *more) {
+                    (None, more) => more.to_owned(),
+                    (Some(key), "") => format!("key {key}"),
+                    (Some(key), more) => format!("key {key}: {more}"),
+                };
+                if !hint.is_empty() {
+                    response.on_hover_text(hint);
+                }
+            }
+        }
     });
     ui.horizontal(|ui| {
         ui.label("arrows");

@@ -4,7 +4,7 @@ use bevy_egui::egui::{self, Color32, CornerRadius, Frame, Margin};
 
 use super::widgets::number;
 use super::{Context, theme};
-use crate::viewer::draw::palette;
+use crate::viewer::draw::{MOST_TRAILS, palette};
 use crate::viewer::frame::ContactState;
 
 /// Width of a colour's sample in the legend (points).
@@ -14,7 +14,8 @@ const SAMPLE: f32 = 12.0;
 pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
     let drawing = &*context.drawing;
     let forces = drawing.normal_forces || drawing.friction_forces;
-    if !(drawing.any_contacts() || drawing.joints || drawing.islands) {
+    let marks = drawing.boxes || drawing.centers || drawing.trails;
+    if !(drawing.any_contacts() || drawing.joints || drawing.islands || marks) {
         return;
     }
     egui::Area::new("legend".into())
@@ -59,6 +60,19 @@ pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
                 if drawing.islands {
                     islands(ui);
                 }
+                if drawing.boxes {
+                    line(ui, "bounding box", |painter, rect| {
+                        let stroke = egui::Stroke::new(1.0, drawn(palette::BOX));
+                        let inside = egui::StrokeKind::Inside;
+                        _ = painter.rect_stroke(rect.shrink(1.0), 0.0, stroke, inside);
+                    });
+                }
+                if drawing.centers {
+                    line(ui, "centre of mass", center);
+                }
+                if drawing.trails {
+                    ui.label(theme::quiet(trails(context)));
+                }
             });
         });
 }
@@ -75,6 +89,31 @@ fn frame() -> Frame {
 fn drawn(color: [f32; 3]) -> Color32 {
     let [r, g, b, _] = palette::pack(color).to_le_bytes();
     Color32::from_rgb(r, g, b)
+}
+
+/// A disc with black and white quarters.
+fn center(painter: &egui::Painter, rect: egui::Rect) {
+    let (middle, radius) = (rect.center(), 0.42 * SAMPLE);
+    painter.circle_filled(middle, radius, Color32::WHITE);
+    let clipped = |from: egui::Pos2, to: egui::Pos2| {
+        let quarter = painter.with_clip_rect(egui::Rect::from_two_pos(from, to));
+        quarter.circle_filled(middle, radius, Color32::BLACK);
+    };
+    clipped(middle, rect.left_top());
+    clipped(middle, rect.right_bottom());
+}
+
+/// Whose trails are drawn.
+fn trails(context: &Context) -> String {
+    let frame = context.playback.frame.as_ref();
+    let is_all = frame.is_none_or(|f| f.dynamic_bodies <= MOST_TRAILS);
+    if is_all {
+        "trails in the colours of the bodies".into()
+    } else if context.hands.selected.is_some() {
+        format!("trail of the selected body (more than {MOST_TRAILS} move)")
+    } else {
+        format!("select a body for its trail (more than {MOST_TRAILS} move)")
+    }
 }
 
 fn contact(state: ContactState) -> &'static str {

@@ -197,6 +197,11 @@ fn press_keys(
             Action::FrictionForces => flip(&mut drawing.friction_forces),
             Action::Joints => flip(&mut drawing.joints),
             Action::Islands => flip(&mut drawing.islands),
+            Action::Boxes => flip(&mut drawing.boxes),
+            Action::Centers => flip(&mut drawing.centers),
+            Action::Trails => flip(&mut drawing.trails),
+            Action::Wireframe => flip(&mut drawing.wireframe),
+            Action::XRay => flip(&mut drawing.xray),
             _ => {}
         }
     }
