@@ -6,7 +6,7 @@ use bevy::math::Vec3A;
 use bevy::prelude::*;
 
 use super::mesh::{MeshLibrary, Piece};
-use super::{Canvas, Drawing, Instance, Layer, Quality, flags, palette};
+use super::{Canvas, Drawing, Instance, LEAST_PIXELS, Layer, Quality, flags, palette};
 use crate::problem::islands::NO_ISLAND;
 use crate::viewer::camera::{Bounds, Eye};
 use crate::viewer::frame::{BodyTable, isometry};
@@ -121,6 +121,7 @@ fn typical_size(table: &BodyTable) -> f32 {
 
 struct Look<'a> {
     playback: &'a Playback,
+    eye: &'a Eye,
     islands: Option<&'a [u32]>,
     selected: u32,
     /// Flags that are not shown.
@@ -141,12 +142,18 @@ impl Look<'_> {
             Some(islands) if dressed.moving => palette::pack(island(islands)),
             _ => dressed.color,
         };
+        let mut scale = dressed.piece.scale;
+        if let Some(radius) = dressed.piece.rod {
+            let least = LEAST_PIXELS * self.eye.pixel_at(pose.translation.into());
+            let wider = (least / radius).max(1.0);
+            scale *= Vec3::new(wider, 1.0, wider);
+        }
         let chosen = u32::from(dressed.slot == self.selected) * flags::SELECTED;
         Instance {
             position: pose.translation.to_array(),
             flags: (dressed.flags | chosen) & !self.hidden,
             rotation: pose.rotation.to_array(),
-            scale: dressed.piece.scale.to_array(),
+            scale: scale.to_array(),
             color,
         }
     }
@@ -176,6 +183,7 @@ pub(super) fn paint(
     let islands = Some(frame.islands.as_slice());
     let look = Look {
         playback: &playback,
+        eye: &eye,
         islands: islands.filter(|islands| drawing.islands && !islands.is_empty()),
         selected: hands.selected.map_or(u32::MAX, |id| id.slot),
         hidden: u32::from(!drawing.grid) * flags::GRID,

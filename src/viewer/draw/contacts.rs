@@ -4,7 +4,7 @@
 use bevy::prelude::*;
 
 use super::mesh::MeshLibrary;
-use super::{Canvas, Drawing, Instance, Layer, joints, palette};
+use super::{Canvas, Drawing, Instance, LEAST_PIXELS, Layer, joints, palette};
 use crate::step::ContactView;
 use crate::viewer::camera::{Bounds, Eye};
 use crate::viewer::frame::{JointMark, vec3};
@@ -144,7 +144,8 @@ fn paint_arrows(canvas: &mut Canvas, eye: &Eye, arrows: &[Arrow], thickness: f32
     for mesh in [MeshLibrary::SHAFT, MeshLibrary::TIP] {
         let parts = arrows.iter().filter_map(|arrow| {
             let length = arrow.by.length();
-            let thickness = thickness.max(ARROW_PIXELS * eye.pixel_at(arrow.from));
+            let pixel = eye.pixel_at(arrow.from);
+            let thickness = thickness.max(ARROW_PIXELS * pixel);
             if !length.is_finite() || length < 0.2 * thickness {
                 return None;
             }
@@ -152,7 +153,8 @@ fn paint_arrows(canvas: &mut Canvas, eye: &Eye, arrows: &[Arrow], thickness: f32
             let tip = (5.0 * thickness).min(0.5 * length);
             let (middle, size) = if mesh == MeshLibrary::SHAFT {
                 let half = 0.5 * (length - tip);
-                (half, [thickness.min(0.1 * length), half])
+                let width = thickness.min(0.1 * length).max(LEAST_PIXELS * pixel);
+                (half, [width, half])
             } else {
                 (length - 0.5 * tip, [0.4 * tip, 0.5 * tip])
             };

@@ -85,7 +85,10 @@ mod tests {
             half_extents: crate::math::Vec3::new(1.0, 2.0, 3.0),
         });
         let look = BodyLook {
-            id: BodyId::default(),
+            id: BodyId {
+            slot: 0,
+            generation: 0,
+        },
             shape: shape.ok(),
             offset: Pose::translation(1.0, 0.0, 0.0),
             kind: BodyKind::Dynamic,

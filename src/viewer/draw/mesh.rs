@@ -18,6 +18,8 @@ const BALL_SUBDIVISIONS: [u32; 4] = [0, 1, 3, 15];
 const SEGMENTS: u32 = 48;
 /// The same where edges alone are drawn.
 const WIRE_SEGMENTS: u32 = 12;
+/// A cylinder or capsule whose half height is this many times its radius is a rod (-).
+const ROD: f64 = 2.0;
 /// Faces that meet at less than this angle have no edge between them.
 const FLAT_DEGREES: f32 = 1.0;
 /// Vertices closer than this share of the mesh's size are one.
@@ -52,6 +54,8 @@ pub struct Piece {
     pub scale: Vec3,
     /// Whether it is a sphere, which takes the level of detail that its distance asks for.
     pub ball: bool,
+    /// Radius about its y axis where it is much longer than wide: it is drawn no thinner than a line (m).
+    pub rod: Option<f32>,
 }
 
 impl MeshLibrary {
@@ -141,6 +145,7 @@ impl MeshLibrary {
             place: isometry(pose),
             scale: Vec3::ONE,
             ball: false,
+            rod: None,
         };
         match *shape.geometry() {
             Geometry::Ball { radius } => {
@@ -185,6 +190,17 @@ impl MeshLibrary {
             Geometry::Compound { .. }
             | Geometry::ConvexHullFile { .. }
             | Geometry::TriMeshFile { .. } => return None,
+        }
+        if let Geometry::Cylinder {
+            half_height,
+            radius,
+        }
+        | Geometry::Capsule {
+            half_height,
+            radius,
+        } = *shape.geometry()
+        {
+            piece.rod = (half_height > ROD * radius).then_some(radius as f32);
         }
         Some(piece)
     }

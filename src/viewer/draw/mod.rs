@@ -91,6 +91,10 @@ impl Drawing {
     }
 }
 
+/// Least half width on screen of cables, lines and arrows (pixels): what is at least √2 pixels wide crosses
+/// a pixel's centre in every row or column and is never dashed, however it lies.
+pub const LEAST_PIXELS: f32 = 0.75;
+
 /// One drawn piece, as the shader reads it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]

@@ -128,7 +128,10 @@ mod tests {
 
     #[test]
     fn a_trail_keeps_its_newest_places_in_order() {
-        let mut trail = Trail::of(BodyId::default());
+        let mut trail = Trail::of(BodyId {
+            slot: 0,
+            generation: 0,
+        });
         for k in 0..POINTS + 7 {
             trail.follow(Vec3::X * k as f32, 0.5);
             trail.follow(Vec3::X * (k as f32 + 0.4), 0.5);
