@@ -39,6 +39,7 @@ bindings! {
     "View":
         FrameAll "frame everything that moves": KeyF;
         StartView "the scene's own view": Home;
+        Follow "follow the selected body": KeyG;
         Fly "fly: W A S D, Q E down and up, Shift fast": KeyC;
         Panels "show or hide the panels": Tab;
         Plots "show or hide the plots": KeyP;

@@ -8,7 +8,8 @@ use bevy::prelude::*;
 use super::mesh::{MeshLibrary, Piece};
 use super::{Canvas, Drawing, Instance, LEAST_PIXELS, Layer, Quality, flags, palette};
 use crate::problem::islands::NO_ISLAND;
-use crate::viewer::camera::{Bounds, Eye};
+use crate::viewer::bounds::{Bounds, Surveyor};
+use crate::viewer::camera::Eye;
 use crate::viewer::frame::{BodyTable, isometry};
 use crate::viewer::hands::Hands;
 use crate::viewer::playback::Playback;
@@ -28,6 +29,9 @@ pub(super) struct Dressing {
     balls: usize,
     finer: [Vec<Instance>; MeshLibrary::BALL_LEVELS - 1],
     body_size: f32,
+    /// What moves: slots and radii (m).
+    moving: Vec<(u32, f32)>,
+    surveyor: Surveyor,
 }
 
 struct Dressed {
@@ -59,11 +63,16 @@ impl Dressing {
         self.table = table.clone();
         self.body_size = typical_size(table);
         self.pieces.clear();
+        self.moving.clear();
         for (slot, look) in table.bodies.iter().enumerate() {
             let Some(look) = look else { continue };
             let Some(shape) = &look.shape else { continue };
             let ground = look.kind == BodyKind::Fixed && self.is_ground(shape);
             let moving = look.kind != BodyKind::Fixed;
+            if moving {
+                let radius = shape.bounding_radius() as f32;
+                self.moving.push((slot as u32, radius));
+            }
             let color = look.color.unwrap_or(match look.kind {
                 BodyKind::Dynamic => palette::body(slot),
                 _ => palette::FIXED,
@@ -211,7 +220,11 @@ pub(super) fn paint(
         let wires = pieces.iter().filter(|d| !is_solid(d));
         canvas.add_wires(mesh, Layer::Wires, wires.map(|d| look.instance(d)));
     }
-    *bounds = dressing.bounds(&frame.poses);
+    let moving = dressing.moving.iter().filter_map(|(slot, radius)| {
+        let pose = frame.poses.get(*slot as usize)?;
+        Some((pose.translation.into(), *radius))
+    });
+    *bounds = dressing.surveyor.survey(moving, dressing.body_size);
 }
 
 impl Dressing {
@@ -236,29 +249,6 @@ impl Dressing {
         for (level, finer) in self.finer.iter_mut().enumerate() {
             let mesh = MeshLibrary::BALL + level + 1;
             canvas.add(mesh, Layer::Bodies, finer.drain(..));
-        }
-    }
-
-    /// What moves.
-    fn bounds(&self, poses: &[Isometry3d]) -> Bounds {
-        let moving = self.pieces.iter().filter(|dressed| dressed.moving);
-        let places =
-            moving.filter_map(|dressed| Some(poses.get(dressed.slot as usize)?.translation.into()));
-        let (low, high) = places.fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(low, high), p| {
-            (low.min(p), high.max(p))
-        });
-        let body_size = self.body_size;
-        if !(low.is_finite() && high.is_finite()) {
-            return Bounds {
-                body_size,
-                ..Bounds::default()
-            };
-        }
-        // Bodies that have flown off do not shrink the rest to a dot: at most a few kilometres count.
-        Bounds {
-            center: (0.5 * (low + high)).clamp_length_max(5e3),
-            radius: (0.5 * low.distance(high)).min(5e3) + body_size,
-            body_size,
         }
     }
 }

@@ -57,7 +57,10 @@ pub(super) fn paint(
     };
     let contact_forces = frame.contacts.iter().map(|c| c.normal_impulse * per_second);
     let joint_forces = marks.iter().map(|mark| f64::from(mark.force.length()));
-    follow_forces(&mut arrow_scale.usual_force, contact_forces.chain(joint_forces));
+    follow_forces(
+        &mut arrow_scale.usual_force,
+        contact_forces.chain(joint_forces),
+    );
     // Machines are large against the links of their cables.
     let reach = if marks.is_empty() {
         size

@@ -86,9 +86,9 @@ mod tests {
         });
         let look = BodyLook {
             id: BodyId {
-            slot: 0,
-            generation: 0,
-        },
+                slot: 0,
+                generation: 0,
+            },
             shape: shape.ok(),
             offset: Pose::translation(1.0, 0.0, 0.0),
             kind: BodyKind::Dynamic,

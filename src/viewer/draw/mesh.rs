@@ -247,10 +247,7 @@ fn unit_wires() -> impl Iterator<Item = (MeshId, Mesh)> {
             MeshLibrary::BALL,
             Sphere::new(1.0).mesh().uv(WIRE_SEGMENTS, WIRE_SEGMENTS / 2),
         ),
-        (
-            MeshLibrary::CUBE,
-            Cuboid::from_length(2.0).mesh().build(),
-        ),
+        (MeshLibrary::CUBE, Cuboid::from_length(2.0).mesh().build()),
         (
             MeshLibrary::CYLINDER,
             Cylinder::new(1.0, 2.0)

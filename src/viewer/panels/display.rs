@@ -95,6 +95,8 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         ui.label("arrows");
         ui.add(egui::Slider::new(&mut drawing.scale, 0.1..=10.0).logarithmic(true));
     });
+    ui.checkbox(&mut context.eye.following, "follow the selected body")
+        .on_hover_text("key G: the camera goes where it goes");
     ui.checkbox(&mut context.playback.smooth, "glide between steps")
         .on_hover_text("moves bodies evenly between two steps, one step late");
     if let Some(frame) = &context.playback.frame
