@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bevy::math::Vec3A;
 use bevy::prelude::*;
 
-use super::mesh::{MeshLibrary, Piece};
+use super::mesh::{MeshLibrary, PLANE_EXTENT, Piece};
 use super::{Canvas, Drawing, Instance, LEAST_PIXELS, Layer, Quality, flags, palette};
 use crate::problem::islands::NO_ISLAND;
 use crate::viewer::bounds::{Bounds, Surveyor};
@@ -47,7 +47,7 @@ struct Dressed {
 
 impl Dressed {
     fn is_ground(&self) -> bool {
-        self.flags & flags::GRID != 0
+        self.flags & flags::GROUND != 0
     }
 }
 
@@ -86,7 +86,7 @@ impl Dressing {
                     plain: piece.ball && piece.place.translation == Vec3A::ZERO,
                     color: palette::pack(color),
                     flags: if ground {
-                        flags::GRID
+                        flags::GRID | flags::GROUND
                     } else if piece.ball && moving {
                         flags::STRIPES
                     } else {
@@ -219,6 +219,16 @@ pub(super) fn paint(
         canvas.add(mesh, layer, solid.map(|d| look.instance(d)));
         let wires = pieces.iter().filter(|d| !is_solid(d));
         canvas.add_wires(mesh, Layer::Wires, wires.map(|d| look.instance(d)));
+    }
+    if let Some(level) = drawing.sea {
+        let sea = Instance {
+            position: [0.0, level, 0.0],
+            flags: 0,
+            rotation: Quat::IDENTITY.to_array(),
+            scale: [PLANE_EXTENT, 1.0, PLANE_EXTENT],
+            color: 0,
+        };
+        canvas.add(MeshLibrary::SQUARE, Layer::Sea, [sea]);
     }
     let moving = dressing.moving.iter().filter_map(|(slot, radius)| {
         let pose = frame.poses.get(*slot as usize)?;

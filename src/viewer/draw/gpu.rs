@@ -106,10 +106,17 @@ enum Pass {
     /// Edges.
     Wires,
     Sky,
+    Sea,
 }
 
 impl Pass {
-    const ALL: [Self; 4] = [Self::Shadow, Self::Bodies, Self::Wires, Self::Sky];
+    const ALL: [Self; 5] = [
+        Self::Shadow,
+        Self::Bodies,
+        Self::Wires,
+        Self::Sky,
+        Self::Sea,
+    ];
 }
 
 /// Overlays that are not seen through bodies are drawn nearer by this factor (-), so that what lies on a
@@ -167,11 +174,13 @@ impl SpecializedRenderPipeline for Layouts {
     type Key = (Pass, TextureFormat, u32);
 
     fn specialize(&self, (pass, format, samples): Self::Key) -> RenderPipelineDescriptor {
-        let [is_shadow, is_sky] = [Pass::Shadow, Pass::Sky].map(|special| pass == special);
+        let [is_shadow, is_sky, is_sea] =
+            [Pass::Shadow, Pass::Sky, Pass::Sea].map(|special| pass == special);
         let (layout, vertex, fragment) = match pass {
             Pass::Shadow => (&self.light, "shadow_vertex", None),
             Pass::Bodies => (&self.view, "body_vertex", Some("body_fragment")),
             Pass::Wires => (&self.view, "body_vertex", Some("wire_fragment")),
+            Pass::Sea => (&self.view, "body_vertex", Some("sea_fragment")),
             Pass::Sky => (&self.view, "sky_vertex", Some("sky_fragment")),
         };
         RenderPipelineDescriptor {
@@ -193,11 +202,11 @@ impl SpecializedRenderPipeline for Layouts {
             },
             depth_stencil: Some(DepthStencilState {
                 format: CORE_3D_DEPTH_FORMAT,
-                depth_write_enabled: Some(!is_sky),
+                depth_write_enabled: Some(!is_sky && !is_sea),
                 // Reversed depth but in the shadow map: nearer is greater.
                 depth_compare: Some(match pass {
                     Pass::Shadow => CompareFunction::LessEqual,
-                    Pass::Bodies | Pass::Wires | Pass::Sky => CompareFunction::GreaterEqual,
+                    _ => CompareFunction::GreaterEqual,
                 }),
                 stencil: StencilState::default(),
                 bias: DepthBiasState {
@@ -213,7 +222,11 @@ impl SpecializedRenderPipeline for Layouts {
             fragment: fragment.map(|entry_point| FragmentState {
                 shader: SHADER,
                 entry_point: Some(entry_point.into()),
-                targets: vec![Some(format.into())],
+                targets: vec![Some(ColorTargetState {
+                    format,
+                    blend: is_sea.then_some(BlendState::ALPHA_BLENDING),
+                    write_mask: ColorWrites::ALL,
+                })],
                 ..default()
             }),
             ..default()
@@ -290,7 +303,14 @@ fn draw(
 ) {
     let (extracted, target, depth, prepared) = view.into_inner();
     let pipelines = prepared.pipelines.map(|id| cache.get_render_pipeline(id));
-    let [Some(shadow), Some(bodies), Some(wires), Some(sky)] = pipelines else {
+    let [
+        Some(shadow),
+        Some(bodies),
+        Some(wires),
+        Some(sky),
+        Some(sea),
+    ] = pipelines
+    else {
         return;
     };
 
@@ -341,6 +361,8 @@ fn draw(
     draw_batches(&mut pass, &gpu, &meshes, |layer| layer == Layer::Wires);
     pass.set_render_pipeline(sky);
     pass.draw(0..3, 0..1);
+    pass.set_render_pipeline(sea);
+    draw_batches(&mut pass, &gpu, &meshes, |layer| layer == Layer::Sea);
     // Seen through bodies, overlays get the nearer half of the depth range to themselves. Else they share
     // the bodies' half; depth is the near plane over the distance, so that a factor brings them nearer.
     if gpu.view.xray {

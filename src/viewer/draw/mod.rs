@@ -26,7 +26,7 @@ use mesh::{MeshId, MeshLibrary};
 pub use trails::MOST_TRAILS;
 
 use super::camera::{Bounds, Eye};
-use super::playback::Begun;
+use super::playback::{Begun, Playback};
 
 /// What is drawn over the bodies, and how they themselves are.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
@@ -55,6 +55,8 @@ pub struct Drawing {
     pub wireframe: bool,
     /// Whether what is drawn over the bodies is seen through them.
     pub xray: bool,
+    /// Height of the sea (m).
+    pub sea: Option<f32>,
     /// Length of the arrows, as a multiple of the usual one (-).
     pub scale: f32,
 }
@@ -81,6 +83,7 @@ impl Drawing {
             trails: false,
             wireframe: false,
             xray: true,
+            sea: view.sea.map(|level| level as f32),
             scale: 1.0,
         }
     }
@@ -137,6 +140,8 @@ pub mod flags {
     pub const SELECTED: u32 = 8;
     /// A centre of mass: a ball with black and white octants.
     pub const MARK: u32 = 16;
+    /// Ground, with or without a grid.
+    pub const GROUND: u32 = 32;
 }
 
 /// A run of instances of one mesh.
@@ -154,6 +159,8 @@ pub enum Layer {
     Ground,
     /// Edges among the bodies.
     Wires,
+    /// Water, which is seen through a little.
+    Sea,
     /// In front of everything else, or hidden by what is nearer.
     Overlay,
     /// Edges there.
@@ -216,6 +223,7 @@ struct ViewUniform {
     forward: Vec4,
     sun: Vec4,
     params: Vec4,
+    moods: Vec4,
 }
 
 /// The uniform of this frame, the part of the window that it fills, and the width of the shadow map.
@@ -249,6 +257,10 @@ pub fn plugin(app: &mut App) {
         .add_plugins(gpu::plugin);
 }
 
+/// The waves of the sea are what they were after so long (s); the shader's frequencies are multiples of
+/// 2π over it.
+const WAVES_AGAIN: f64 = 1000.0;
+
 /// Direction towards the sun.
 const SUN: Vec3 = Vec3::new(0.42, 0.80, 0.43);
 
@@ -257,8 +269,11 @@ fn set_view(
     bounds: Res<Bounds>,
     quality: Res<Quality>,
     drawing: Res<Drawing>,
+    playback: Res<Playback>,
     mut view: ResMut<View>,
 ) {
+    let time = playback.frame.as_ref().map_or(0.0, |frame| frame.time);
+    let rough = f32::from(quality.shadow_map > 1);
     let size = eye.viewport.size().max(UVec2::ONE).as_vec2();
     let aspect = size.x / size.y;
     let rise = (0.5 * eye.fov).tan();
@@ -304,6 +319,9 @@ fn set_view(
         up: (up * rise).extend(0.0),
         forward: forward.extend(0.0),
         sun: sun.extend(if quality.shadow_map > 1 { 1.0 } else { 0.0 }),
+        // Waves go with the simulation's time, so that a picture shows a state and nothing else. In single
+        // precision they would stutter after some hours.
+        moods: Vec4::new((time % WAVES_AGAIN) as f32, rough, 0.0, 0.0),
         params: Vec4::new(spacing, 1.0, texel, 1.0 / quality.shadow_map.max(1) as f32),
     };
 }
