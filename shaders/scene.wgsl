@@ -14,6 +14,8 @@ struct View {
     sun: vec4<f32>,
     // Spacing of the ground's grid, its strength, width of a shadow texel in the world and in the map.
     params: vec4<f32>,
+    // Time of the waves; whether surfaces have a grain.
+    moods: vec4<f32>,
 };
 
 @group(0) @binding(0) var<uniform> view: View;
@@ -24,6 +26,9 @@ const STRIPES: u32 = 1u;
 const GRID: u32 = 2u;
 const UNLIT: u32 = 4u;
 const SELECTED: u32 = 8u;
+const MARK: u32 = 16u;
+const GROUND: u32 = 32u;
+const SELECTION = vec3<f32>(1.0, 0.85, 0.2);
 
 const HORIZON = vec3<f32>(0.62, 0.70, 0.78);
 const ZENITH = vec3<f32>(0.16, 0.30, 0.52);
@@ -93,7 +98,8 @@ fn sunlight(world: vec3<f32>, normal: vec3<f32>) -> f32 {
     var lit = 0.0;
     for (var i = -1; i <= 1; i++) {
         for (var j = -1; j <= 1; j++) {
-            let offset = vec2<f32>(f32(i), f32(j)) * view.params.w;
+            // One and a half texels apart: the sampler blends four each, which makes a soft edge without gaps.
+            let offset = 1.5 * vec2<f32>(f32(i), f32(j)) * view.params.w;
             lit += textureSampleCompareLevel(shadow_map, shadow_sampler, uv + offset, p.z - 0.0005);
         }
     }
@@ -109,6 +115,35 @@ fn grid_lines(at: vec2<f32>, width: f32) -> f32 {
     // Lines closer than a few pixels are a grey that only flickers.
     let seen = 1.0 - smoothstep(vec2<f32>(0.15), vec2<f32>(0.5), step);
     return max(line.x * seen.x, line.y * seen.y);
+}
+
+// A number from 0 to 1 for every whole place (Jarzynski and Olano 2020, pcg2d's first half).
+fn scatter(place: vec2<f32>) -> f32 {
+    var v = bitcast<vec2<u32>>(vec2<i32>(place)) * 1664525u + 1013904223u;
+    v.x += v.y * 1664525u;
+    v.y += v.x * 1664525u;
+    v ^= v >> vec2<u32>(16u);
+    return f32((v.x + v.y * 1664525u) >> 8u) / 16777216.0;
+}
+
+// Smooth noise from 0 to 1 with one bump per unit.
+fn noise(at: vec2<f32>) -> f32 {
+    let cell = floor(at);
+    let f = at - cell;
+    let t = f * f * (3.0 - 2.0 * f);
+    let e = vec2<f32>(0.0, 1.0);
+    let low = mix(scatter(cell), scatter(cell + e.yx), t.x);
+    let high = mix(scatter(cell + e.xy), scatter(cell + e.yy), t.x);
+    return mix(low, high, t.y);
+}
+
+// What a ground's colour is multiplied with: patches some grid fields wide and a grain within one, each only
+// where its bumps are wider than the pixels.
+fn grain(at: vec2<f32>) -> f32 {
+    let step = max(fwidth(at.x), fwidth(at.y));
+    let patches = (noise(0.23 * at) - 0.5) * (1.0 - smoothstep(0.5, 2.0, step));
+    let grains = (noise(7.0 * at) - 0.5) * (1.0 - smoothstep(0.02, 0.07, step));
+    return 1.0 + 0.16 * patches + 0.10 * grains;
 }
 
 // Two caps and a band, so that a rolling sphere is seen to roll.
@@ -145,6 +180,10 @@ fn body_fragment(in: Fragment) -> @location(0) vec4<f32> {
     if (in.flags & UNLIT) != 0u {
         // A little shape, so that arrows are not flat.
         let facing = abs(dot(normalize(in.normal), to_eye / range));
+        if (in.flags & MARK) != 0u {
+            let octant = in.local.x * in.local.y * in.local.z;
+            color = vec3<f32>(select(0.01, 1.0, octant > 0.0));
+        }
         return vec4<f32>(color * (0.7 + 0.3 * facing), 1.0);
     }
     let normal = normalize(in.normal);
@@ -152,13 +191,18 @@ fn body_fragment(in: Fragment) -> @location(0) vec4<f32> {
         color = stripes(in.local, color);
     }
     var far = 0.0;
+    let spacing = view.params.x;
+    if (in.flags & GROUND) != 0u {
+        if view.moods.y > 0.5 {
+            color *= grain(in.world.xz / spacing);
+        }
+        far = smoothstep(0.15, 1.0, range / view.eye.w);
+    }
     if (in.flags & GRID) != 0u {
-        let spacing = view.params.x;
         let fine = grid_lines(in.world.xz / spacing, 0.008);
         let coarse = grid_lines(in.world.xz / (10.0 * spacing), 0.0015);
         let level = smoothstep(0.8, 0.95, normal.y) * view.params.y;
         color = mix(color, color * 0.62, level * max(0.45 * fine, coarse));
-        far = smoothstep(0.15, 1.0, range / view.eye.w);
     }
 
     let towards = max(dot(normal, view.sun.xyz), 0.0);
@@ -168,13 +212,58 @@ fn body_fragment(in: Fragment) -> @location(0) vec4<f32> {
     }
     let ambient = mix(GROUND_LIGHT, SKY_LIGHT, 0.5 + 0.5 * normal.y);
     let half_way = normalize(view.sun.xyz + to_eye / range);
-    let gloss = pow(max(dot(normal, half_way), 0.0), 48.0) * sun * 0.16 * f32((in.flags & GRID) == 0u);
+    let gloss = pow(max(dot(normal, half_way), 0.0), 48.0) * sun * 0.16 * f32((in.flags & GROUND) == 0u);
     var light = color * (SUN_LIGHT * sun + ambient) + gloss;
     if (in.flags & SELECTED) != 0u {
         let rim = pow(1.0 - max(dot(normal, to_eye / range), 0.0), 2.0);
-        light = mix(light, vec3<f32>(1.0, 0.85, 0.2), 0.25 + 0.75 * rim);
+        light = mix(light, SELECTION, 0.25 + 0.75 * rim);
     }
     return vec4<f32>(expose(mix(light, HORIZON, far)), 1.0);
+}
+
+@fragment
+fn wire_fragment(in: Fragment) -> @location(0) vec4<f32> {
+    let chosen = (in.flags & SELECTED) != 0u;
+    return vec4<f32>(select(in.color, SELECTION, chosen), 1.0);
+}
+
+// Slope of one wave of length 2π/k along a direction; its period is the time that brings all waves back over
+// a whole number. Waves that are shorter than a few pixels are left out: they would only flicker.
+fn wave(at: vec2<f32>, step: f32, way: vec2<f32>, k: f32, rounds: f32, slope: f32) -> vec2<f32> {
+    let turns = fract(rounds * view.moods.x / 1000.0);
+    let phase = k * dot(way, at) + 6.2831853 * turns;
+    return way * (slope * cos(phase) * (1.0 - smoothstep(0.4, 1.6, k * step)));
+}
+
+// Deep water: the sky where it is seen flat, green-blue and a little of what is below where it is seen from above.
+@fragment
+fn sea_fragment(in: Fragment) -> @location(0) vec4<f32> {
+    let to_eye = view.eye.xyz - in.world;
+    let range = length(to_eye);
+    let towards = to_eye / range;
+    let at = in.world.xz;
+    // Pixels of the water seen flat are long; their mean counts.
+    let step = 0.5 * (fwidth(at.x) + fwidth(at.y));
+    // Periods from ω² = g k.
+    var slope = wave(at, step, vec2<f32>(0.80, 0.60), 0.11, 165.0, 0.050);
+    slope += wave(at, step, vec2<f32>(0.96, -0.28), 0.23, 239.0, 0.050);
+    slope += wave(at, step, vec2<f32>(0.28, 0.96), 0.51, 356.0, 0.055);
+    slope += wave(at, step, vec2<f32>(-0.60, 0.80), 1.03, 506.0, 0.055);
+    slope += wave(at, step, vec2<f32>(0.62, -0.785), 2.30, 756.0, 0.060);
+    slope += wave(at, step, vec2<f32>(0.936, 0.352), 4.90, 1103.0, 0.060);
+    let normal = normalize(vec3<f32>(-slope.x, 1.0, -slope.y));
+    // Schlick's share of light that water reflects.
+    let flat_share = 1.0 - clamp(dot(normal, towards), 0.0, 1.0);
+    let mirror = 0.02 + 0.98 * pow(flat_share, 5.0);
+    var back = reflect(-towards, normal);
+    back.y = abs(back.y);
+    let glint = pow(max(dot(back, view.sun.xyz), 0.0), 220.0) * 2.0;
+    let depth = vec3<f32>(0.010, 0.060, 0.080) * (0.6 + 0.4 * normal.y + 1.5 * (slope.x + slope.y));
+    let sunlit = sunlight(in.world, vec3<f32>(0.0, 1.0, 0.0));
+    var light = mix(depth * (0.55 + 0.45 * sunlit), sky(back), mirror) + glint * sunlit;
+    let far = smoothstep(0.15, 1.0, range / view.eye.w);
+    light = mix(light, HORIZON, far);
+    return vec4<f32>(expose(light), mix(0.86, 1.0, max(mirror, far)));
 }
 
 struct SkyFragment {

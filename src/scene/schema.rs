@@ -262,7 +262,7 @@ impl Camera {
 
 fields! {
     /// What the viewer draws at the start; all of it can be switched there.
-    #[derive(Copy, Eq)]
+    #[derive(Copy)]
     pub struct View {
         /// Contact points.
         pub contacts: bool = false,
@@ -276,6 +276,8 @@ fields! {
         pub islands: bool = false,
         /// The ground grid.
         pub grid: bool = true,
+        /// Height of a sea (m). It is drawn and no more: nothing floats on it.
+        pub sea: Option<f64> = None => finite,
         /// Whether time runs as soon as the scene is open.
         pub playing: bool = true,
     }

@@ -4,10 +4,12 @@ use bevy::input::mouse::{AccumulatedMouseMotion, AccumulatedMouseScroll, MouseSc
 use bevy::math::DVec3;
 use bevy::prelude::*;
 
+pub use super::bounds::Bounds;
 use super::hands::{self, Hands};
 use super::keys::Action;
-use super::playback::Begun;
+use super::playback::{Begun, Playback};
 use crate::scene::Camera;
+use crate::world::BodyId;
 
 /// Distance of the near plane, as a share of the distance to the focus.
 const NEAR_SHARE: f32 = 0.01;
@@ -28,29 +30,10 @@ pub struct Eye {
     /// The part of the window that shows the scene, in physical pixels.
     pub viewport: URect,
     pub flying: bool,
+    /// Whether it goes wherever the selected body goes.
+    pub following: bool,
     start: Camera,
     opened: bool,
-}
-
-/// How much there is to see: what moves. Shadows are fitted to it, and "frame all" shows it.
-#[derive(Resource, Clone, Copy, Debug, PartialEq)]
-pub struct Bounds {
-    /// Centre of a sphere around it (m).
-    pub center: Vec3,
-    /// Radius of the sphere (m).
-    pub radius: f32,
-    /// Typical size of a body, for the grid and for arrows (m).
-    pub body_size: f32,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self {
-            center: Vec3::ZERO,
-            radius: 5.0,
-            body_size: 0.5,
-        }
-    }
 }
 
 #[derive(Resource, Clone, Copy, Debug, Default)]
@@ -70,6 +53,7 @@ impl Default for Eye {
             focus_distance: 1.0,
             viewport: URect::new(0, 0, 1, 1),
             flying: false,
+            following: false,
             start: Camera::default(),
             opened: false,
         };
@@ -179,7 +163,10 @@ impl Eye {
 pub fn plugin(app: &mut App) {
     app.init_resource::<Eye>()
         .init_resource::<Pointer>()
-        .add_systems(Update, (begin, steer, fly).chain().after(hands::drag));
+        .add_systems(
+            Update,
+            (begin, follow, steer, fly).chain().after(hands::drag),
+        );
 }
 
 fn begin(mut begun: MessageReader<Begun>, mut eye: ResMut<Eye>) {
@@ -187,6 +174,33 @@ fn begin(mut begun: MessageReader<Begun>, mut eye: ResMut<Eye>) {
         eye.opened = false;
         eye.begin();
     }
+}
+
+/// Moves the eye as the selected body moves, so that it keeps its offset while orbiting goes on.
+fn follow(
+    mut eye: ResMut<Eye>,
+    hands: Res<Hands>,
+    playback: Res<Playback>,
+    mut begun: MessageReader<Begun>,
+    mut last: Local<Option<(BodyId, Vec3)>>,
+) {
+    let is_loaded = begun.read().any(|b| b.loaded);
+    let place = |id: BodyId| {
+        let frame = playback.frame.as_ref()?;
+        frame.table.get(id)?;
+        Some((id, Vec3::from(playback.pose(id.index()).translation)))
+    };
+    let now = hands.selected.and_then(place);
+    if let (Some((body, now)), Some((before, then))) = (now, *last)
+        && eye.following
+        && body == before
+        && !is_loaded
+        && now.is_finite()
+        && then.is_finite()
+    {
+        eye.position += now - then;
+    }
+    *last = now;
 }
 
 #[expect(clippy::too_many_arguments, reason = "a system takes what it reads")]
@@ -207,6 +221,7 @@ fn steer(
             Action::FrameAll => eye.frame(&bounds),
             Action::StartView => eye.begin(),
             Action::Fly => eye.flying = !eye.flying,
+            Action::Follow => eye.following = !eye.following,
             Action::Escape => eye.flying = false,
             _ => {}
         }
@@ -293,6 +308,52 @@ mod tests {
         let ndc = clip.truncate() / clip.w;
         let back = Vec2::new(100.0 + 400.0 * (1.0 + ndc.x), 50.0 + 300.0 * (1.0 - ndc.y));
         assert!(back.distance(pixel) < 0.01, "{back}");
+    }
+
+    /// The eye goes with the body, however it is turned meanwhile, and stays where another is selected.
+    #[test]
+    fn the_eye_follows_the_selected_body() {
+        let id = |slot| BodyId {
+            slot,
+            generation: 0,
+        };
+        let mut world = crate::world::World::new(crate::world::Settings::default());
+        for _ in 0..2 {
+            let spec = crate::world::BodySpec::default();
+            world.add_body(spec).expect("a body");
+        }
+        let mut frame = crate::viewer::frame::Frame {
+            table: std::sync::Arc::new(crate::viewer::frame::BodyTable::of(&world.bodies)),
+            ..Default::default()
+        };
+        frame.poses = vec![Isometry3d::IDENTITY; 2];
+        let mut app = App::new();
+        app.add_message::<Begun>()
+            .init_resource::<Hands>()
+            .insert_resource(Eye {
+                following: true,
+                ..eye()
+            })
+            .insert_resource(Playback {
+                frame: Some(frame),
+                ..Playback::default()
+            })
+            .add_systems(Update, follow);
+        let mut step = |selected, place: Vec3| {
+            app.world_mut().resource_mut::<Hands>().selected = Some(id(selected));
+            let mut playback = app.world_mut().resource_mut::<Playback>();
+            let poses = &mut playback.frame.as_mut().expect("a frame").poses;
+            poses[0] = Isometry3d::from_translation(place);
+            app.update();
+            let mut eye = app.world_mut().resource_mut::<Eye>();
+            eye.orbit(Vec2::new(30.0, 0.0));
+            eye.focus()
+        };
+        let start = step(0, Vec3::ZERO);
+        let moved = Vec3::new(3.0, -1.0, 2.0);
+        assert!(step(0, moved).distance(start + moved) < 1e-4);
+        assert!(step(1, 2.0 * moved).distance(start + moved) < 1e-4);
+        assert!(step(0, 3.0 * moved).distance(start + moved) < 1e-4);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bevy::math::{self as glam, Isometry3d};
 
 use crate::math::{Pose, Twist, Vec3};
+use crate::problem::{Friction, FrictionLaw};
 use crate::solve::MatrixView;
 use crate::step::{ContactView, StepReport};
 use crate::world::joint::{Axis, Joint, JointKind, Motion, Target};
@@ -19,6 +20,16 @@ pub fn isometry(pose: &Pose) -> Isometry3d {
     let q = pose.rotation;
     let rotation = glam::Quat::from_xyzw(q.i as f32, q.j as f32, q.k as f32, q.w as f32);
     Isometry3d::new(vec3(pose.position), rotation)
+}
+
+/// A pose in double precision.
+pub fn pose(isometry: Isometry3d) -> Pose {
+    let [i, j, k, w] = isometry.rotation.to_array().map(f64::from);
+    let [x, y, z] = glam::Vec3::from(isometry.translation)
+        .to_array()
+        .map(f64::from);
+    let rotation = crate::math::Quat::new_normalize(nalgebra::Quaternion::new(w, i, j, k));
+    Pose::new(Vec3::new(x, y, z), rotation)
 }
 
 /// What does not change from step to step: the looks of the bodies, by slot.
@@ -170,6 +181,54 @@ impl JointMark {
     }
 }
 
+/// What a contact does, as its point is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContactState {
+    /// The bodies are apart, and stay so over the step.
+    Speculative,
+    /// They touch, and nothing presses.
+    Idle,
+    /// Friction holds what presses.
+    Sticking,
+    /// Friction is all that its law allows.
+    Sliding,
+}
+
+impl ContactState {
+    pub const ALL: [Self; 4] = [Self::Speculative, Self::Idle, Self::Sticking, Self::Sliding];
+
+    /// The state of a contact with the impulses `block` of its rows (N s).
+    pub fn of(friction: &Friction, gap: f64, block: &[f64]) -> Self {
+        let [normal, rest @ ..] = block else {
+            return Self::Speculative;
+        };
+        if *normal <= 0.0 {
+            return if gap > 0.0 {
+                Self::Speculative
+            } else {
+                Self::Idle
+            };
+        }
+        // At the edge of the law's set: a little more of the same would be outside of it.
+        let mut more = [0.0; FrictionLaw::MAX_ROWS];
+        let more = &mut more[..rest.len()];
+        let mut square = 0.0;
+        for (more, own) in more.iter_mut().zip(rest) {
+            *more = own * (1.0 + EDGE);
+            square += own * own;
+        }
+        let outside = friction.law.violation(more, friction.mu, *normal);
+        if friction.mu == [0.0; 2] || outside > 0.25 * EDGE * square.sqrt() {
+            Self::Sliding
+        } else {
+            Self::Sticking
+        }
+    }
+}
+
+/// How near to the edge of its law's set friction counts as sliding, as a share of itself (-).
+const EDGE: f64 = 1e-3;
+
 #[derive(Clone, Debug)]
 pub struct JointNumbers {
     pub label: String,
@@ -226,6 +285,8 @@ pub struct Frame {
     pub islands: Vec<u32>,
     /// The contacts, where asked for; else empty.
     pub contacts: Vec<ContactView>,
+    /// What each of them does.
+    pub states: Vec<ContactState>,
     /// How many contacts one of `contacts` stands for: 1 unless there are too many to draw.
     pub contact_stride: usize,
     /// The joints, where asked for; else ropes alone.

@@ -39,6 +39,7 @@ bindings! {
     "View":
         FrameAll "frame everything that moves": KeyF;
         StartView "the scene's own view": Home;
+        Follow "follow the selected body": KeyG;
         Fly "fly: W A S D, Q E down and up, Shift fast": KeyC;
         Panels "show or hide the panels": Tab;
         Plots "show or hide the plots": KeyP;
@@ -51,12 +52,24 @@ bindings! {
         FrictionForces "friction forces": Digit4;
         Islands "islands by colour": Digit5;
         Joints "joints and their errors": KeyJ;
+        Boxes "bounding boxes": Digit6;
+        Centers "centres of mass": Digit7;
+        Trails "trails": Digit8;
+        Wireframe "edges instead of surfaces": Digit9;
+        XRay "see overlays through bodies": KeyX;
     "Scene":
         NextScene "next scene": PageDown;
         PreviousScene "previous scene": PageUp;
         Reload "load the scene file again": F5;
         Throw "throw a ball": KeyB;
         Escape "let go, deselect, stop flying": Escape;
+}
+
+/// What is written on the first key of an action.
+pub fn key_of(action: Action) -> Option<String> {
+    let mut all = BINDINGS.iter().flat_map(|(_, bindings)| *bindings);
+    let binding = all.find(|binding| binding.action == action)?;
+    binding.keys.first().copied().map(label)
 }
 
 pub fn label(key: KeyCode) -> String {

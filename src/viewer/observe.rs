@@ -1,6 +1,6 @@
 //! What of a simulation goes into a frame.
 
-use super::frame::{BodyNumbers, Energy, Frame, JointMark, JointNumbers, isometry};
+use super::frame::{BodyNumbers, ContactState, Energy, Frame, JointMark, JointNumbers, isometry};
 use crate::problem::islands::NO_ISLAND;
 use crate::step::Simulation;
 use crate::world::joint::{Axis, Joint, JointKind, Motion, WORLD};
@@ -50,6 +50,7 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     let problem = simulation.problem();
     frame.islands.clear();
     frame.contacts.clear();
+    frame.states.clear();
     frame.contact_stride = problem.contacts.len().div_ceil(MOST_CONTACTS).max(1);
     if solved && observe.islands {
         frame.islands.extend_from_slice(&problem.islands.of_body);
@@ -57,6 +58,12 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     if solved && observe.contacts {
         let contacts = simulation.contacts().step_by(frame.contact_stride);
         frame.contacts.extend(contacts);
+        let of = &problem.contacts;
+        let states = (0..of.len()).step_by(frame.contact_stride).map(|k| {
+            let block = &simulation.impulses()[of.rows(k)];
+            ContactState::of(&of.friction[k], of.gap[k], block)
+        });
+        frame.states.extend(states);
     }
     frame.joints.clear();
     let errors = joint_errors(simulation, solved && observe.joints);

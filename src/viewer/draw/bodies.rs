@@ -5,10 +5,11 @@ use std::sync::Arc;
 use bevy::math::Vec3A;
 use bevy::prelude::*;
 
-use super::mesh::{MeshLibrary, Piece};
-use super::{Canvas, Drawing, Instance, Layer, Quality, flags, palette};
+use super::mesh::{MeshLibrary, PLANE_EXTENT, Piece};
+use super::{Canvas, Drawing, Instance, LEAST_PIXELS, Layer, Quality, flags, palette};
 use crate::problem::islands::NO_ISLAND;
-use crate::viewer::camera::{Bounds, Eye};
+use crate::viewer::bounds::{Bounds, Surveyor};
+use crate::viewer::camera::Eye;
 use crate::viewer::frame::{BodyTable, isometry};
 use crate::viewer::hands::Hands;
 use crate::viewer::playback::Playback;
@@ -28,6 +29,9 @@ pub(super) struct Dressing {
     balls: usize,
     finer: [Vec<Instance>; MeshLibrary::BALL_LEVELS - 1],
     body_size: f32,
+    /// What moves: slots and radii (m).
+    moving: Vec<(u32, f32)>,
+    surveyor: Surveyor,
 }
 
 struct Dressed {
@@ -39,6 +43,12 @@ struct Dressed {
     color: u32,
     flags: u32,
     moving: bool,
+}
+
+impl Dressed {
+    fn is_ground(&self) -> bool {
+        self.flags & flags::GROUND != 0
+    }
 }
 
 impl Dressing {
@@ -53,11 +63,16 @@ impl Dressing {
         self.table = table.clone();
         self.body_size = typical_size(table);
         self.pieces.clear();
+        self.moving.clear();
         for (slot, look) in table.bodies.iter().enumerate() {
             let Some(look) = look else { continue };
             let Some(shape) = &look.shape else { continue };
             let ground = look.kind == BodyKind::Fixed && self.is_ground(shape);
             let moving = look.kind != BodyKind::Fixed;
+            if moving {
+                let radius = shape.bounding_radius() as f32;
+                self.moving.push((slot as u32, radius));
+            }
             let color = look.color.unwrap_or(match look.kind {
                 BodyKind::Dynamic => palette::body(slot),
                 _ => palette::FIXED,
@@ -71,7 +86,7 @@ impl Dressing {
                     plain: piece.ball && piece.place.translation == Vec3A::ZERO,
                     color: palette::pack(color),
                     flags: if ground {
-                        flags::GRID
+                        flags::GRID | flags::GROUND
                     } else if piece.ball && moving {
                         flags::STRIPES
                     } else {
@@ -115,6 +130,7 @@ fn typical_size(table: &BodyTable) -> f32 {
 
 struct Look<'a> {
     playback: &'a Playback,
+    eye: &'a Eye,
     islands: Option<&'a [u32]>,
     selected: u32,
     /// Flags that are not shown.
@@ -135,12 +151,18 @@ impl Look<'_> {
             Some(islands) if dressed.moving => palette::pack(island(islands)),
             _ => dressed.color,
         };
+        let mut scale = dressed.piece.scale;
+        if let Some(radius) = dressed.piece.rod {
+            let least = LEAST_PIXELS * self.eye.pixel_at(pose.translation.into());
+            let wider = (least / radius).max(1.0);
+            scale *= Vec3::new(wider, 1.0, wider);
+        }
         let chosen = u32::from(dressed.slot == self.selected) * flags::SELECTED;
         Instance {
             position: pose.translation.to_array(),
             flags: (dressed.flags | chosen) & !self.hidden,
             rotation: pose.rotation.to_array(),
-            scale: dressed.piece.scale.to_array(),
+            scale: scale.to_array(),
             color,
         }
     }
@@ -170,12 +192,21 @@ pub(super) fn paint(
     let islands = Some(frame.islands.as_slice());
     let look = Look {
         playback: &playback,
+        eye: &eye,
         islands: islands.filter(|islands| drawing.islands && !islands.is_empty()),
         selected: hands.selected.map_or(u32::MAX, |id| id.slot),
         hidden: u32::from(!drawing.grid) * flags::GRID,
     };
-    dressing.paint_balls(&look, &eye, quality.ball_detail, canvas);
-    let others = &dressing.pieces[dressing.balls..];
+    if drawing.wireframe {
+        canvas.library.make_wires(&mut meshes);
+    } else {
+        dressing.paint_balls(&look, &eye, quality.ball_detail, canvas);
+    }
+    let others = if drawing.wireframe {
+        &dressing.pieces[..]
+    } else {
+        &dressing.pieces[dressing.balls..]
+    };
     for pieces in others.chunk_by(|a, b| a.piece.mesh == b.piece.mesh) {
         let mesh = pieces[0].piece.mesh;
         let layer = if mesh == MeshLibrary::SQUARE {
@@ -183,9 +214,27 @@ pub(super) fn paint(
         } else {
             Layer::Bodies
         };
-        canvas.add(mesh, layer, pieces.iter().map(|d| look.instance(d)));
+        let is_solid = |d: &&Dressed| !drawing.wireframe || d.is_ground();
+        let solid = pieces.iter().filter(is_solid);
+        canvas.add(mesh, layer, solid.map(|d| look.instance(d)));
+        let wires = pieces.iter().filter(|d| !is_solid(d));
+        canvas.add_wires(mesh, Layer::Wires, wires.map(|d| look.instance(d)));
     }
-    *bounds = dressing.bounds(&frame.poses);
+    if let Some(level) = drawing.sea {
+        let sea = Instance {
+            position: [0.0, level, 0.0],
+            flags: 0,
+            rotation: Quat::IDENTITY.to_array(),
+            scale: [PLANE_EXTENT, 1.0, PLANE_EXTENT],
+            color: 0,
+        };
+        canvas.add(MeshLibrary::SQUARE, Layer::Sea, [sea]);
+    }
+    let moving = dressing.moving.iter().filter_map(|(slot, radius)| {
+        let pose = frame.poses.get(*slot as usize)?;
+        Some((pose.translation.into(), *radius))
+    });
+    *bounds = dressing.surveyor.survey(moving, dressing.body_size);
 }
 
 impl Dressing {
@@ -210,29 +259,6 @@ impl Dressing {
         for (level, finer) in self.finer.iter_mut().enumerate() {
             let mesh = MeshLibrary::BALL + level + 1;
             canvas.add(mesh, Layer::Bodies, finer.drain(..));
-        }
-    }
-
-    /// What moves.
-    fn bounds(&self, poses: &[Isometry3d]) -> Bounds {
-        let moving = self.pieces.iter().filter(|dressed| dressed.moving);
-        let places =
-            moving.filter_map(|dressed| Some(poses.get(dressed.slot as usize)?.translation.into()));
-        let (low, high) = places.fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(low, high), p| {
-            (low.min(p), high.max(p))
-        });
-        let body_size = self.body_size;
-        if !(low.is_finite() && high.is_finite()) {
-            return Bounds {
-                body_size,
-                ..Bounds::default()
-            };
-        }
-        // Bodies that have flown off do not shrink the rest to a dot: at most a few kilometres count.
-        Bounds {
-            center: (0.5 * (low + high)).clamp_length_max(5e3),
-            radius: (0.5 * low.distance(high)).min(5e3) + body_size,
-            body_size,
         }
     }
 }

@@ -4,7 +4,7 @@
 use bevy::prelude::*;
 
 use super::mesh::MeshLibrary;
-use super::{Canvas, Drawing, Instance, Layer, joints, palette};
+use super::{Canvas, Drawing, Instance, LEAST_PIXELS, Layer, joints, palette};
 use crate::step::ContactView;
 use crate::viewer::camera::{Bounds, Eye};
 use crate::viewer::frame::{JointMark, vec3};
@@ -13,6 +13,8 @@ use crate::viewer::playback::Playback;
 
 /// Least radius of an arrow's shaft (pixels).
 const ARROW_PIXELS: f32 = 1.2;
+/// Least radius of a contact point (pixels).
+const POINT_PIXELS: f32 = 2.0;
 /// Half the length of a machine's usual force, as a share of its size.
 const MACHINE_SHARE: f32 = 0.04;
 
@@ -20,6 +22,15 @@ pub(super) struct Arrow {
     from: Vec3,
     by: Vec3,
     color: [f32; 3],
+}
+
+/// How long the arrow of a force is.
+#[derive(Resource, Clone, Copy, Debug, Default)]
+pub struct ArrowScale {
+    /// The force whose arrow is as long as a typical body is large (N).
+    usual_force: f32,
+    /// Length of the arrow of a force (m/N); 0 before there are any.
+    pub metres_per_newton: f32,
 }
 
 #[expect(clippy::too_many_arguments, reason = "a system takes what it reads")]
@@ -30,8 +41,7 @@ pub(super) fn paint(
     eye: Res<Eye>,
     bounds: Res<Bounds>,
     mut canvas: ResMut<Canvas>,
-    // The force whose arrow is as long as a typical body is large (N).
-    mut usual_force: Local<f32>,
+    mut arrow_scale: ResMut<ArrowScale>,
     mut arrows: Local<Vec<Arrow>>,
 ) {
     let Some(frame) = &playback.frame else {
@@ -47,7 +57,10 @@ pub(super) fn paint(
     };
     let contact_forces = frame.contacts.iter().map(|c| c.normal_impulse * per_second);
     let joint_forces = marks.iter().map(|mark| f64::from(mark.force.length()));
-    follow_forces(&mut usual_force, contact_forces.chain(joint_forces));
+    follow_forces(
+        &mut arrow_scale.usual_force,
+        contact_forces.chain(joint_forces),
+    );
     // Machines are large against the links of their cables.
     let reach = if marks.is_empty() {
         size
@@ -55,17 +68,18 @@ pub(super) fn paint(
         size.max(MACHINE_SHARE * bounds.radius)
     };
     // Metres per newton: each arrow is as long as its force's share of the usual one.
-    let force_scale = 2.0 * reach * drawing.scale / usual_force.max(1e-12);
+    let force_scale = 2.0 * reach * drawing.scale / arrow_scale.usual_force.max(1e-12);
+    arrow_scale.metres_per_newton = force_scale;
     arrows.extend(marks.iter().map(|mark| Arrow {
         from: joints::anchor(&playback, mark, 1),
         by: mark.force * force_scale,
         color: palette::JOINT_FORCE,
     }));
     if drawing.points {
-        let [closed, open] = [palette::CONTACT, palette::OPEN_CONTACT].map(palette::pack);
-        let points = frame.contacts.iter().map(|c| {
-            let color = if c.normal_impulse > 0.0 { closed } else { open };
-            Instance::point(vec3(c.point), 0.06 * size, color)
+        let points = frame.contacts.iter().zip(&frame.states).map(|(c, state)| {
+            let (at, color) = (vec3(c.point), palette::pack(palette::contact(*state)));
+            let radius = (0.06 * size).max(POINT_PIXELS * eye.pixel_at(at));
+            Instance::point(at, radius, color)
         });
         canvas.add(MeshLibrary::BALL + 1, Layer::Overlay, points);
     }
@@ -80,7 +94,7 @@ pub(super) fn paint(
         arrows.push(Arrow {
             from,
             by: vec3(drag.target) - from,
-            color: palette::CONTACT,
+            color: palette::SPRING,
         });
     }
     paint_arrows(&mut canvas, &eye, &arrows, 0.035 * size);
@@ -133,7 +147,8 @@ fn paint_arrows(canvas: &mut Canvas, eye: &Eye, arrows: &[Arrow], thickness: f32
     for mesh in [MeshLibrary::SHAFT, MeshLibrary::TIP] {
         let parts = arrows.iter().filter_map(|arrow| {
             let length = arrow.by.length();
-            let thickness = thickness.max(ARROW_PIXELS * eye.pixel_at(arrow.from));
+            let pixel = eye.pixel_at(arrow.from);
+            let thickness = thickness.max(ARROW_PIXELS * pixel);
             if !length.is_finite() || length < 0.2 * thickness {
                 return None;
             }
@@ -141,7 +156,8 @@ fn paint_arrows(canvas: &mut Canvas, eye: &Eye, arrows: &[Arrow], thickness: f32
             let tip = (5.0 * thickness).min(0.5 * length);
             let (middle, size) = if mesh == MeshLibrary::SHAFT {
                 let half = 0.5 * (length - tip);
-                (half, [thickness.min(0.1 * length), half])
+                let width = thickness.min(0.1 * length).max(LEAST_PIXELS * pixel);
+                (half, [width, half])
             } else {
                 (length - 0.5 * tip, [0.4 * tip, 0.5 * tip])
             };

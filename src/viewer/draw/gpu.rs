@@ -6,7 +6,7 @@ use bevy::core_pipeline::core_3d::{
     CORE_3D_DEPTH_FORMAT, main_opaque_pass_3d, main_transparent_pass_3d,
 };
 use bevy::core_pipeline::schedule::Core3d;
-use bevy::mesh::VertexBufferLayout;
+use bevy::mesh::{PrimitiveTopology, VertexBufferLayout};
 use bevy::prelude::*;
 use bevy::render::mesh::allocator::MeshAllocator;
 use bevy::render::render_phase::TrackedRenderPass;
@@ -96,15 +96,32 @@ struct Prepared {
     view: BindGroup,
     light: BindGroup,
     /// In the order of [`Pass`].
-    pipelines: [CachedRenderPipelineId; 3],
+    pipelines: [CachedRenderPipelineId; Pass::ALL.len()],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Pass {
     Shadow,
     Bodies,
+    /// Edges.
+    Wires,
     Sky,
+    Sea,
 }
+
+impl Pass {
+    const ALL: [Self; 5] = [
+        Self::Shadow,
+        Self::Bodies,
+        Self::Wires,
+        Self::Sky,
+        Self::Sea,
+    ];
+}
+
+/// Overlays that are not seen through bodies are drawn nearer by this factor (-), so that what lies on a
+/// surface is seen on it.
+const OVERLAY_LEAD: f32 = 1.003;
 
 impl FromWorld for Gpu {
     fn from_world(world: &mut World) -> Self {
@@ -157,10 +174,13 @@ impl SpecializedRenderPipeline for Layouts {
     type Key = (Pass, TextureFormat, u32);
 
     fn specialize(&self, (pass, format, samples): Self::Key) -> RenderPipelineDescriptor {
-        let [is_shadow, is_sky] = [Pass::Shadow, Pass::Sky].map(|special| pass == special);
+        let [is_shadow, is_sky, is_sea] =
+            [Pass::Shadow, Pass::Sky, Pass::Sea].map(|special| pass == special);
         let (layout, vertex, fragment) = match pass {
             Pass::Shadow => (&self.light, "shadow_vertex", None),
             Pass::Bodies => (&self.view, "body_vertex", Some("body_fragment")),
+            Pass::Wires => (&self.view, "body_vertex", Some("wire_fragment")),
+            Pass::Sea => (&self.view, "body_vertex", Some("sea_fragment")),
             Pass::Sky => (&self.view, "sky_vertex", Some("sky_fragment")),
         };
         RenderPipelineDescriptor {
@@ -173,16 +193,20 @@ impl SpecializedRenderPipeline for Layouts {
                 ..default()
             },
             primitive: PrimitiveState {
-                cull_mode: (!is_sky).then_some(Face::Back),
+                topology: match pass {
+                    Pass::Wires => PrimitiveTopology::LineList,
+                    _ => PrimitiveTopology::TriangleList,
+                },
+                cull_mode: matches!(pass, Pass::Shadow | Pass::Bodies).then_some(Face::Back),
                 ..default()
             },
             depth_stencil: Some(DepthStencilState {
                 format: CORE_3D_DEPTH_FORMAT,
-                depth_write_enabled: Some(!is_sky),
+                depth_write_enabled: Some(!is_sky && !is_sea),
                 // Reversed depth but in the shadow map: nearer is greater.
                 depth_compare: Some(match pass {
                     Pass::Shadow => CompareFunction::LessEqual,
-                    Pass::Bodies | Pass::Sky => CompareFunction::GreaterEqual,
+                    _ => CompareFunction::GreaterEqual,
                 }),
                 stencil: StencilState::default(),
                 bias: DepthBiasState {
@@ -198,7 +222,11 @@ impl SpecializedRenderPipeline for Layouts {
             fragment: fragment.map(|entry_point| FragmentState {
                 shader: SHADER,
                 entry_point: Some(entry_point.into()),
-                targets: vec![Some(format.into())],
+                targets: vec![Some(ColorTargetState {
+                    format,
+                    blend: is_sea.then_some(BlendState::ALPHA_BLENDING),
+                    write_mask: ColorWrites::ALL,
+                })],
                 ..default()
             }),
             ..default()
@@ -257,7 +285,7 @@ fn prepare(
                 &layout(&gpu.layouts.light),
                 &BindGroupEntries::single(uniform.clone()),
             ),
-            pipelines: [Pass::Shadow, Pass::Bodies, Pass::Sky].map(|pass| {
+            pipelines: Pass::ALL.map(|pass| {
                 let key = (pass, view.target_format, msaa.samples());
                 pipelines.specialize(&cache, &gpu.layouts, key)
             }),
@@ -275,7 +303,14 @@ fn draw(
 ) {
     let (extracted, target, depth, prepared) = view.into_inner();
     let pipelines = prepared.pipelines.map(|id| cache.get_render_pipeline(id));
-    let [Some(shadow), Some(bodies), Some(sky)] = pipelines else {
+    let [
+        Some(shadow),
+        Some(bodies),
+        Some(wires),
+        Some(sky),
+        Some(sea),
+    ] = pipelines
+    else {
         return;
     };
 
@@ -314,15 +349,33 @@ fn draw(
     }
     let (corner, size) = (shown.min.as_vec2(), shown.size().as_vec2());
     pass.set_bind_group(0, &prepared.view, &[]);
-    // Overlays get the nearer half of the depth range to themselves.
-    pass.set_viewport(corner.x, corner.y, size.x, size.y, 0.0, 0.5);
+    let range = |pass: &mut TrackedRenderPass, near: f32, far: f32| {
+        pass.set_viewport(corner.x, corner.y, size.x, size.y, near, far);
+    };
+    range(&mut pass, 0.0, 0.5);
     pass.set_render_pipeline(bodies);
-    draw_batches(&mut pass, &gpu, &meshes, |layer| layer != Layer::Overlay);
+    draw_batches(&mut pass, &gpu, &meshes, |layer| {
+        matches!(layer, Layer::Bodies | Layer::Ground)
+    });
+    pass.set_render_pipeline(wires);
+    draw_batches(&mut pass, &gpu, &meshes, |layer| layer == Layer::Wires);
     pass.set_render_pipeline(sky);
     pass.draw(0..3, 0..1);
-    pass.set_viewport(corner.x, corner.y, size.x, size.y, 0.5, 1.0);
+    pass.set_render_pipeline(sea);
+    draw_batches(&mut pass, &gpu, &meshes, |layer| layer == Layer::Sea);
+    // Seen through bodies, overlays get the nearer half of the depth range to themselves. Else they share
+    // the bodies' half; depth is the near plane over the distance, so that a factor brings them nearer.
+    if gpu.view.xray {
+        range(&mut pass, 0.5, 1.0);
+    } else {
+        range(&mut pass, 0.0, 0.5 * OVERLAY_LEAD);
+    }
     pass.set_render_pipeline(bodies);
     draw_batches(&mut pass, &gpu, &meshes, |layer| layer == Layer::Overlay);
+    pass.set_render_pipeline(wires);
+    draw_batches(&mut pass, &gpu, &meshes, |layer| {
+        layer == Layer::OverlayWires
+    });
 }
 
 fn draw_batches<'a>(

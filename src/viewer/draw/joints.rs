@@ -4,7 +4,7 @@
 use bevy::prelude::*;
 
 use super::mesh::MeshLibrary;
-use super::{Canvas, Drawing, Instance, Layer, palette};
+use super::{Canvas, Drawing, Instance, LEAST_PIXELS, Layer, palette};
 use crate::viewer::camera::{Bounds, Eye};
 use crate::viewer::frame::{Frame, JointMark};
 use crate::viewer::playback::Playback;
@@ -14,7 +14,7 @@ use crate::world::joint::WORLD;
 /// Half widths of lines and radii of points (pixels).
 const ROPE_PIXELS: f32 = 1.0;
 const AXIS_PIXELS: f32 = 1.5;
-const ARM_PIXELS: f32 = 0.7;
+const ARM_PIXELS: f32 = LEAST_PIXELS;
 const ANCHOR_PIXELS: f32 = 3.5;
 /// Half length of an axis in typical body sizes, and at least so many pixels.
 const AXIS_SIZE: f32 = 0.7;

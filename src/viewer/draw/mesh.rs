@@ -1,6 +1,6 @@
 //! Triangle meshes of the collision shapes, built once per distinct shape and shared by all bodies.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use bevy::mesh::{Indices, MeshBuilder, PrimitiveTopology, SphereKind};
@@ -16,6 +16,14 @@ pub type MeshId = usize;
 /// the finest (close up).
 const BALL_SUBDIVISIONS: [u32; 4] = [0, 1, 3, 15];
 const SEGMENTS: u32 = 48;
+/// The same where edges alone are drawn.
+const WIRE_SEGMENTS: u32 = 12;
+/// A cylinder or capsule whose half height is this many times its radius is a rod (-).
+const ROD: f64 = 2.0;
+/// Faces that meet at less than this angle have no edge between them.
+const FLAT_DEGREES: f32 = 1.0;
+/// Vertices closer than this share of the mesh's size are one.
+const WELD: f32 = 1e-6;
 /// Faces that meet at less than this angle are shaded as one smooth surface.
 const CREASE_DEGREES: f32 = 35.0;
 /// The same for height fields, which stand for smooth ground.
@@ -28,6 +36,8 @@ pub const PLANE_EXTENT: f32 = 2000.0;
 pub struct MeshLibrary {
     meshes: Vec<Handle<Mesh>>,
     keys: HashMap<Key, MeshId>,
+    /// Their edges; those of the scene's meshes once somebody wants to see them.
+    wires: HashMap<MeshId, Handle<Mesh>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +54,8 @@ pub struct Piece {
     pub scale: Vec3,
     /// Whether it is a sphere, which takes the level of detail that its distance asks for.
     pub ball: bool,
+    /// Radius about its y axis where it is much longer than wide: it is drawn no thinner than a line (m).
+    pub rod: Option<f32>,
 }
 
 impl MeshLibrary {
@@ -68,9 +80,34 @@ impl MeshLibrary {
         self.meshes[mesh].id()
     }
 
+    /// The edges of a mesh, one mesh for all levels of detail; none before [`Self::make_wires`].
+    pub fn wires(&self, mesh: MeshId) -> Option<AssetId<Mesh>> {
+        self.wires.get(&mesh).map(Handle::id)
+    }
+
     pub fn forget_scene(&mut self) {
         self.meshes.truncate(Self::UNIT_MESHES);
         self.keys.clear();
+        self.wires.retain(|mesh, _| *mesh < Self::UNIT_MESHES);
+    }
+
+    /// Makes the edges of the scene's meshes, where they are not there yet.
+    pub fn make_wires(&mut self, assets: &mut Assets<Mesh>) {
+        for (key, mesh) in &self.keys {
+            if self.wires.contains_key(mesh) {
+                continue;
+            }
+            let made = match key {
+                Key::Capsule(size) => {
+                    let [half_height, radius] = size.map(|bits| f64::from_bits(bits) as f32);
+                    Some(capsule(half_height, radius, WIRE_SEGMENTS))
+                }
+                Key::Shared(_) => assets.get(&self.meshes[*mesh]).cloned(),
+            };
+            if let Some(mesh_wires) = made.as_ref().map(edges) {
+                self.wires.insert(*mesh, assets.add(mesh_wires));
+            }
+        }
     }
 
     /// The pieces that draw a shape.
@@ -108,6 +145,7 @@ impl MeshLibrary {
             place: isometry(pose),
             scale: Vec3::ONE,
             ball: false,
+            rod: None,
         };
         match *shape.geometry() {
             Geometry::Ball { radius } => {
@@ -133,7 +171,9 @@ impl MeshLibrary {
                 radius,
             } => {
                 let key = Key::Capsule([half_height.to_bits(), radius.to_bits()]);
-                piece.mesh = shared(key, &|| capsule(half_height as f32, radius as f32));
+                piece.mesh = shared(key, &|| {
+                    capsule(half_height as f32, radius as f32, SEGMENTS)
+                });
             }
             Geometry::HalfSpace { normal } => {
                 piece.mesh = Self::SQUARE;
@@ -151,6 +191,17 @@ impl MeshLibrary {
             | Geometry::ConvexHullFile { .. }
             | Geometry::TriMeshFile { .. } => return None,
         }
+        if let Geometry::Cylinder {
+            half_height,
+            radius,
+        }
+        | Geometry::Capsule {
+            half_height,
+            radius,
+        } = *shape.geometry()
+        {
+            piece.rod = (half_height > ROD * radius).then_some(radius as f32);
+        }
         Some(piece)
     }
 }
@@ -161,6 +212,9 @@ impl FromWorld for MeshLibrary {
         Self {
             meshes: unit_meshes().map(|mesh| assets.add(mesh)).collect(),
             keys: HashMap::new(),
+            wires: unit_wires()
+                .map(|(mesh, wires)| (mesh, assets.add(wires)))
+                .collect(),
         }
     }
 }
@@ -186,15 +240,89 @@ fn unit_meshes() -> impl Iterator<Item = Mesh> {
     balls.into_iter().chain(others).map(untextured)
 }
 
+/// Edges of the unit shapes: round ones as coarse polyhedra, since a smooth surface has none.
+fn unit_wires() -> impl Iterator<Item = (MeshId, Mesh)> {
+    let solids = [
+        (
+            MeshLibrary::BALL,
+            Sphere::new(1.0).mesh().uv(WIRE_SEGMENTS, WIRE_SEGMENTS / 2),
+        ),
+        (MeshLibrary::CUBE, Cuboid::from_length(2.0).mesh().build()),
+        (
+            MeshLibrary::CYLINDER,
+            Cylinder::new(1.0, 2.0)
+                .mesh()
+                .resolution(WIRE_SEGMENTS)
+                .build(),
+        ),
+        (
+            MeshLibrary::CONE,
+            Cone::new(1.0, 2.0).mesh().resolution(WIRE_SEGMENTS).build(),
+        ),
+    ];
+    solids
+        .into_iter()
+        .map(|(mesh, solid)| (mesh, edges(&solid)))
+}
+
+/// The edges of a mesh of triangles as lines: those of one face alone, and those at which two faces meet
+/// that are not in one plane.
+fn edges(mesh: &Mesh) -> Mesh {
+    let positions = mesh.attribute(Mesh::ATTRIBUTE_POSITION);
+    let positions = positions.and_then(|p| p.as_float3()).unwrap_or(&[]);
+    let points: Vec<Vec3> = positions.iter().map(|p| Vec3::from(*p)).collect();
+    let size = points.iter().map(|p| p.abs().max_element());
+    let grain = WELD * size.fold(0.0, f32::max).max(f32::MIN_POSITIVE);
+    // Vertices are there once per face, with its normal.
+    let mut places = HashMap::new();
+    let place = |p: &Vec3| {
+        let next = places.len() as u32;
+        *places
+            .entry((*p / grain).round().as_i64vec3().to_array())
+            .or_insert(next)
+    };
+    let welded: Vec<u32> = points.iter().map(place).collect();
+    let corners: Vec<usize> = mesh.indices().map_or_else(Vec::new, |i| i.iter().collect());
+    // By its two ends: where they are, and the normals of the faces.
+    let mut faces: BTreeMap<[u32; 2], ([Vec3; 2], Vec<Vec3>)> = BTreeMap::new();
+    for triangle in corners.chunks_exact(3) {
+        let [a, b, c] = [0, 1, 2].map(|k| points[triangle[k]]);
+        let normal = (b - a).cross(c - a).normalize_or_zero();
+        if normal == Vec3::ZERO {
+            continue;
+        }
+        for k in 0..3 {
+            let ends = [triangle[k], triangle[(k + 1) % 3]];
+            let mut names = ends.map(|i| welded[i]);
+            names.sort_unstable();
+            let entry = faces.entry(names).or_default();
+            entry.0 = ends.map(|i| points[i]);
+            entry.1.push(normal);
+        }
+    }
+    let flat = FLAT_DEGREES.to_radians().cos();
+    let is_edge = |normals: &[Vec3]| match normals {
+        [one, other] => one.dot(*other) < flat,
+        _ => true,
+    };
+    let lines = faces.into_values().filter(|(_, normals)| is_edge(normals));
+    let ends: Vec<Vec3> = lines.flat_map(|(ends, _)| ends).collect();
+    let indices = Indices::U32((0..ends.len() as u32).collect());
+    Mesh::new(PrimitiveTopology::LineList, default())
+        .with_inserted_attribute(Mesh::ATTRIBUTE_NORMAL, vec![Vec3::ZERO; ends.len()])
+        .with_inserted_attribute(Mesh::ATTRIBUTE_POSITION, ends)
+        .with_inserted_indices(indices)
+}
+
 /// The shader reads positions and normals alone.
 fn untextured(mesh: Mesh) -> Mesh {
     mesh.with_removed_attribute(Mesh::ATTRIBUTE_UV_0)
 }
 
-fn capsule(half_height: f32, radius: f32) -> Mesh {
+fn capsule(half_height: f32, radius: f32, segments: u32) -> Mesh {
     let capsule = Capsule3d::new(radius, 2.0 * half_height).mesh();
-    let fine = capsule.longitudes(SEGMENTS).latitudes(SEGMENTS / 2);
-    untextured(fine.build())
+    let divided = capsule.longitudes(segments).latitudes(segments / 2);
+    untextured(divided.build())
 }
 
 /// Hulls, meshes and height fields as parry triangulates them.
@@ -295,7 +423,7 @@ mod tests {
             ("cone", of(MeshLibrary::CONE), 2.0 / 3.0 * PI, 0.01),
             (
                 "capsule",
-                volume(&capsule(1.0, 0.5)),
+                volume(&capsule(1.0, 0.5, SEGMENTS)),
                 PI * (0.5 + 0.5 / 3.0),
                 0.02,
             ),
@@ -316,10 +444,23 @@ mod tests {
                 .to_vec(),
         };
         let hull = Shape::new(hull).expect("a hull");
-        for mesh in unit_meshes().chain([capsule(1.0, 0.5), triangulated(&hull)]) {
+        for mesh in unit_meshes().chain([capsule(1.0, 0.5, SEGMENTS), triangulated(&hull)]) {
             assert_eq!(mesh.get_vertex_size(), 24);
             assert!(matches!(mesh.indices(), Some(Indices::U32(_))));
         }
+    }
+
+    /// A cube has 12 edges and no diagonals, a tetrahedron 6, and a cylinder of n sides 3n.
+    #[test]
+    fn edges_are_those_of_the_solid() {
+        let count = |mesh: &Mesh| mesh.indices().map_or(0, Indices::len) / 2;
+        let unit: HashMap<MeshId, Mesh> = unit_wires().collect();
+        assert_eq!(count(&unit[&MeshLibrary::CUBE]), 12);
+        let sides = 3 * WIRE_SEGMENTS as usize;
+        assert_eq!(count(&unit[&MeshLibrary::CYLINDER]), sides);
+        let corners = [Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Z];
+        let faces = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]];
+        assert_eq!(count(&edges(&creased(&corners, &faces, CREASE_DEGREES))), 6);
     }
 
     #[test]

@@ -8,8 +8,10 @@ mod bodies;
 mod contacts;
 mod gpu;
 mod joints;
+mod marks;
 mod mesh;
 pub mod palette;
+mod trails;
 
 use std::ops::Range;
 
@@ -18,10 +20,13 @@ use bevy::prelude::*;
 use bevy::render::render_resource::ShaderType;
 use bytemuck::{Pod, Zeroable};
 
+pub use contacts::ArrowScale;
 pub use gpu::Quality;
 use mesh::{MeshId, MeshLibrary};
+pub use trails::MOST_TRAILS;
 
 use super::camera::{Bounds, Eye};
+use super::playback::{Begun, Playback};
 
 /// What is drawn over the bodies, and how they themselves are.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
@@ -40,6 +45,18 @@ pub struct Drawing {
     pub islands: bool,
     /// The grid on the ground.
     pub grid: bool,
+    /// Boxes around the shapes, along the axes of the world, as the broad phase has them before its margins.
+    pub boxes: bool,
+    /// Centres of mass of what forces move.
+    pub centers: bool,
+    /// Where the selected body, or every one of not too many, has been.
+    pub trails: bool,
+    /// Edges instead of surfaces, but for the ground.
+    pub wireframe: bool,
+    /// Whether what is drawn over the bodies is seen through them.
+    pub xray: bool,
+    /// Height of the sea (m).
+    pub sea: Option<f32>,
     /// Length of the arrows, as a multiple of the usual one (-).
     pub scale: f32,
 }
@@ -61,6 +78,12 @@ impl Drawing {
             joints: view.joints,
             islands: view.islands,
             grid: view.grid,
+            boxes: false,
+            centers: false,
+            trails: false,
+            wireframe: false,
+            xray: true,
+            sea: view.sea.map(|level| level as f32),
             scale: 1.0,
         }
     }
@@ -70,6 +93,10 @@ impl Drawing {
         self.points || self.normals || self.normal_forces || self.friction_forces
     }
 }
+
+/// Least half width on screen of cables, lines and arrows (pixels): what is at least √2 pixels wide crosses
+/// a pixel's centre in every row or column and is never dashed, however it lies.
+pub const LEAST_PIXELS: f32 = 0.75;
 
 /// One drawn piece, as the shader reads it.
 #[repr(C)]
@@ -111,6 +138,10 @@ pub mod flags {
     /// Not lit: an arrow or a point of an overlay.
     pub const UNLIT: u32 = 4;
     pub const SELECTED: u32 = 8;
+    /// A centre of mass: a ball with black and white octants.
+    pub const MARK: u32 = 16;
+    /// Ground, with or without a grid.
+    pub const GROUND: u32 = 32;
 }
 
 /// A run of instances of one mesh.
@@ -126,8 +157,14 @@ pub enum Layer {
     Bodies,
     /// Lit, but too large to cast a shadow that anybody misses.
     Ground,
-    /// In front of everything else.
+    /// Edges among the bodies.
+    Wires,
+    /// Water, which is seen through a little.
+    Sea,
+    /// In front of everything else, or hidden by what is nearer.
     Overlay,
+    /// Edges there.
+    OverlayWires,
 }
 
 /// Everything that is drawn this frame.
@@ -141,12 +178,33 @@ struct Canvas {
 
 impl Canvas {
     fn add(&mut self, mesh: MeshId, layer: Layer, instances: impl IntoIterator<Item = Instance>) {
+        self.draw(self.library.id(mesh), layer, instances);
+    }
+
+    /// The same with the edges of a mesh alone.
+    fn add_wires(
+        &mut self,
+        mesh: MeshId,
+        layer: Layer,
+        instances: impl IntoIterator<Item = Instance>,
+    ) {
+        if let Some(wires) = self.library.wires(mesh) {
+            self.draw(wires, layer, instances);
+        }
+    }
+
+    fn draw(
+        &mut self,
+        mesh: AssetId<Mesh>,
+        layer: Layer,
+        instances: impl IntoIterator<Item = Instance>,
+    ) {
         let first = self.instances.len() as u32;
         self.instances.extend(instances);
         let instances = first..self.instances.len() as u32;
         if !instances.is_empty() {
             self.batches.push(Batch {
-                mesh: self.library.id(mesh),
+                mesh,
                 instances,
                 layer,
             });
@@ -165,6 +223,7 @@ struct ViewUniform {
     forward: Vec4,
     sun: Vec4,
     params: Vec4,
+    moods: Vec4,
 }
 
 /// The uniform of this frame, the part of the window that it fills, and the width of the shadow map.
@@ -173,6 +232,7 @@ struct View {
     uniform: ViewUniform,
     viewport: URect,
     shadow_map: u32,
+    xray: bool,
 }
 
 pub fn plugin(app: &mut App) {
@@ -180,12 +240,16 @@ pub fn plugin(app: &mut App) {
         .init_resource::<Bounds>()
         .init_resource::<View>()
         .init_resource::<Drawing>()
+        .init_resource::<ArrowScale>()
+        .add_message::<Begun>()
         .add_systems(
             PostUpdate,
             (
                 bodies::paint.before(AssetEventSystems),
                 joints::paint,
                 contacts::paint,
+                marks::paint,
+                trails::paint,
                 set_view,
             )
                 .chain(),
@@ -193,10 +257,23 @@ pub fn plugin(app: &mut App) {
         .add_plugins(gpu::plugin);
 }
 
+/// The waves of the sea are what they were after so long (s); the shader's frequencies are multiples of
+/// 2π over it.
+const WAVES_AGAIN: f64 = 1000.0;
+
 /// Direction towards the sun.
 const SUN: Vec3 = Vec3::new(0.42, 0.80, 0.43);
 
-fn set_view(eye: Res<Eye>, bounds: Res<Bounds>, quality: Res<Quality>, mut view: ResMut<View>) {
+fn set_view(
+    eye: Res<Eye>,
+    bounds: Res<Bounds>,
+    quality: Res<Quality>,
+    drawing: Res<Drawing>,
+    playback: Res<Playback>,
+    mut view: ResMut<View>,
+) {
+    let time = playback.frame.as_ref().map_or(0.0, |frame| frame.time);
+    let rough = f32::from(quality.shadow_map > 1);
     let size = eye.viewport.size().max(UVec2::ONE).as_vec2();
     let aspect = size.x / size.y;
     let rise = (0.5 * eye.fov).tan();
@@ -233,6 +310,7 @@ fn set_view(eye: Res<Eye>, bounds: Res<Bounds>, quality: Res<Quality>, mut view:
     let far = (60.0 * eye.focus_distance).max(20.0 * bounds.radius);
     view.viewport = eye.viewport;
     view.shadow_map = quality.shadow_map;
+    view.xray = drawing.xray;
     view.uniform = ViewUniform {
         clip_from_world: eye.clip_from_view(aspect) * eye.view_from_world(),
         light_from_world,
@@ -241,6 +319,9 @@ fn set_view(eye: Res<Eye>, bounds: Res<Bounds>, quality: Res<Quality>, mut view:
         up: (up * rise).extend(0.0),
         forward: forward.extend(0.0),
         sun: sun.extend(if quality.shadow_map > 1 { 1.0 } else { 0.0 }),
+        // Waves go with the simulation's time, so that a picture shows a state and nothing else. In single
+        // precision they would stutter after some hours.
+        moods: Vec4::new((time % WAVES_AGAIN) as f32, rough, 0.0, 0.0),
         params: Vec4::new(spacing, 1.0, texel, 1.0 / quality.shadow_map.max(1) as f32),
     };
 }

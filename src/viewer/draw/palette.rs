@@ -1,5 +1,7 @@
 //! Colours of bodies: pleasant, and the same for the same body in every run.
 
+use crate::viewer::frame::ContactState;
+
 /// Colours, linear RGB, of bodies that name none: a muted palette that keeps apart under daylight.
 const BODIES: [[f32; 3]; 8] = [
     [0.831, 0.212, 0.094],
@@ -15,15 +17,27 @@ const BODIES: [[f32; 3]; 8] = [
 /// Colour of fixed and kinematic bodies.
 pub const FIXED: [f32; 3] = [0.30, 0.32, 0.35];
 pub const NO_ISLAND: [f32; 3] = [0.22, 0.23, 0.25];
-pub const CONTACT: [f32; 3] = [1.0, 0.78, 0.12];
-/// Colour of contact points that carry nothing.
-pub const OPEN_CONTACT: [f32; 3] = [0.55, 0.60, 0.66];
+/// Colour of the mouse's spring.
+pub const SPRING: [f32; 3] = [1.0, 0.78, 0.12];
+/// Colour of what is not known.
+const UNKNOWN: [f32; 3] = [0.55, 0.60, 0.66];
 pub const NORMAL: [f32; 3] = [0.15, 0.55, 1.0];
 pub const NORMAL_FORCE: [f32; 3] = [1.0, 0.20, 0.10];
 pub const FRICTION_FORCE: [f32; 3] = [0.10, 0.85, 0.25];
+pub const BOX: [f32; 3] = [0.05, 0.75, 0.85];
 /// Colour of ropes where joints are not drawn.
 pub const ROPE: [f32; 3] = [0.03, 0.03, 0.035];
 pub const JOINT_FORCE: [f32; 3] = [0.95, 0.35, 0.90];
+
+/// The colour of a contact point.
+pub fn contact(state: ContactState) -> [f32; 3] {
+    match state {
+        ContactState::Speculative => [0.45, 0.52, 0.62],
+        ContactState::Idle => [0.95, 0.95, 0.95],
+        ContactState::Sticking => [1.0, 0.72, 0.08],
+        ContactState::Sliding => [0.95, 0.08, 0.45],
+    }
+}
 
 /// The colour of a body that names none.
 pub fn body(slot: usize) -> [f32; 3] {
@@ -44,7 +58,7 @@ pub const ERRORS: [f64; 2] = [1e-6, 1e-3];
 /// The colour of a joint's error (m): from green to red by its logarithm; grey where it is not known.
 pub fn error(error: Option<f64>) -> [f32; 3] {
     let Some(error) = error else {
-        return OPEN_CONTACT;
+        return UNKNOWN;
     };
     let [low, high] = ERRORS.map(f64::log10);
     let share = (error.max(1e-30).log10() - low) / (high - low);

@@ -3,39 +3,100 @@
 use bevy_egui::egui;
 
 use super::{Context, Panel, theme};
-use crate::viewer::draw::palette;
+use crate::viewer::draw::Drawing;
+use crate::viewer::keys::{Action, key_of};
 
 pub const PANEL: Panel = Panel::right("Drawing", false, show);
 
+/// What can be switched: its name, the key, what more there is to know, and where it is kept.
+type Switch = (
+    &'static str,
+    Option<Action>,
+    &'static str,
+    fn(&mut Drawing) -> &mut bool,
+);
+
+/// Column by column.
+static SWITCHES: [&[Switch]; 2] = [
+    &[
+        ("contact points", Some(Action::ContactPoints), "", |d| {
+            &mut d.points
+        }),
+        ("normals", Some(Action::Normals), "", |d| &mut d.normals),
+        (
+            "joints",
+            Some(Action::Joints),
+            "anchors, axes and the way to the centres of mass, in the colour of the error; with normal \
+             forces on, their forces too",
+            |d| &mut d.joints,
+        ),
+        ("islands", Some(Action::Islands), "", |d| &mut d.islands),
+        (
+            "bounding boxes",
+            Some(Action::Boxes),
+            "along the axes of the world, around each body's shape",
+            |d| &mut d.boxes,
+        ),
+        (
+            "centres of mass",
+            Some(Action::Centers),
+            "of all bodies that forces move",
+            |d| &mut d.centers,
+        ),
+    ],
+    &[
+        ("normal forces", Some(Action::NormalForces), "", |d| {
+            &mut d.normal_forces
+        }),
+        ("friction forces", Some(Action::FrictionForces), "", |d| {
+            &mut d.friction_forces
+        }),
+        (
+            "trails",
+            Some(Action::Trails),
+            "where bodies have been; of more than 100, the selected one",
+            |d| &mut d.trails,
+        ),
+        (
+            "wireframe",
+            Some(Action::Wireframe),
+            "edges instead of surfaces, but for the ground",
+            |d| &mut d.wireframe,
+        ),
+        (
+            "X-ray",
+            Some(Action::XRay),
+            "contacts, joints, boxes and trails are seen through the bodies",
+            |d| &mut d.xray,
+        ),
+        ("ground grid", None, "", |d| &mut d.grid),
+    ],
+];
+
 fn show(ui: &mut egui::Ui, context: &mut Context) {
     let drawing = &mut *context.drawing;
-    ui.columns(2, |columns| {
-        let [left, right] = columns else { return };
-        left.checkbox(&mut drawing.points, "contact points")
-            .on_hover_text("key 1");
-        left.checkbox(&mut drawing.normals, "normals")
-            .on_hover_text("key 2");
-        left.checkbox(&mut drawing.islands, "islands")
-            .on_hover_text("key 5");
-        right
-            .checkbox(&mut drawing.normal_forces, "normal forces")
-            .on_hover_text("key 3");
-        right
-            .checkbox(&mut drawing.friction_forces, "friction forces")
-            .on_hover_text("key 4");
-        left.checkbox(&mut drawing.joints, "joints").on_hover_text(
-            "key J: anchors, axes and the way to the centres of mass, in the colour of the error; \
-             with normal forces on, their forces too",
-        );
-        right.checkbox(&mut drawing.grid, "ground grid");
+    ui.columns(SWITCHES.len(), |columns| {
+        for (ui, switches) in columns.iter_mut().zip(SWITCHES) {
+            for (name, action, more, of) in switches {
+                let response = ui.checkbox(of(drawing), *name);
+                let key = action.and_then(key_of);
+                let hint = match (key, *more) {
+                    (None, more) => more.to_owned(),
+                    (Some(key), "") => format!("key {key}"),
+                    (Some(key), more) => format!("key {key}: {more}"),
+                };
+                if !hint.is_empty() {
+                    response.on_hover_text(hint);
+                }
+            }
+        }
     });
-    if drawing.joints {
-        error_scale(ui);
-    }
     ui.horizontal(|ui| {
         ui.label("arrows");
         ui.add(egui::Slider::new(&mut drawing.scale, 0.1..=10.0).logarithmic(true));
     });
+    ui.checkbox(&mut context.eye.following, "follow the selected body")
+        .on_hover_text("key G: the camera goes where it goes");
     ui.checkbox(&mut context.playback.smooth, "glide between steps")
         .on_hover_text("moves bodies evenly between two steps, one step late");
     if let Some(frame) = &context.playback.frame
@@ -48,23 +109,4 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         );
         ui.label(theme::quiet(text));
     }
-}
-
-/// What the colours of joints mean.
-fn error_scale(ui: &mut egui::Ui) {
-    let [low, high] = palette::ERRORS;
-    ui.horizontal(|ui| {
-        ui.label(theme::quiet(format!("joint error {low:.0e} m")));
-        let (rect, _) = ui.allocate_exact_size(egui::vec2(72.0, 8.0), egui::Sense::hover());
-        const STEPS: u8 = 24;
-        let share = |k: u8| f32::from(k) / f32::from(STEPS);
-        let x = |k: u8| egui::lerp(rect.left()..=rect.right(), share(k));
-        for k in 0..STEPS {
-            let error = low * (high / low).powf(f64::from(share(k)));
-            let part = egui::Rect::from_x_y_ranges(x(k)..=x(k + 1), rect.y_range());
-            ui.painter()
-                .rect_filled(part, 0.0, theme::joint_error(error));
-        }
-        ui.label(theme::quiet(format!("{high:.0e} m")));
-    });
 }

@@ -6,6 +6,7 @@ mod counters;
 mod display;
 mod energies;
 mod help;
+mod legend;
 mod matrix;
 mod parameters;
 mod plots;
@@ -30,6 +31,7 @@ use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 use super::camera::{Eye, Pointer};
 use super::comparison::Comparison;
 use super::draw::Drawing;
+use super::draw::{ArrowScale, Drawing};
 use super::frame::Notice;
 use super::hands::{self, Hands};
 use super::history::History;
@@ -186,6 +188,7 @@ struct Context<'w> {
     setup: ResMut<'w, Setup>,
     comparison: ResMut<'w, Comparison>,
     drawing: ResMut<'w, Drawing>,
+    arrows: Res<'w, ArrowScale>,
     hands: ResMut<'w, Hands>,
     eye: ResMut<'w, Eye>,
     open: ResMut<'w, Open>,
@@ -218,6 +221,11 @@ fn press_keys(
             Action::FrictionForces => flip(&mut drawing.friction_forces),
             Action::Joints => flip(&mut drawing.joints),
             Action::Islands => flip(&mut drawing.islands),
+            Action::Boxes => flip(&mut drawing.boxes),
+            Action::Centers => flip(&mut drawing.centers),
+            Action::Trails => flip(&mut drawing.trails),
+            Action::Wireframe => flip(&mut drawing.wireframe),
+            Action::XRay => flip(&mut drawing.xray),
             _ => {}
         }
     }
@@ -275,6 +283,7 @@ fn lay_out(
     }
     let free = ui.available_rect_before_wrap();
     notice(&ctx, &mut context, free);
+    legend::show(&ctx, &context, free);
     let frame = context.playback.frame.as_ref();
     let drives = frame.map_or(&[][..], |f| &f.drives);
     help::show(&ctx, &mut context.open.help, drives);

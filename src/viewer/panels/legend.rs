@@ -1,0 +1,184 @@
+//! What the colours of the picture mean: a legend in its corner of the layers that are switched on.
+
+use bevy_egui::egui::{self, Color32, CornerRadius, Frame, Margin};
+
+use super::widgets::number;
+use super::{Context, theme};
+use crate::viewer::draw::{MOST_TRAILS, palette};
+use crate::viewer::frame::ContactState;
+
+/// Width of a colour's sample in the legend (points).
+const SAMPLE: f32 = 12.0;
+
+/// Shows the legend over the lower left corner of the picture.
+pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
+    let drawing = &*context.drawing;
+    let forces = drawing.normal_forces || drawing.friction_forces;
+    let marks = drawing.boxes || drawing.centers || drawing.trails;
+    if !(drawing.any_contacts() || drawing.joints || drawing.islands || marks) {
+        return;
+    }
+    egui::Area::new("legend".into())
+        .order(egui::Order::Background)
+        .interactable(false)
+        .pivot(egui::Align2::LEFT_BOTTOM)
+        .fixed_pos(free.left_bottom() + egui::vec2(10.0, -10.0))
+        .show(ctx, |ui| {
+            frame().show(ui, |ui| {
+                ui.spacing_mut().item_spacing.y = 2.0;
+                if drawing.points {
+                    for state in ContactState::ALL {
+                        ball(ui, palette::contact(state), contact(state));
+                    }
+                }
+                for (shown, color, text) in [
+                    (drawing.normals, palette::NORMAL, "contact normal"),
+                    (drawing.normal_forces, palette::NORMAL_FORCE, "normal force"),
+                    (
+                        drawing.friction_forces,
+                        palette::FRICTION_FORCE,
+                        "friction force",
+                    ),
+                    (
+                        drawing.normal_forces && drawing.joints,
+                        palette::JOINT_FORCE,
+                        "joint force",
+                    ),
+                ] {
+                    if shown {
+                        arrow(ui, color, text);
+                    }
+                }
+                let scale = context.arrows.metres_per_newton;
+                if forces && scale > 0.0 {
+                    let force = number(1.0 / f64::from(scale));
+                    ui.label(theme::quiet(format!("1 m of arrow = {force} N")));
+                }
+                if drawing.joints {
+                    error_scale(ui);
+                }
+                if drawing.islands {
+                    islands(ui);
+                }
+                if drawing.boxes {
+                    line(ui, "bounding box", |painter, rect| {
+                        let stroke = egui::Stroke::new(1.0, drawn(palette::BOX));
+                        let inside = egui::StrokeKind::Inside;
+                        _ = painter.rect_stroke(rect.shrink(1.0), 0.0, stroke, inside);
+                    });
+                }
+                if drawing.centers {
+                    line(ui, "centre of mass", center);
+                }
+                if drawing.trails {
+                    ui.label(theme::quiet(trails(context)));
+                }
+            });
+        });
+}
+
+/// Dark enough for its text on any picture.
+fn frame() -> Frame {
+    Frame::new()
+        .fill(Color32::from_rgba_unmultiplied(24, 27, 33, 225))
+        .corner_radius(CornerRadius::same(5))
+        .inner_margin(Margin::symmetric(8, 6))
+}
+
+/// A colour of the picture, given in linear RGB.
+fn drawn(color: [f32; 3]) -> Color32 {
+    let [r, g, b, _] = palette::pack(color).to_le_bytes();
+    Color32::from_rgb(r, g, b)
+}
+
+/// A disc with black and white quarters.
+fn center(painter: &egui::Painter, rect: egui::Rect) {
+    let (middle, radius) = (rect.center(), 0.42 * SAMPLE);
+    painter.circle_filled(middle, radius, Color32::WHITE);
+    let clipped = |from: egui::Pos2, to: egui::Pos2| {
+        let quarter = painter.with_clip_rect(egui::Rect::from_two_pos(from, to));
+        quarter.circle_filled(middle, radius, Color32::BLACK);
+    };
+    clipped(middle, rect.left_top());
+    clipped(middle, rect.right_bottom());
+}
+
+/// Whose trails are drawn.
+fn trails(context: &Context) -> String {
+    let frame = context.playback.frame.as_ref();
+    let is_all = frame.is_none_or(|f| f.dynamic_bodies <= MOST_TRAILS);
+    if is_all {
+        "trails in the colours of the bodies".into()
+    } else if context.hands.selected.is_some() {
+        format!("trail of the selected body (more than {MOST_TRAILS} move)")
+    } else {
+        format!("select a body for its trail (more than {MOST_TRAILS} move)")
+    }
+}
+
+fn contact(state: ContactState) -> &'static str {
+    match state {
+        ContactState::Speculative => "contact: apart, may close",
+        ContactState::Idle => "contact: closed, no force",
+        ContactState::Sticking => "contact: sticking",
+        ContactState::Sliding => "contact: sliding",
+    }
+}
+
+/// A line of the legend whose sample is painted by `paint`.
+fn line(ui: &mut egui::Ui, text: &str, paint: impl FnOnce(&egui::Painter, egui::Rect)) {
+    ui.horizontal(|ui| {
+        let size = egui::vec2(SAMPLE, SAMPLE);
+        let (rect, _) = ui.allocate_exact_size(size, egui::Sense::hover());
+        paint(ui.painter(), rect);
+        ui.label(text);
+    });
+}
+
+fn ball(ui: &mut egui::Ui, color: [f32; 3], text: &str) {
+    line(ui, text, |painter, rect| {
+        _ = painter.circle_filled(rect.center(), 0.36 * SAMPLE, drawn(color));
+    });
+}
+
+fn arrow(ui: &mut egui::Ui, color: [f32; 3], text: &str) {
+    line(ui, text, |painter, rect| {
+        let stroke = egui::Stroke::new(2.0, drawn(color));
+        painter.arrow(rect.left_center(), egui::vec2(SAMPLE, 0.0), stroke);
+    });
+}
+
+/// From the error that is drawn green to the one that is drawn red.
+fn error_scale(ui: &mut egui::Ui) {
+    let [low, high] = palette::ERRORS;
+    ui.horizontal(|ui| {
+        ui.label(format!("joint error {low:.0e} m"));
+        let (rect, _) = ui.allocate_exact_size(egui::vec2(60.0, 8.0), egui::Sense::hover());
+        const STEPS: u8 = 24;
+        let share = |k: u8| f32::from(k) / f32::from(STEPS);
+        let x = |k: u8| egui::lerp(rect.left()..=rect.right(), share(k));
+        for k in 0..STEPS {
+            let error = low * (high / low).powf(f64::from(share(k)));
+            let part = egui::Rect::from_x_y_ranges(x(k)..=x(k + 1), rect.y_range());
+            ui.painter()
+                .rect_filled(part, 0.0, theme::joint_error(error));
+        }
+        ui.label(format!("{high:.0e} m"));
+    });
+}
+
+/// Islands have no meaning beyond being different.
+fn islands(ui: &mut egui::Ui) {
+    ui.horizontal(|ui| {
+        let (rect, _) = ui.allocate_exact_size(egui::vec2(60.0, 8.0), egui::Sense::hover());
+        const COLORS: u8 = 6;
+        for k in 0..COLORS {
+            let x = |k: u8| egui::lerp(rect.x_range(), f32::from(k) / f32::from(COLORS));
+            let part = egui::Rect::from_x_y_ranges(x(k)..=x(k + 1), rect.y_range());
+            let color: Color32 = drawn(palette::island(u32::from(k)));
+            ui.painter().rect_filled(part, 0.0, color);
+        }
+        ui.label("one colour per island");
+    });
+    ball(ui, palette::NO_ISLAND, "in no island");
+}
