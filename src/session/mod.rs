@@ -4,10 +4,12 @@
 mod drag;
 mod input;
 mod recording;
+mod rivals;
 
 pub use drag::Drag;
 pub use input::{Input, InputError, Throw};
 pub use recording::{Divergence, Recording, Replay};
+pub use rivals::{Rival, distance, step_all};
 
 use crate::math::Twist;
 use crate::solve::ConfigError;

@@ -29,6 +29,8 @@ pub struct Eye {
     pub focus_distance: f32,
     /// The part of the window that shows the scene, in physical pixels.
     pub viewport: URect,
+    /// Worlds that are seen side by side, each in a cell of the viewport.
+    pub worlds: u32,
     pub flying: bool,
     /// Whether it goes wherever the selected body goes.
     pub following: bool,
@@ -52,6 +54,7 @@ impl Default for Eye {
             fov: 1.0,
             focus_distance: 1.0,
             viewport: URect::new(0, 0, 1, 1),
+            worlds: 1,
             flying: false,
             following: false,
             start: Camera::default(),
@@ -67,6 +70,21 @@ impl Eye {
     pub fn open(&mut self, start: Camera) {
         self.start = start;
         self.opened = true;
+    }
+
+    /// Columns and rows of cells: two side by side, more in two rows.
+    pub fn cells(&self) -> UVec2 {
+        match self.worlds {
+            0 | 1 => UVec2::ONE,
+            2 => UVec2::new(2, 1),
+            n => UVec2::new(n.div_ceil(2), 2),
+        }
+    }
+
+    /// Size of a cell (pixels).
+    pub fn cell_size(&self) -> Vec2 {
+        let size = self.viewport.size().max(UVec2::ONE).as_vec2();
+        size / self.cells().as_vec2()
     }
 
     pub fn focus(&self) -> Vec3 {
@@ -85,8 +103,10 @@ impl Eye {
 
     /// The ray through a point of the window given in physical pixels: origin and unit direction.
     pub fn ray(&self, pixel: Vec2) -> (Vec3, Vec3) {
-        let size = self.viewport.size().max(UVec2::ONE).as_vec2();
-        let at = (pixel - self.viewport.min.as_vec2()) / size * 2.0 - 1.0;
+        let size = self.cell_size();
+        // All cells look at the same place.
+        let within = (pixel - self.viewport.min.as_vec2()).rem_euclid(size);
+        let at = within / size * 2.0 - 1.0;
         let rise = (0.5 * self.fov).tan();
         let local = Vec3::new(at.x * rise * size.x / size.y, -at.y * rise, -1.0);
         (self.position, (self.rotation * local).normalize())
@@ -109,7 +129,7 @@ impl Eye {
 
     /// Shows all of a sphere from the present direction.
     pub fn frame(&mut self, bounds: &Bounds) {
-        let size = self.viewport.size().max(UVec2::ONE).as_vec2();
+        let size = self.cell_size();
         let narrow = (0.5 * self.fov).tan() * (size.x / size.y).min(1.0);
         // The sphere touches the edge of the picture where the sine, not the tangent, fits.
         let distance = 1.05 * bounds.radius.max(0.05) / narrow.atan().sin();
@@ -131,7 +151,7 @@ impl Eye {
 
     /// What one pixel covers at a place in front of the camera (m).
     pub fn pixel_at(&self, place: Vec3) -> f32 {
-        let height = self.viewport.height().max(1) as f32;
+        let height = self.cell_size().y;
         let depth = (place - self.position).dot(self.rotation * Vec3::NEG_Z);
         2.0 * (0.5 * self.fov).tan() / height * depth.max(1e-3)
     }

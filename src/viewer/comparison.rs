@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use bevy::prelude::*;
 
+use super::camera::Eye;
+use super::panels::theme;
 use super::physics::{Command, Physics};
-use super::playback::Begun;
+use super::playback::{Begun, Playback};
 use super::scenes::Scenes;
+use super::worlds::{MOST, Wanted};
 use crate::compare::{Compared, Outcome, Standing, Terms, convergence, csv, histories, outcomes};
 use crate::file;
 use crate::measure::plot;
@@ -24,6 +27,9 @@ const PLENTY: u32 = 100_000;
 /// What is compared, and how it stands.
 #[derive(Resource)]
 pub struct Comparison {
+    pub mode: Mode,
+    /// Whether worlds are seen side by side, and not as ghosts over each other.
+    pub split: bool,
     pub entrants: Vec<Ticked>,
     pub terms: Terms,
     /// Every so manieth step's problem is given to them.
@@ -57,6 +63,15 @@ pub struct Ticked {
     pub config: SolverConfig,
 }
 
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Solvers on the very problems that the simulation solves.
+    SameProblem,
+    /// Worlds that begin alike and go on with a solver of their own.
+    Worlds,
+}
+
 /// What budgets the solvers have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowed {
@@ -82,6 +97,8 @@ impl Default for Comparison {
             }
         };
         Self {
+            mode: Mode::SameProblem,
+            split: true,
             entrants: SOLVERS.iter().map(|solver| ticked(solver.name)).collect(),
             terms: Terms::default(),
             every: 1,
@@ -169,6 +186,19 @@ impl Comparison {
         })
     }
 
+    /// The worlds that are wanted beside the simulation's own.
+    fn worlds(&self) -> Vec<Wanted> {
+        let world = |(k, entrant): (usize, &Ticked)| Wanted {
+            label: entrant.label.clone(),
+            config: entrant.config.clone(),
+            color: theme::as_drawn(theme::series(k)),
+        };
+        match self.mode {
+            Mode::SameProblem => Vec::new(),
+            Mode::Worlds => self.ticked().map(world).take(MOST).collect(),
+        }
+    }
+
     /// The standing whose errors are drawn.
     pub fn heated(&self) -> Option<&Standing> {
         let label = self.heat.as_ref()?;
@@ -237,11 +267,13 @@ fn free(ending: &str) -> Option<PathBuf> {
 pub fn plugin(app: &mut App) {
     app.init_resource::<Comparison>()
         .add_systems(PreUpdate, (renew, follow).chain())
+        .add_systems(Update, divide)
         .add_systems(PostUpdate, enter);
 }
 
 /// Another scene has other budgets.
 fn renew(mut begun: MessageReader<Begun>, scenes: Res<Scenes>, mut comparison: ResMut<Comparison>) {
+    // The same scene again, by a slider, has the same budget or a new one.
     if begun.read().any(|b| b.loaded)
         && comparison.allowed == Allowed::Scene
         && let Some(scene) = &scenes.scene
@@ -255,21 +287,39 @@ fn enter(
     mut comparison: ResMut<Comparison>,
     physics: Res<Physics>,
     mut asked: Local<Option<(Terms, u64)>>,
+    mut worlds: Local<Vec<Wanted>>,
 ) {
-    let of = |(_, e): (usize, &Ticked)| (e.label.clone(), e.config.clone());
-    let same = comparison.ticked().count() == comparison.entered.len()
-        && (comparison.ticked().zip(&comparison.entered))
-            .all(|((_, e), (label, config))| e.label == *label && e.config == *config);
+    let entrant = |(_, e): (usize, &Ticked)| (e.label.clone(), e.config.clone());
+    let wanted: Vec<(String, SolverConfig)> = match comparison.mode {
+        Mode::SameProblem => comparison.ticked().map(entrant).collect(),
+        Mode::Worlds => Vec::new(),
+    };
     let terms = (comparison.terms, comparison.every);
-    if same && *asked == Some(terms) {
-        return;
+    if wanted != comparison.entered || *asked != Some(terms) {
+        *asked = Some(terms);
+        physics.arena().set_terms(terms.0);
+        comparison.error = physics.arena().enter(&wanted).err().map(|e| e.to_string());
+        comparison.entered = wanted;
+        physics.send(Command::Compare { every: terms.1 });
     }
-    let wanted: Vec<(String, SolverConfig)> = comparison.ticked().map(of).collect();
-    *asked = Some(terms);
-    physics.arena().set_terms(terms.0);
-    comparison.error = physics.arena().enter(&wanted).err().map(|e| e.to_string());
-    comparison.entered = wanted;
-    physics.send(Command::Compare { every: terms.1 });
+    let wanted = comparison.worlds();
+    if *worlds != wanted {
+        physics.send(Command::Worlds(wanted.clone()));
+        *worlds = wanted;
+    }
+}
+
+/// Divides the picture into as many cells as there are worlds to be seen side by side.
+fn divide(comparison: Res<Comparison>, playback: Res<Playback>, mut eye: ResMut<Eye>) {
+    let rivals = playback.frame.as_ref().map_or(0, |f| f.rivals.len());
+    let worlds = if comparison.split {
+        1 + rivals as u32
+    } else {
+        1
+    };
+    if eye.worlds != worlds {
+        eye.worlds = worlds;
+    }
 }
 
 /// Takes over what has been solved since the last frame.

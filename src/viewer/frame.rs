@@ -71,11 +71,38 @@ impl BodyTable {
     }
 }
 
+/// A world beside the simulation's own.
+#[derive(Clone, Debug, Default)]
+pub struct RivalView {
+    pub label: String,
+    /// Linear RGB.
+    pub color: [f32; 3],
+    /// Why it takes no more steps.
+    pub error: Option<String>,
+}
+
+/// A step in one of the worlds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RivalSample {
+    pub energy: Energy,
+    /// The largest |φ + αΛ/h| (m).
+    pub joint_error: f64,
+    /// The deepest overlap (m).
+    pub penetration: f64,
+    pub residual: Option<f64>,
+    /// What the step took (s).
+    pub time: f64,
+    /// The largest distance of a body from where it is in the simulation's own world (m).
+    pub distance: f64,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct StepSample {
     /// What the step reported. The convergence history is the last step's alone.
     pub report: StepReport,
     pub energy: Energy,
+    /// The same step in the worlds beside it.
+    pub rivals: Vec<RivalSample>,
 }
 
 /// The energies of a state (J).
@@ -280,7 +307,11 @@ pub struct Frame {
     pub load: u64,
     pub table: Arc<BodyTable>,
     /// Poses of the centres of mass, by slot.
+    ///
+    /// Those of the worlds side by side follow, as many for each.
     pub poses: Vec<Isometry3d>,
+    /// The worlds beside the simulation's own.
+    pub rivals: Vec<RivalView>,
     /// Island of each slot, where asked for; else empty.
     pub islands: Vec<u32>,
     /// The contacts, where asked for; else empty.

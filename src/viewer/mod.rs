@@ -25,6 +25,7 @@ mod playback;
 mod plugin;
 mod scenes;
 mod setup;
+mod worlds;
 
 use std::path::PathBuf;
 

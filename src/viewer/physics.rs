@@ -9,10 +9,11 @@ use bevy::prelude::Resource;
 
 use super::frame::{BodyTable, Energy, Exchange, Notice, StepSample};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
+use super::worlds::{Wanted, Worlds};
 use crate::compare::{Arena, Posed};
 use crate::math::Vec3;
 use crate::problem::StoredProblem;
-use crate::session::{Input, Session};
+use crate::session::{Input, Session, step_all};
 use crate::solve::{MatrixView, Status};
 use crate::step::{ResidualSchedule, Simulation, Snapshot};
 
@@ -40,6 +41,8 @@ pub enum Command {
     Compare {
         every: u64,
     },
+    /// These worlds live beside the simulation's own from now on.
+    Worlds(Vec<Wanted>),
 }
 
 /// Frames closer than this to each other are not worth their copying.
@@ -72,6 +75,7 @@ impl Physics {
             inbox,
             exchange: exchange.clone(),
             challenge: Challenge::new(arena.clone()),
+            worlds: Worlds::default(),
             session: None,
             start: None,
             table: Arc::default(),
@@ -138,6 +142,7 @@ struct Worker {
     inbox: Receiver<Command>,
     exchange: Arc<Exchange>,
     challenge: Challenge,
+    worlds: Worlds,
     session: Option<Session>,
     start: Option<Snapshot>,
     table: Arc<BodyTable>,
@@ -299,6 +304,7 @@ impl Worker {
                 }
             }
             Command::Observe(observe) => self.state.observe = observe,
+            Command::Worlds(wanted) => self.with_worlds(|worlds, now| worlds.want(wanted, now)),
             Command::Compare { every } => self.challenge.every = every.max(1),
         }
     }
@@ -318,6 +324,17 @@ impl Worker {
         }
     }
 
+    fn with_worlds(&mut self, act: impl FnOnce(&mut Worlds, &Simulation) -> Result<(), String>) {
+        if let Some(session) = &self.session
+            && let Err(text) = act(&mut self.worlds, session.simulation())
+        {
+            self.state.notice = Some(Notice {
+                is_error: true,
+                text,
+            });
+        }
+    }
+
     fn begin_epoch(&mut self) {
         self.state.epoch += 1;
         self.state.samples.clear();
@@ -325,6 +342,7 @@ impl Worker {
         self.state.notice = None;
         self.state.failure_shown = false;
         self.begin_pacing();
+        self.with_worlds(Worlds::begin);
     }
 
     fn begin_pacing(&mut self) {
@@ -356,7 +374,10 @@ impl Worker {
             return;
         };
         let is_solver = matches!(input, Input::Solver(_));
-        let done = guarded(|| session.apply(input).map_err(|e| e.to_string()));
+        let done = guarded(|| session.apply(input.clone()).map_err(|e| e.to_string()));
+        if done.is_ok() {
+            self.worlds.apply(&input);
+        }
         if is_solver && done.is_ok() {
             self.state.failure_shown = false;
         }
@@ -384,13 +405,18 @@ impl Worker {
             self.state.residual_due = self.now() + RESIDUAL_INTERVAL;
         }
         let simulation = session.simulation_mut();
-        simulation.set_residuals(if due {
+        let schedule = if due {
             ResidualSchedule::Every
         } else {
             ResidualSchedule::Never
-        });
+        };
+        simulation.set_residuals(schedule);
+        self.worlds.set_residuals(schedule);
         simulation.set_record_history(self.state.observe.history);
-        let result = guarded(|| session.step().map(|_| ()).map_err(|e| e.to_string()));
+        let result = guarded(|| {
+            let stepped = step_all(&mut session, &mut self.worlds.rivals);
+            stepped.map_err(|e| e.to_string())
+        });
         self.state.dirty = true;
         match result {
             Ok(()) => self.note(session.simulation()),
@@ -414,6 +440,7 @@ impl Worker {
         self.state.samples.push(StepSample {
             report: report.clone(),
             energy: Energy::of(simulation.world()),
+            rivals: self.worlds.samples(simulation.world()),
         });
         if let Status::Failed(reason) = &report.solve.status
             && !self.state.failure_shown
@@ -460,6 +487,7 @@ impl Worker {
             }
             frame.table = self.table.clone();
             fill(&mut frame, simulation, &state.observe);
+            self.worlds.fill(&mut frame);
             frame.matrix = self.matrices.follow(simulation, state);
         }
         self.exchange.publish(frame);

@@ -23,9 +23,20 @@ impl Playback {
     /// The pose of a body now, between the last two frames.
     #[inline]
     pub fn pose(&self, slot: usize) -> Isometry3d {
-        let new = self.frame.as_ref().and_then(|f| f.poses.get(slot));
-        let new = new.copied().unwrap_or_default();
-        match self.before.get(slot) {
+        self.pose_in(0, slot)
+    }
+
+    /// The same in one of the worlds side by side.
+    #[inline]
+    pub fn pose_in(&self, world: usize, slot: usize) -> Isometry3d {
+        let Some(frame) = &self.frame else {
+            return Isometry3d::IDENTITY;
+        };
+        let at = world * frame.table.bodies.len() + slot;
+        let new = frame.poses.get(at).copied().unwrap_or_default();
+        // Where worlds come or go, what was there before is of another one.
+        let is_same = self.before.len() == frame.poses.len();
+        match self.before.get(at).filter(|_| is_same) {
             Some(old) if self.blend < 1.0 => Isometry3d::new(
                 old.translation.lerp(new.translation, self.blend),
                 old.rotation.lerp(new.rotation, self.blend),

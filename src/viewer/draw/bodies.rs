@@ -130,6 +130,9 @@ fn typical_size(table: &BodyTable) -> f32 {
 
 struct Look<'a> {
     playback: &'a Playback,
+    /// The world that is looked at: the simulation's own, or a rival's, in a colour of its own.
+    world: usize,
+    tint: Option<[f32; 3]>,
     eye: &'a Eye,
     islands: Option<&'a [u32]>,
     selected: u32,
@@ -139,7 +142,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn instance(&self, dressed: &Dressed) -> Instance {
-        let mut pose = self.playback.pose(dressed.slot as usize);
+        let mut pose = self.playback.pose_in(self.world, dressed.slot as usize);
         if !dressed.plain {
             pose = pose * dressed.piece.place;
         }
@@ -147,8 +150,9 @@ impl Look<'_> {
             Some(island) if *island != NO_ISLAND => palette::island(*island),
             _ => palette::NO_ISLAND,
         };
-        let color = match self.islands {
-            Some(islands) if dressed.moving => palette::pack(island(islands)),
+        let color = match (self.islands, self.tint) {
+            (_, Some(tint)) => palette::tinted(dressed.color, tint),
+            (Some(islands), _) if dressed.moving => palette::pack(island(islands)),
             _ => dressed.color,
         };
         let mut scale = dressed.piece.scale;
@@ -190,36 +194,24 @@ pub(super) fn paint(
         dressing.dress(&frame.table, &mut canvas.library, &mut meshes);
     }
     let islands = Some(frame.islands.as_slice());
-    let look = Look {
-        playback: &playback,
-        eye: &eye,
-        islands: islands.filter(|islands| drawing.islands && !islands.is_empty()),
-        selected: hands.selected.map_or(u32::MAX, |id| id.slot),
-        hidden: u32::from(!drawing.grid) * flags::GRID,
-    };
-    if drawing.wireframe {
-        canvas.library.make_wires(&mut meshes);
-    } else {
-        dressing.paint_balls(&look, &eye, quality.ball_detail, canvas);
-    }
-    let others = if drawing.wireframe {
-        &dressing.pieces[..]
-    } else {
-        &dressing.pieces[dressing.balls..]
-    };
-    for pieces in others.chunk_by(|a, b| a.piece.mesh == b.piece.mesh) {
-        let mesh = pieces[0].piece.mesh;
-        let layer = if mesh == MeshLibrary::SQUARE {
-            Layer::Ground
-        } else {
-            Layer::Bodies
+    let worlds = 1 + frame.rivals.len();
+    for world in 0..worlds {
+        let rival = world.checked_sub(1).map(|k| &frame.rivals[k]);
+        let look = Look {
+            playback: &playback,
+            world,
+            tint: rival.map(|rival| rival.color),
+            eye: &eye,
+            islands: islands.filter(|islands| drawing.islands && !islands.is_empty()),
+            selected: hands.selected.map_or(u32::MAX, |id| id.slot),
+            hidden: u32::from(!drawing.grid) * flags::GRID,
         };
-        let is_solid = |d: &&Dressed| !drawing.wireframe || d.is_ground();
-        let solid = pieces.iter().filter(is_solid);
-        canvas.add(mesh, layer, solid.map(|d| look.instance(d)));
-        let wires = pieces.iter().filter(|d| !is_solid(d));
-        canvas.add_wires(mesh, Layer::Wires, wires.map(|d| look.instance(d)));
+        let is_split = worlds > 1 && eye.worlds > 1;
+        canvas.cell = is_split.then_some(world as u32);
+        dressing.paint(&look, &drawing, quality.ball_detail, canvas, &mut meshes);
     }
+    // What is drawn besides the bodies is of the first world.
+    canvas.cell = (worlds > 1 && eye.worlds > 1).then_some(0);
     if let Some(level) = drawing.sea {
         let sea = Instance {
             position: [0.0, level, 0.0],
@@ -228,7 +220,9 @@ pub(super) fn paint(
             scale: [PLANE_EXTENT, 1.0, PLANE_EXTENT],
             color: 0,
         };
+        let cell = canvas.cell.take();
         canvas.add(MeshLibrary::SQUARE, Layer::Sea, [sea]);
+        canvas.cell = cell;
     }
     let moving = dressing.moving.iter().filter_map(|(slot, radius)| {
         let pose = frame.poses.get(*slot as usize)?;
@@ -238,9 +232,47 @@ pub(super) fn paint(
 }
 
 impl Dressing {
+    /// The bodies of a world. Ghosts, which share a cell with others, are of moving bodies alone.
+    fn paint(
+        &mut self,
+        look: &Look,
+        drawing: &Drawing,
+        detail: f32,
+        canvas: &mut Canvas,
+        meshes: &mut Assets<Mesh>,
+    ) {
+        let is_ghost = look.world > 0 && canvas.cell.is_none();
+        if drawing.wireframe {
+            canvas.library.make_wires(meshes);
+        } else {
+            self.paint_balls(look, detail, canvas);
+        }
+        let others = if drawing.wireframe {
+            &self.pieces[..]
+        } else {
+            &self.pieces[self.balls..]
+        };
+        for pieces in others.chunk_by(|a, b| a.piece.mesh == b.piece.mesh) {
+            let mesh = pieces[0].piece.mesh;
+            let layer = if mesh == MeshLibrary::SQUARE {
+                Layer::Ground
+            } else {
+                Layer::Bodies
+            };
+            let is_shown = |d: &&Dressed| d.moving || !is_ghost;
+            let is_solid = |d: &&Dressed| !drawing.wireframe || d.is_ground();
+            let pieces = || pieces.iter().filter(is_shown);
+            let solid = pieces().filter(is_solid);
+            canvas.add(mesh, layer, solid.map(|d| look.instance(d)));
+            let wires = pieces().filter(|d| !is_solid(d));
+            canvas.add_wires(mesh, Layer::Wires, wires.map(|d| look.instance(d)));
+        }
+    }
+
     /// Spheres by level of detail: one level straight into the canvas, the others beside it.
-    fn paint_balls(&mut self, look: &Look, eye: &Eye, detail: f32, canvas: &mut Canvas) {
-        let pixels = eye.viewport.height().max(1) as f32 / (2.0 * (0.5 * eye.fov).tan());
+    fn paint_balls(&mut self, look: &Look, detail: f32, canvas: &mut Canvas) {
+        let eye = look.eye;
+        let pixels = eye.cell_size().y / (2.0 * (0.5 * eye.fov).tan());
         let forward = eye.rotation * Vec3::NEG_Z;
         let finer = &mut self.finer;
         let coarse = self.pieces[..self.balls].iter().filter_map(|dressed| {

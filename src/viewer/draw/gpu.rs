@@ -314,30 +314,6 @@ fn draw(
         return;
     };
 
-    if gpu.view.shadow_map > 1 {
-        let mut pass = context.begin_tracked_render_pass(RenderPassDescriptor {
-            label: Some("moreau shadow"),
-            depth_stencil_attachment: Some(RenderPassDepthStencilAttachment {
-                view: &prepared.shadow_map,
-                depth_ops: Some(Operations {
-                    load: LoadOp::Clear(1.0),
-                    store: StoreOp::Store,
-                }),
-                stencil_ops: None,
-            }),
-            ..default()
-        });
-        pass.set_render_pipeline(shadow);
-        pass.set_bind_group(0, &prepared.light, &[]);
-        draw_batches(&mut pass, &gpu, &meshes, |layer| layer == Layer::Bodies);
-    }
-
-    let mut pass = context.begin_tracked_render_pass(RenderPassDescriptor {
-        label: Some("moreau scene"),
-        color_attachments: &[Some(target.get_color_attachment())],
-        depth_stencil_attachment: Some(depth.get_attachment(StoreOp::Store)),
-        ..default()
-    });
     // Panels leave a part of the window to the picture.
     let [width, height] = extracted.viewport.to_array()[2..] else {
         return;
@@ -347,33 +323,79 @@ fn draw(
     if shown.is_empty() {
         return;
     }
-    let (corner, size) = (shown.min.as_vec2(), shown.size().as_vec2());
-    pass.set_bind_group(0, &prepared.view, &[]);
+    for cell in 0..gpu.view.cells.1 {
+        if gpu.view.shadow_map > 1 {
+            let mut pass = context.begin_tracked_render_pass(RenderPassDescriptor {
+                label: Some("moreau shadow"),
+                depth_stencil_attachment: Some(RenderPassDepthStencilAttachment {
+                    view: &prepared.shadow_map,
+                    depth_ops: Some(Operations {
+                        load: LoadOp::Clear(1.0),
+                        store: StoreOp::Store,
+                    }),
+                    stencil_ops: None,
+                }),
+                ..default()
+            });
+            pass.set_render_pipeline(shadow);
+            pass.set_bind_group(0, &prepared.light, &[]);
+            let bodies = |layer| layer == Layer::Bodies;
+            draw_batches(&mut pass, &gpu, &meshes, cell, bodies);
+        }
+        let mut pass = context.begin_tracked_render_pass(RenderPassDescriptor {
+            label: Some("moreau scene"),
+            color_attachments: &[Some(target.get_color_attachment())],
+            depth_stencil_attachment: Some(depth.get_attachment(StoreOp::Store)),
+            ..default()
+        });
+        pass.set_bind_group(0, &prepared.view, &[]);
+        let area = cell_of(shown, gpu.view.cells.0, cell);
+        let scene = [bodies, wires, sky, sea];
+        draw_cell(&mut pass, &gpu, &meshes, (cell, area), scene);
+    }
+}
+
+/// A cell of the picture: row by row from the upper left.
+fn cell_of(whole: URect, cells: UVec2, cell: u32) -> Rect {
+    let size = whole.size().as_vec2() / cells.as_vec2();
+    let at = UVec2::new(cell % cells.x, cell / cells.x).as_vec2();
+    let corner = whole.min.as_vec2() + at * size;
+    Rect::from_corners(corner, corner + size)
+}
+
+fn draw_cell<'a>(
+    pass: &mut TrackedRenderPass<'a>,
+    gpu: &'a Gpu,
+    meshes: &'a MeshAllocator,
+    (cell, area): (u32, Rect),
+    [bodies, wires, sky, sea]: [&'a RenderPipeline; 4],
+) {
+    let (corner, size) = (area.min, area.size());
     let range = |pass: &mut TrackedRenderPass, near: f32, far: f32| {
         pass.set_viewport(corner.x, corner.y, size.x, size.y, near, far);
     };
-    range(&mut pass, 0.0, 0.5);
+    range(pass, 0.0, 0.5);
     pass.set_render_pipeline(bodies);
-    draw_batches(&mut pass, &gpu, &meshes, |layer| {
+    draw_batches(pass, gpu, meshes, cell, |layer| {
         matches!(layer, Layer::Bodies | Layer::Ground)
     });
     pass.set_render_pipeline(wires);
-    draw_batches(&mut pass, &gpu, &meshes, |layer| layer == Layer::Wires);
+    draw_batches(pass, gpu, meshes, cell, |layer| layer == Layer::Wires);
     pass.set_render_pipeline(sky);
     pass.draw(0..3, 0..1);
     pass.set_render_pipeline(sea);
-    draw_batches(&mut pass, &gpu, &meshes, |layer| layer == Layer::Sea);
+    draw_batches(pass, gpu, meshes, cell, |layer| layer == Layer::Sea);
     // Seen through bodies, overlays get the nearer half of the depth range to themselves. Else they share
     // the bodies' half; depth is the near plane over the distance, so that a factor brings them nearer.
     if gpu.view.xray {
-        range(&mut pass, 0.5, 1.0);
+        range(pass, 0.5, 1.0);
     } else {
-        range(&mut pass, 0.0, 0.5 * OVERLAY_LEAD);
+        range(pass, 0.0, 0.5 * OVERLAY_LEAD);
     }
     pass.set_render_pipeline(bodies);
-    draw_batches(&mut pass, &gpu, &meshes, |layer| layer == Layer::Overlay);
+    draw_batches(pass, gpu, meshes, cell, |layer| layer == Layer::Overlay);
     pass.set_render_pipeline(wires);
-    draw_batches(&mut pass, &gpu, &meshes, |layer| {
+    draw_batches(pass, gpu, meshes, cell, |layer| {
         layer == Layer::OverlayWires
     });
 }
@@ -382,13 +404,16 @@ fn draw_batches<'a>(
     pass: &mut TrackedRenderPass<'a>,
     gpu: &'a Gpu,
     meshes: &'a MeshAllocator,
+    cell: u32,
     wanted: impl Fn(Layer) -> bool,
 ) {
     let Some(instances) = gpu.instances.buffer() else {
         return;
     };
     pass.set_vertex_buffer(1, instances.slice(..));
-    for batch in gpu.batches.iter().filter(|batch| wanted(batch.layer)) {
+    let is_here = |batch: &&Batch| batch.cell.is_none_or(|own| own == cell);
+    let batches = gpu.batches.iter().filter(is_here);
+    for batch in batches.filter(|batch| wanted(batch.layer)) {
         if let Some(vertices) = meshes.mesh_vertex_slice(&batch.mesh)
             && let Some(indices) = meshes.mesh_index_slice(&batch.mesh)
         {

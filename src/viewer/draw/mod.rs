@@ -7,6 +7,7 @@
 mod bodies;
 mod contacts;
 mod gpu;
+mod heat;
 mod joints;
 mod marks;
 mod mesh;
@@ -149,6 +150,8 @@ struct Batch {
     mesh: AssetId<Mesh>,
     instances: Range<u32>,
     layer: Layer,
+    /// The cell of the picture that it is seen in; none for all of them.
+    cell: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +177,8 @@ struct Canvas {
     /// Batch by batch.
     instances: Vec<Instance>,
     batches: Vec<Batch>,
+    /// The cell that is painted into; none for all of them.
+    cell: Option<u32>,
 }
 
 impl Canvas {
@@ -207,6 +212,7 @@ impl Canvas {
                 mesh,
                 instances,
                 layer,
+                cell: self.cell,
             });
         }
     }
@@ -233,6 +239,8 @@ struct View {
     viewport: URect,
     shadow_map: u32,
     xray: bool,
+    /// Columns and rows of cells that the viewport is divided into, and how many of them there are.
+    cells: (UVec2, u32),
 }
 
 pub fn plugin(app: &mut App) {
@@ -248,6 +256,7 @@ pub fn plugin(app: &mut App) {
                 bodies::paint.before(AssetEventSystems),
                 joints::paint,
                 contacts::paint,
+                heat::paint,
                 marks::paint,
                 trails::paint,
                 set_view,
@@ -274,7 +283,7 @@ fn set_view(
 ) {
     let time = playback.frame.as_ref().map_or(0.0, |frame| frame.time);
     let rough = f32::from(quality.shadow_map > 1);
-    let size = eye.viewport.size().max(UVec2::ONE).as_vec2();
+    let size = eye.cell_size();
     let aspect = size.x / size.y;
     let rise = (0.5 * eye.fov).tan();
     let forward = eye.rotation * Vec3::NEG_Z;
@@ -309,6 +318,7 @@ fn set_view(
     let spacing = 10f32.powf(bounds.body_size.max(1e-3).log10().round());
     let far = (60.0 * eye.focus_distance).max(20.0 * bounds.radius);
     view.viewport = eye.viewport;
+    view.cells = (eye.cells(), eye.worlds.max(1));
     view.shadow_map = quality.shadow_map;
     view.xray = drawing.xray;
     view.uniform = ViewUniform {

@@ -65,6 +65,38 @@ pub fn error(error: Option<f64>) -> [f32; 3] {
     hsv((1.0 - share.clamp(0.0, 1.0) as f32) / 3.0, 0.85, 0.95)
 }
 
+/// Residuals of contacts that are drawn darkest and brightest (m/s).
+pub const HEAT: [f64; 2] = [1e-9, 1e-2];
+
+/// The colour of a contact's residual (m/s), by its logarithm: from black over violet and orange to light yellow,
+/// ever brighter, so that it is read with every kind of colour vision and in grey.
+pub fn heat(residual: f64) -> [f32; 3] {
+    const STOPS: [[f32; 3]; 5] = [
+        [0.000, 0.000, 0.001],
+        [0.116, 0.004, 0.186],
+        [0.543, 0.047, 0.108],
+        [0.954, 0.310, 0.010],
+        [0.977, 1.000, 0.414],
+    ];
+    let [low, high] = HEAT.map(f64::log10);
+    let share = ((residual.max(1e-30).log10() - low) / (high - low)).clamp(0.0, 1.0) as f32;
+    let at = share * (STOPS.len() - 1) as f32;
+    let k = (at as usize).min(STOPS.len() - 2);
+    let mix = |c: usize| STOPS[k][c] + (at - k as f32) * (STOPS[k + 1][c] - STOPS[k][c]);
+    [0, 1, 2].map(mix)
+}
+
+/// A packed colour, mostly replaced by another one in linear RGB.
+pub fn tinted(packed: u32, tint: [f32; 3]) -> u32 {
+    const SHARE: f32 = 0.75;
+    let bytes = packed.to_le_bytes();
+    let mixed = [0, 1, 2].map(|c| {
+        let own = (f32::from(bytes[c]) / 255.0).powi(2);
+        own + SHARE * (tint[c] - own)
+    });
+    pack(mixed)
+}
+
 /// Packs linear RGB into bytes, square-rooted so that dark colours keep their steps.
 pub fn pack([r, g, b]: [f32; 3]) -> u32 {
     let byte = |v: f32| (v.clamp(0.0, 1.0).sqrt() * 255.0 + 0.5) as u32;

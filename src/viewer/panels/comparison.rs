@@ -11,18 +11,43 @@ use crate::compare::{
     time_sentence,
 };
 use crate::solve::{self, HistoryPoint, Status};
-use crate::viewer::comparison::{Allowed, Comparison, Keepsake};
+use crate::viewer::comparison::{Allowed, Comparison, Keepsake, Mode};
+use crate::viewer::worlds::MOST;
 
 pub const CHOICE: Panel = Panel::right("Comparison", false, choose);
-pub const TABLE: Panel = Panel::compared("table", show_table);
-pub const BY_ITERATION: Panel = Panel::compared("residual by iteration", by_iteration);
-pub const BY_TIME: Panel = Panel::compared("residual by time", by_time);
+pub const TABLE: Panel = Panel::compared("table", show_table).when(is_on);
+pub const BY_ITERATION: Panel = Panel::compared("residual by iteration", by_iteration).when(is_on);
+pub const BY_TIME: Panel = Panel::compared("residual by time", by_time).when(is_on);
+
+fn is_on(context: &Context) -> bool {
+    context.comparison.mode == Mode::SameProblem
+}
 
 fn choose(ui: &mut egui::Ui, context: &mut Context) {
-    ui.label(theme::quiet(
-        "Every solver that is ticked solves the problem of each step too, beside the simulation.",
-    ));
     let comparison = &mut *context.comparison;
+    ui.horizontal(|ui| {
+        for (mode, name) in [
+            (Mode::SameProblem, "same problem"),
+            (Mode::Worlds, "worlds"),
+        ] {
+            ui.selectable_value(&mut comparison.mode, mode, name);
+        }
+        if comparison.mode == Mode::Worlds {
+            ui.separator();
+            let hint = "one picture per world, or all of them over each other";
+            ui.checkbox(&mut comparison.split, "split view")
+                .on_hover_text(hint);
+        }
+    });
+    ui.label(theme::quiet(match comparison.mode {
+        Mode::SameProblem => {
+            "Every solver that is ticked solves the problem of each step too, beside the simulation."
+        }
+        Mode::Worlds => {
+            "Every solver that is ticked gets a world that begins with the present state and goes through the \
+             same drags, throws and drives; at most three beside the simulation's own."
+        }
+    }));
     let was_on = comparison.is_on();
     let mut copied = None;
     let mut removed = None;
@@ -65,6 +90,12 @@ fn choose(ui: &mut egui::Ui, context: &mut Context) {
     }
     if let Some(k) = removed {
         comparison.entrants.remove(k);
+    }
+    if context.comparison.mode == Mode::Worlds && context.comparison.ticked().count() > MOST {
+        ui.colored_label(
+            theme::WARNING,
+            format!("only the first {MOST} that are ticked have a world"),
+        );
     }
     terms(ui, context);
     let is_on = context.comparison.is_on();
@@ -133,6 +164,9 @@ fn terms(ui: &mut egui::Ui, context: &mut Context) {
         });
     });
     comparison.quality = comparison.quality.max(1e-16);
+    if comparison.mode == Mode::Worlds {
+        comparison.heat = None;
+    }
     if before != (comparison.allowed, comparison.quality, comparison.time) {
         comparison.allow(budget);
     }

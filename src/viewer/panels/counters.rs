@@ -66,7 +66,7 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
     });
     let mut samples = context.history.samples.iter().rev();
     let evaluated = samples.find_map(|s| Some((&s.report, s.report.residual.as_ref()?)));
-    ui.horizontal(|ui| match evaluated {
+    ui.horizontal_wrapped(|ui| match evaluated {
         Some((report, found)) => residual(ui, report, found, last.step),
         None => {
             ui.label("residual");

@@ -54,7 +54,12 @@ mod tests {
                 springs,
             };
             let report = StepReport::default();
-            history.samples.push_back(StepSample { report, energy });
+            let rivals = Vec::new();
+            history.samples.push_back(StepSample {
+                report,
+                energy,
+                rivals,
+            });
         }
         let last = |curve: &Curve| curve.points[1][1];
         let values: Vec<f64> = lines(&history).iter().map(last).collect();

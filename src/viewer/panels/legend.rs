@@ -2,8 +2,9 @@
 
 use bevy_egui::egui::{self, Color32, CornerRadius, Frame, Margin};
 
+use super::Context;
+use super::theme::{self, drawn};
 use super::widgets::number;
-use super::{Context, theme};
 use crate::viewer::draw::{MOST_TRAILS, palette};
 use crate::viewer::frame::ContactState;
 
@@ -15,7 +16,8 @@ pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
     let drawing = &*context.drawing;
     let forces = drawing.normal_forces || drawing.friction_forces;
     let marks = drawing.boxes || drawing.centers || drawing.trails;
-    if !(drawing.any_contacts() || drawing.joints || drawing.islands || marks) {
+    let heated = context.comparison.heated();
+    if !(drawing.any_contacts() || drawing.joints || drawing.islands || marks || heated.is_some()) {
         return;
     }
     egui::Area::new("legend".into())
@@ -70,6 +72,9 @@ pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
                 if drawing.centers {
                     line(ui, "centre of mass", center);
                 }
+                if let Some(heated) = heated {
+                    heat(ui, &heated.outcome.label, heated.posed.step);
+                }
                 if drawing.trails {
                     ui.label(theme::quiet(trails(context)));
                 }
@@ -83,12 +88,6 @@ fn frame() -> Frame {
         .fill(Color32::from_rgba_unmultiplied(24, 27, 33, 225))
         .corner_radius(CornerRadius::same(5))
         .inner_margin(Margin::symmetric(8, 6))
-}
-
-/// A colour of the picture, given in linear RGB.
-fn drawn(color: [f32; 3]) -> Color32 {
-    let [r, g, b, _] = palette::pack(color).to_le_bytes();
-    Color32::from_rgb(r, g, b)
 }
 
 /// A disc with black and white quarters.
@@ -150,20 +149,39 @@ fn arrow(ui: &mut egui::Ui, color: [f32; 3], text: &str) {
 
 /// From the error that is drawn green to the one that is drawn red.
 fn error_scale(ui: &mut egui::Ui) {
-    let [low, high] = palette::ERRORS;
+    scale(ui, "joint error", palette::ERRORS, " m", |error| {
+        theme::joint_error(error)
+    });
+}
+
+/// From the contact's residual that is drawn darkest to the one that is drawn brightest.
+fn heat(ui: &mut egui::Ui, solver: &str, step: u64) {
+    ui.label(format!("residuals of {solver}, step {step}"));
+    scale(ui, "", palette::HEAT, " m/s", |residual| {
+        drawn(palette::heat(residual))
+    });
+}
+
+/// A strip of colours between two numbers, by powers of ten.
+fn scale(
+    ui: &mut egui::Ui,
+    name: &str,
+    [low, high]: [f64; 2],
+    unit: &str,
+    color: impl Fn(f64) -> Color32,
+) {
     ui.horizontal(|ui| {
-        ui.label(format!("joint error {low:.0e} m"));
+        ui.label(format!("{name} {low:.0e}{unit}").trim_start().to_owned());
         let (rect, _) = ui.allocate_exact_size(egui::vec2(60.0, 8.0), egui::Sense::hover());
         const STEPS: u8 = 24;
         let share = |k: u8| f32::from(k) / f32::from(STEPS);
         let x = |k: u8| egui::lerp(rect.left()..=rect.right(), share(k));
         for k in 0..STEPS {
-            let error = low * (high / low).powf(f64::from(share(k)));
+            let value = low * (high / low).powf(f64::from(share(k)));
             let part = egui::Rect::from_x_y_ranges(x(k)..=x(k + 1), rect.y_range());
-            ui.painter()
-                .rect_filled(part, 0.0, theme::joint_error(error));
+            ui.painter().rect_filled(part, 0.0, color(value));
         }
-        ui.label(format!("{high:.0e} m"));
+        ui.label(format!("{high:.0e}{unit}"));
     });
 }
 

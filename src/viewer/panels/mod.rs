@@ -15,10 +15,11 @@ mod selection;
 mod solver;
 mod statistics;
 mod stepping;
-mod theme;
+pub mod theme;
 mod time;
 mod timings;
 mod widgets;
+mod worlds;
 
 use std::collections::BTreeSet;
 
@@ -30,7 +31,6 @@ use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 
 use super::camera::{Eye, Pointer};
 use super::comparison::Comparison;
-use super::draw::Drawing;
 use super::draw::{ArrowScale, Drawing};
 use super::frame::Notice;
 use super::hands::{self, Hands};
@@ -65,6 +65,10 @@ static PANELS: &[Panel] = &[
     comparison::TABLE,
     comparison::BY_ITERATION,
     comparison::BY_TIME,
+    worlds::TABLE,
+    worlds::DISTANCE,
+    worlds::ENERGY,
+    worlds::JOINT_ERROR,
 ];
 
 /// A part of the window with a purpose of its own.
@@ -283,6 +287,7 @@ fn lay_out(
     }
     let free = ui.available_rect_before_wrap();
     notice(&ctx, &mut context, free);
+    cell_names(&ctx, &context, free);
     legend::show(&ctx, &context, free);
     let frame = context.playback.frame.as_ref();
     let drives = frame.map_or(&[][..], |f| &f.drives);
@@ -352,6 +357,28 @@ fn around(ui: &mut egui::Ui, window: egui::Vec2, context: &mut Context) {
 fn at(place: Place, context: &Context) -> Vec<&'static Panel> {
     let panels = PANELS.iter().filter(|panel| panel.place == place);
     panels.filter(|panel| (panel.applies)(context)).collect()
+}
+
+/// Whose world it is, in the corner of every cell of the picture.
+fn cell_names(ctx: &egui::Context, context: &Context, free: egui::Rect) {
+    if context.eye.worlds <= 1 {
+        return;
+    }
+    let cells = context.eye.cells();
+    let size = free.size() / egui::vec2(cells.x as f32, cells.y as f32);
+    let painter = ctx.layer_painter(egui::LayerId::background());
+    for (k, (name, color)) in worlds::names(context).into_iter().enumerate() {
+        let at = egui::vec2((k as u32 % cells.x) as f32, (k as u32 / cells.x) as f32);
+        let cell = egui::Rect::from_min_size(free.min + at * size, size);
+        let font = egui::FontId::proportional(15.0);
+        let text = painter.layout_no_wrap(name, font, color);
+        let place = cell.min + egui::vec2(12.0, 10.0);
+        let ground = egui::Rect::from_min_size(place, text.size()).expand2(egui::vec2(6.0, 3.0));
+        painter.rect_filled(ground, 4.0, theme::LEGEND);
+        painter.galley(place, text, color);
+        let line = egui::Stroke::new(1.0, theme::LEGEND);
+        painter.rect_stroke(cell, 0.0, line, egui::StrokeKind::Inside);
+    }
 }
 
 /// The latest message, over the lower edge of the picture, until it is closed.

@@ -24,7 +24,7 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     ui.set_min_height(ui.available_height());
     let tab = context.open.tab;
     let mut plots = at(tab, context);
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         for (tab, name) in [
             (Place::Bottom, "the run"),
             (Place::Comparison, "comparison"),

@@ -34,6 +34,23 @@ pub const STAGES: [Color32; Stage::PARTS.len()] = [
 /// Colours of lines that have none of their own.
 pub const SERIES: [Color32; 5] = [ACCENT, WARNING, GOOD, ERROR, STAGES[3]];
 
+/// The simulation's own world beside others.
+pub const OWN_WORLD: Color32 = Color32::from_rgb(235, 238, 242);
+/// Behind texts over the picture: dark enough on any picture.
+pub const LEGEND: Color32 = Color32::from_rgba_unmultiplied_const(24, 27, 33, 225);
+
+/// A colour of the picture, given in linear RGB.
+pub fn drawn(color: [f32; 3]) -> Color32 {
+    let [r, g, b, _] = palette::pack(color).to_le_bytes();
+    Color32::from_rgb(r, g, b)
+}
+
+/// The same the other way round.
+pub fn as_drawn(color: Color32) -> [f32; 3] {
+    let [r, g, b, _] = color.to_array();
+    [r, g, b].map(|byte| (f32::from(byte) / 255.0).powi(2))
+}
+
 /// The colour of one of many lines. Okabe and Ito's colours, which are told apart with every kind of colour vision,
 /// lightened for a dark ground.
 pub fn series(k: usize) -> Color32 {
