@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::ops::RangeInclusive;
+use std::time::Instant;
+
 use moreau::math::Vec3;
 use moreau::scene::library;
 use moreau::session::{Drag, Input, Recording, Replay, Session, Throw};
@@ -193,4 +196,54 @@ fn a_time_budget_is_refused_only_where_it_is_recorded() {
         .apply(Input::Solver(slow))
         .expect("nothing is recorded");
     session.record("box_stack").expect_err("a wall-time budget");
+}
+
+/// Records every shipped scene of so many bodies on all threads, and takes the recording again from its bytes on
+/// one thread and on two. Returns how many there were.
+fn record_and_replay(bodies: RangeInclusive<u64>, steps: usize) -> usize {
+    let mut scenes = 0;
+    for id in library::shipped_names() {
+        let count = library::shipped(id).expect("a shipped scene").body_count();
+        if !bodies.contains(&count) {
+            continue;
+        }
+        scenes += 1;
+        let begin = Instant::now();
+        let mut session = session(id, 0);
+        session.record(id).expect("a recording");
+        for _ in 0..steps {
+            session.step().unwrap_or_else(|e| panic!("{id}: {e}"));
+        }
+        let hash = session.simulation().world().state_hash();
+        let bytes = session.stop_recording().expect("a recording").to_bytes();
+        drop(session);
+        let read = Recording::from_bytes(&bytes).expect("what was written");
+        for threads in [1, 2] {
+            let mut replay = Replay::new(&read, threads).expect("a replay");
+            while let Some(step) = replay.step() {
+                step.unwrap_or_else(|e| panic!("{id} on {threads} threads: {e}"));
+            }
+            assert_eq!(replay.divergence(), None, "{id} on {threads} threads");
+            let world = replay.session().simulation().world();
+            assert_eq!(world.step_index, steps as u64, "{id}");
+            assert_eq!(world.state_hash(), hash, "{id} on {threads} threads");
+        }
+        let time = begin.elapsed().as_secs_f64();
+        println!("{id}: {count} bodies, {steps} steps, {hash:016x}, {time:.1} s");
+    }
+    scenes
+}
+
+#[test]
+fn small_scenes_are_replayed_bit_for_bit() {
+    assert!(record_and_replay(0..=130, 40) > 10);
+}
+
+/// Every shipped scene, 300 steps of those of up to 14,000 bodies and 20 of the others. It takes minutes:
+/// `cargo test --release --no-default-features --test recordings -- --ignored --nocapture`
+#[test]
+#[ignore = "takes minutes"]
+fn every_scene_is_replayed_bit_for_bit() {
+    let scenes = record_and_replay(0..=14_000, 300) + record_and_replay(14_001..=u64::MAX, 20);
+    assert_eq!(scenes, library::shipped_names().count());
 }

@@ -1,8 +1,11 @@
 //! Recordings: a state, what was done to it, and the hash of the state after every step.
 
+use std::error::Error;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Drag, Input, InputError, Session};
+use crate::check::{demand, finite};
 use crate::file::{FileError, FileKind};
 use crate::solve::{ConfigError, SolverConfig};
 use crate::step::{Simulation, Snapshot, StepError, StepReport};
@@ -60,6 +63,26 @@ fn check_solver(config: &SolverConfig) -> Result<(), InputError> {
     Ok(())
 }
 
+/// Whether an input can have been recorded: what cannot be done is not. A drag or a drive to what is no number can,
+/// since it is ignored.
+fn check_recorded(input: &Input) -> Result<(), Box<dyn Error>> {
+    match input {
+        Input::Solver(config) => {
+            config.check()?;
+            check_solver(config)?;
+        }
+        Input::Settings(settings) => settings.check()?,
+        Input::Throw(throw) => {
+            finite("start", throw.start.iter())?;
+            finite("velocity", throw.velocity.iter())?;
+            let is_radius = throw.radius > 0.0 && throw.radius.is_finite();
+            demand(is_radius, "radius", "above 0 and finite", throw.radius)?;
+        }
+        Input::Drag(_) | Input::Drive { .. } => {}
+    }
+    Ok(())
+}
+
 impl Recording {
     /// A recording that begins with the present state; `origin` says of what.
     ///
@@ -105,12 +128,19 @@ impl Recording {
     /// Reads what [`Recording::to_bytes`] wrote.
     ///
     /// # Errors
-    /// Bytes of another kind or version, or damaged ones; a solver that is not there.
+    /// Bytes of another kind or version, or damaged ones; a solver that is not there, or an input that cannot be.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
         type Data = (String, Solver, Vec<u8>, Option<Drag>, Vec<RecordedStep>);
         let (origin, Solver(solver), start, held, steps): Data = KIND.read(bytes)?;
         solver.check().map_err(|e| KIND.damaged(e))?;
         check_solver(&solver).map_err(|e| KIND.damaged(e))?;
+        for (k, step) in steps.iter().enumerate() {
+            let wrong = |e| KIND.damaged(format!("before its step {}: {e}", k + 1));
+            step.inputs
+                .iter()
+                .try_for_each(check_recorded)
+                .map_err(wrong)?;
+        }
         Ok(Self {
             origin,
             solver,

@@ -119,6 +119,20 @@ pub(crate) struct OwnMass {
     pub inverse_inertia: SymMat3,
 }
 
+impl OwnMass {
+    /// Whether it is that of a body that can be dynamic.
+    pub fn is_usable(&self) -> bool {
+        let (m, i, w) = (self.inverse_mass, &self.inertia, &self.inverse_inertia);
+        let numbers = [i.xx, i.xy, i.xz, i.yy, i.yz, i.zz, w.xy, w.xz, w.yz];
+        m > 0.0
+            && m.is_finite()
+            && (1.0 / m).is_finite()
+            && numbers.iter().all(|x| x.is_finite())
+            && is_inertia(i)
+            && is_diagonal_usable(w)
+    }
+}
+
 /// All bodies, one array per quantity. A slot without a body is `Fixed`, has no shape and is not
 /// `alive`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -334,6 +348,19 @@ impl Bodies {
         [moving, shaped, looks, kept] == [[n; 3]; 4] && self.alive.len() == n
     }
 
+    /// Whether every slot without a body is free, once, and holds nothing.
+    pub(super) fn is_free_list_sound(&self) -> bool {
+        let mut empty: Vec<bool> = self.alive.iter().map(|alive| !alive).collect();
+        // Takes each one off the list of those that must be there.
+        let mut listed = self.free.iter().map(|slot| *slot as usize);
+        listed.all(|slot| empty.get_mut(slot).is_some_and(std::mem::take))
+            && empty.iter().all(|missing| !missing)
+            && self.free.iter().all(|slot| {
+                let slot = *slot as usize;
+                self.kind[slot] == BodyKind::Fixed && self.shape[slot].is_none()
+            })
+    }
+
     /// Fills the arrays that follow from what each body weighs and what moves it.
     pub(super) fn restore_masses(&mut self) {
         self.inverse_mass.resize(self.slots(), 0.0);
@@ -416,18 +443,24 @@ fn mass_and_inertia(spec: &BodySpec, density: f64) -> Result<(f64, Vec3, SymMat3
     // The inverse must be finite too: a mass of 1e-320 kg is a mistake, not a body.
     let is_mass = mass.is_finite() && mass > 0.0 && (1.0 / mass).is_finite();
     demand(is_mass, "mass", "positive and finite", mass)?;
+    if !is_inertia(&inertia) {
+        return Err(BodyError::BadInertia);
+    }
+    Ok((mass, center, inertia))
+}
+
+/// Whether some body has this inertia, and the engine can use it.
+fn is_inertia(inertia: &SymMat3) -> bool {
     let moments = inertia.to_matrix().symmetric_eigenvalues();
     let (low, high) = (moments.min(), moments.max());
     let middle = moments.sum() - low - high;
     // I₁ + I₂ ≥ I₃ for every real body; a little slack for rounding and for planar ones.
-    let usable = low > 0.0
+    low > 0.0
         && high.is_finite()
         && low + middle >= high * (1.0 - 1e-9)
-        && inertia
-            .inverse()
-            .is_some_and(|i| [i.xx, i.yy, i.zz].iter().all(|d| d.is_finite() && *d > 0.0));
-    if !usable {
-        return Err(BodyError::BadInertia);
-    }
-    Ok((mass, center, inertia))
+        && inertia.inverse().is_some_and(|i| is_diagonal_usable(&i))
+}
+
+fn is_diagonal_usable(m: &SymMat3) -> bool {
+    [m.xx, m.yy, m.zz].iter().all(|d| d.is_finite() && *d > 0.0)
 }

@@ -416,7 +416,7 @@ impl Axis {
     }
 }
 
-fn check_gear(terms: &[GearTerm], joints: &[Joint]) -> Result<(), JointError> {
+pub(super) fn check_gear(terms: &[GearTerm], joints: &[Joint]) -> Result<(), JointError> {
     let mut bodies: Vec<u32> = Vec::new();
     for term in terms {
         let joint = joints.get(term.joint as usize).ok_or(JointError::BadGear)?;

@@ -82,10 +82,24 @@ impl Manifolds {
         &self.point[of.points[0] as usize..of.points[1] as usize]
     }
 
-    /// Whether every point that a manifold names is there.
+    /// Whether the manifolds are in order, and each has points of its own, one manifold's after the other's.
     pub fn is_sound(&self) -> bool {
-        self.of_pair
-            .iter()
-            .all(|m| m.points[0] <= m.points[1] && m.points[1] as usize <= self.point.len())
+        let mut next = 0;
+        let mut points = self.of_pair.iter().map(|m| m.points);
+        points.all(|[first, end]| first == std::mem::replace(&mut next, end) && first <= end)
+            && next as usize == self.point.len()
+            && self.of_pair.is_sorted_by(|a, b| a.bodies < b.bodies)
+    }
+
+    /// Every number of them, but for the boxes' sizes, which are only compared.
+    pub fn numbers(&self) -> impl Iterator<Item = &f64> {
+        let of_pair = self.of_pair.iter().flat_map(|m| {
+            let place = m.relative.position.iter().chain(m.normal.iter());
+            place
+                .chain(m.relative.rotation.coords.iter())
+                .chain([&m.reach])
+        });
+        let local = self.point.iter().flat_map(|p| &p.local);
+        of_pair.chain(local.flat_map(|local| local.iter()))
     }
 }

@@ -489,6 +489,10 @@ impl World {
         for (k, joint) in self.joints.iter().enumerate() {
             joint.check().map_err(|e| e.inside(joint.label(k)))?;
         }
+        for drive in &self.drives {
+            let label = format!("drive \"{}\"", drive.name);
+            drive.check().map_err(|e| e.inside(label))?;
+        }
         let b = &self.bodies;
         for slot in b.iter() {
             let has_mass = !b.is_dynamic(slot) || b.inverse_mass[slot] > 0.0;

@@ -1,10 +1,11 @@
 //! Collision shapes: the geometry as a scene describes it, and the parry shape that collides.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use parry3d_f64::math::Vector;
 use parry3d_f64::shape::{HeightField, SharedShape, TriMeshFlags};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::check::{Invalid, demand, finite};
 use crate::math::{Mat3, Pose, Rotation, SymMat3, Vec3};
@@ -101,6 +102,7 @@ pub enum Geometry {
 #[serde(deny_unknown_fields)]
 pub struct Part {
     /// Its shape.
+    #[serde(deserialize_with = "convex_solid")]
     pub shape: Geometry,
     /// Where it is in the body's frame (m).
     #[serde(default, deserialize_with = "vector")]
@@ -116,6 +118,26 @@ impl Part {
         Pose::new(self.position, self.rotation.quaternion())
     }
 }
+
+thread_local! {
+    /// Whether a compound is being read.
+    static IN_COMPOUND: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A part's shape. A compound among the parts is refused before it is read: a file that nests them without end
+/// would otherwise overflow the stack.
+fn convex_solid<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Geometry, D::Error> {
+    if IN_COMPOUND.replace(true) {
+        return Err(de::Error::custom(NO_PART));
+    }
+    let shape = Geometry::deserialize(deserializer);
+    IN_COMPOUND.set(false);
+    shape
+}
+
+/// What is said of a part that cannot be one.
+const NO_PART: &str =
+    "the parts of a compound must be convex solids (no mesh, height field, half-space or compound)";
 
 /// A vector as three numbers and no more.
 fn vector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec3, D::Error> {
@@ -367,9 +389,7 @@ fn build(geometry: &Geometry) -> Result<SharedShape, ShapeError> {
             let mut children = Vec::with_capacity(parts.len());
             for part in parts {
                 if !is_solid(&part.shape) || matches!(part.shape, Geometry::Compound { .. }) {
-                    return Err(ShapeError::Degenerate(
-                        "the parts of a compound must be convex solids (no mesh, height field, half-space or compound)".into(),
-                    ));
+                    return Err(ShapeError::Degenerate(NO_PART.into()));
                 }
                 finite("position", &part.position)?;
                 children.push((part.pose().to_parry(), build(&part.shape)?));

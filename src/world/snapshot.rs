@@ -6,9 +6,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::joint::{JointKind, WORLD};
-use super::{Geometry, Shape, World};
+use super::body::OwnMass;
+use super::joint::{JointKind, WORLD, check_gear};
+use super::{Bodies, BodyKind, Geometry, Joint, Shape, WORLD_LIMIT, World, is_speed_usable};
+use crate::check::{Invalid, demand};
 use crate::file::{FileError, FileKind};
+use crate::math::{Pose, Quat, SymMat3};
 
 /// A world as a file.
 const KIND: FileKind = FileKind {
@@ -114,10 +117,12 @@ impl World {
     /// Reads a world written by [`World::to_bytes`].
     ///
     /// # Errors
-    /// Bytes of another kind or version, or damaged ones.
+    /// Bytes of another kind or version, damaged ones, or ones that no world was written to: whatever a file
+    /// says, it is refused, or the next step is taken or refused.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
         let mut world: Self = KIND.read(bytes)?;
         world.check_references()?;
+        world.check_state().map_err(|e| KIND.damaged(e))?;
         world.bodies.restore_masses();
         world.check().map_err(|e| KIND.damaged(e))?;
         world.find_joined();
@@ -133,21 +138,460 @@ impl World {
         there(self.bodies.is_sound(), "body")?;
         let slots = self.bodies.slots();
         let named = self.memory.iter().flat_map(|m| &m.bodies);
-        let joined = self.joints.iter().flat_map(|j| &j.bodies);
         let stiff = self.contact_stiffness.iter().map(|(slot, _)| slot);
-        let named = named.chain(joined.filter(|b| **b != WORLD)).chain(stiff);
-        let mut named = named.chain(&self.bodies.free);
+        let boxes = self.manifolds.of_pair.iter().flat_map(|m| &m.bodies);
+        let mut named = named.chain(stiff).chain(boxes);
         there(named.all(|slot| (*slot as usize) < slots), "body")?;
+        let joined = self.joints.iter().flat_map(|j| &j.bodies);
+        let mut joined = joined.filter(|b| **b != WORLD);
+        there(
+            joined.all(|slot| self.bodies.is_alive(*slot as usize)),
+            "body",
+        )?;
 
         let joints = self.joints.len();
-        let geared = self.joints.iter().enumerate().all(|(k, j)| match &j.kind {
-            JointKind::Gear(terms) => terms.iter().all(|t| (t.joint as usize) < k && t.axis < 6),
-            _ => true,
-        });
         let driven = self.drives.iter().flat_map(|d| &d.motors);
         let driven = driven.map(|m| m.joint);
         let mut named = self.joint_memory.iter().map(|m| m.joint).chain(driven);
-        there(geared && named.all(|k| (k as usize) < joints), "joint")?;
+        there(named.all(|k| (k as usize) < joints), "joint")?;
         there(self.manifolds.is_sound(), "contact point")
+    }
+
+    /// Whether the state is one that the engine can have written: what [`World::check`] leaves out because nothing
+    /// but a file can break it.
+    fn check_state(&self) -> Result<(), Invalid> {
+        usable("time", [&self.time])?;
+        let steps = self.step_index;
+        demand(
+            steps <= MOST_STEPS,
+            "step_index",
+            "far from overflowing",
+            steps,
+        )?;
+        let materials = self.materials.len();
+        demand(materials > 0, "materials", "one or more", materials)?;
+        let b = &self.bodies;
+        let free = format_args!("{:?}", b.free);
+        demand(
+            b.is_free_list_sound(),
+            "free",
+            "all empty slots, each of them once",
+            free,
+        )?;
+        for slot in 0..b.slots() {
+            check_body(b, slot).map_err(|e| e.inside(b.label(slot)))?;
+        }
+        for (k, joint) in self.joints.iter().enumerate() {
+            let checked = check_joint(joint, &self.joints[..k]);
+            checked.map_err(|e| e.inside(joint.label(k)))?;
+        }
+        usable("drives.value", self.drives.iter().map(|d| &d.value))?;
+        self.check_memory()
+    }
+
+    /// Whether what the last step left is in order, and made of numbers that can be calculated with.
+    fn check_memory(&self) -> Result<(), Invalid> {
+        let contacts = &self.memory;
+        let numbers = contacts.iter().flat_map(|m| {
+            let vectors = m.local_point.iter().chain(m.friction.iter());
+            vectors.chain(m.couple.iter()).chain([&m.normal])
+        });
+        usable("contacts", numbers)?;
+        let rows = &self.joint_memory;
+        usable("joint_memory", rows.iter().map(|m| &m.impulse))?;
+        usable("manifolds", self.manifolds.numbers())?;
+        let stiff = &self.contact_stiffness;
+        let of_stiff = |k: &SymMat3| [k.xx, k.xy, k.xz, k.yy, k.yz, k.zz];
+        let numbers: Vec<f64> = stiff.iter().flat_map(|(_, k)| of_stiff(k)).collect();
+        usable("contact_stiffness", &numbers)?;
+        let are_sorted = contacts.is_sorted_by_key(|m| m.bodies)
+            && rows.is_sorted_by_key(|m| m.joint)
+            && stiff.is_sorted_by(|a, b| a.0 < b.0);
+        demand(are_sorted, "what is remembered", "in order", "out of order")
+    }
+}
+
+/// Most steps that a world has taken: a run that goes on cannot count beyond `u64`.
+const MOST_STEPS: u64 = u64::MAX / 2;
+/// Largest number of a state where no other bound is known: a step multiplies a few of them.
+const LARGEST: f64 = 1e40;
+/// How far the square of a quaternion's length may be from 1 (-): a file rounds nothing.
+const SKEW: f64 = 1e-6;
+
+/// Refuses numbers with which nothing can be calculated.
+fn usable<'a>(field: &str, values: impl IntoIterator<Item = &'a f64>) -> Result<(), Invalid> {
+    // Written so that a NaN is found.
+    let is_fine = |v: &f64| v.abs() <= LARGEST;
+    match values.into_iter().find(|v| !is_fine(v)) {
+        Some(v) => Err(Invalid::new(field, "within ±1e40", v)),
+        None => Ok(()),
+    }
+}
+
+fn check_turn(field: &str, rotation: &Quat) -> Result<(), Invalid> {
+    let norm = rotation.coords.norm_squared();
+    let is_turn = (norm - 1.0).abs() <= SKEW;
+    demand(is_turn, field, "a quaternion of length 1", norm.sqrt())
+}
+
+fn check_pose(field: &str, pose: &Pose) -> Result<(), Invalid> {
+    usable(field, pose.position.iter())?;
+    check_turn(field, &pose.rotation)
+}
+
+fn check_body(b: &Bodies, slot: usize) -> Result<(), Invalid> {
+    check_turn("rotation", &b.rotation[slot])?;
+    check_pose("shape_offset", &b.shape_offset[slot])?;
+    let (x, u, force) = (&b.position[slot], &b.velocity[slot], &b.force[slot]);
+    let is_placed = x.iter().all(|x| x.abs() <= WORLD_LIMIT);
+    demand(is_placed, "position", "within ±1e8 m", x)?;
+    let expected = "within ±1e8 m/s and rad/s";
+    let found = format_args!("{} and {}", u.linear, u.angular);
+    demand(is_speed_usable(u), "velocity", expected, found)?;
+    usable("force", force.linear.iter().chain(force.angular.iter()))?;
+    let color = b.color[slot].iter().flatten();
+    let color: Vec<f64> = color.map(|c| f64::from(*c)).collect();
+    usable("color", &color)?;
+
+    let own = &b.own_mass[slot];
+    let is_mass = *own == OwnMass::default() || own.is_usable();
+    let expected = "positive, with an inertia that some body has, or nothing at all";
+    demand(is_mass, "inverse mass", expected, own.inverse_mass)?;
+    let Some(shape) = &b.shape[slot] else {
+        return Ok(());
+    };
+    let is_solid = shape.is_solid() || b.kind[slot] != BodyKind::Dynamic;
+    let what = "a mesh, a height field or a half-space";
+    demand(is_solid, "shape", "solid where the body is dynamic", what)?;
+    let radius = shape.bounding_radius();
+    let is_infinite = matches!(shape.geometry(), Geometry::HalfSpace { .. });
+    demand(
+        is_infinite || radius <= LARGEST,
+        "shape",
+        "within 1e40 m of its origin",
+        radius,
+    )
+}
+
+/// `before` are the joints that it may couple.
+fn check_joint(joint: &Joint, before: &[Joint]) -> Result<(), Invalid> {
+    let bodies = joint.bodies;
+    match &joint.kind {
+        JointKind::Gear(terms) => {
+            let checked = check_gear(terms, before);
+            checked.map_err(|e| Invalid::new("terms", "those of a gear", e))?;
+        }
+        _ => demand(bodies[0] != bodies[1], "bodies", "two bodies", "one twice")?,
+    }
+    let mut frames = joint.frames.iter();
+    frames.try_for_each(|pose| check_pose("frames", pose))?;
+    usable("gear_offset", [&joint.gear_offset])?;
+    usable("angles", &joint.angles)?;
+    usable("force", joint.force.iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::joint::{Axis, GearTerm, Motion};
+    use super::*;
+    use crate::math::Vec3;
+    use crate::scene::Scene;
+    use crate::step::Simulation;
+    use crate::world::{ContactMemory, Settings};
+
+    /// A machine with a gear, a drive and a hole where a body was, in the middle of its run.
+    fn machine() -> World {
+        let text = r#"(
+            settings: (geometric_stiffness: (contacts: true)),
+            bodies: [
+                (name: "floor", kind: Fixed, shape: HalfSpace()),
+                (name: "hill", kind: Fixed, shape: TriMesh(vertices: [(0, -5, 0), (1, -5, 0), (0, -5, 1)], triangles: [(0, 1, 2)])),
+                (name: "a", shape: Cuboid(half_extents: (0.5, 0.5, 0.5)), position: (0, 0.5, 0)),
+                (name: "b", shape: Cuboid(half_extents: (0.5, 0.5, 0.5)), position: (0, 1.5, 0)),
+                (name: "c", shape: Cuboid(half_extents: (0.5, 0.5, 0.5)), position: (0, 2.5, 0)),
+                (name: "gone", shape: Ball(radius: 0.5), position: (9, 9, 0)),
+                (name: "p", shape: Ball(radius: 0.5), position: (5, 9, 0)),
+                (name: "q", shape: Ball(radius: 0.5), position: (7, 9, 0)),
+            ],
+            joints: [
+                (name: "pin", bodies: ("", "p"), at: (5, 9, 0), kind: Hinge(limits: (-90, 90), motor: Velocity(max_force: 5))),
+                (name: "rail", bodies: ("", "q"), at: (7, 9, 0), kind: Slider()),
+                (name: "gear", kind: Gear(terms: [(joint: "pin", coefficient: 2), (joint: "rail", coefficient: 1)])),
+            ],
+            drives: [(name: "turn", motors: [(joint: "pin")], script: [(0, 0), (1, 1)], range: (-2, 2))],
+        )"#;
+        let scene = Scene::parse(text, "machine").unwrap();
+        let mut simulation = scene.simulation(1).unwrap();
+        for _ in 0..3 {
+            simulation.step().unwrap();
+        }
+        let world = simulation.world_mut();
+        let gone = world.bodies.name.iter().position(|n| n == "gone").unwrap();
+        let id = world.bodies.id(gone).unwrap();
+        assert!(world.remove_body(id));
+        simulation.step().unwrap();
+        let world = simulation.world().clone();
+        assert_eq!((world.bodies.free.len(), world.joints.len()), (1, 3));
+        assert!(world.manifolds.of_pair.len() > 1 && world.contact_stiffness.len() > 1);
+        world
+    }
+
+    /// Asserts that no world is read from the file of this one, and that the message says why.
+    #[track_caller]
+    fn refused(expected: &str, change: impl FnOnce(&mut World)) {
+        let mut world = machine();
+        change(&mut world);
+        match World::from_bytes(&world.to_bytes()) {
+            Ok(_) => panic!("this should be refused: {expected}"),
+            Err(error) => {
+                let message = error.to_string();
+                assert!(
+                    message.starts_with("the snapshot is damaged: "),
+                    "{message}"
+                );
+                assert!(message.contains(expected), "{message:?} lacks {expected:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_good_world_is_read_and_goes_on_alike() {
+        let world = machine();
+        let read = World::from_bytes(&world.to_bytes()).unwrap();
+        let next = |world: World| {
+            let mut simulation = Simulation::new(world, Default::default(), 1).unwrap();
+            simulation.step().unwrap();
+            simulation.world().state_hash()
+        };
+        assert_eq!(next(read), next(world));
+    }
+
+    #[test]
+    fn bodies_that_cannot_be_are_refused() {
+        let nan = f64::NAN;
+        refused("body 2 \"a\".position must be within", |w| {
+            w.bodies.position[2].x = nan
+        });
+        refused("position must be within", |w| w.bodies.position[2].y = 1e9);
+        refused("velocity must be within", |w| {
+            w.bodies.velocity[3].angular.z = f64::INFINITY
+        });
+        refused("force must be within", |w| w.bodies.force[3].linear.x = nan);
+        refused("rotation must be a quaternion", |w| {
+            w.bodies.rotation[2] = Quat::new_unchecked(w.bodies.rotation[2].into_inner() * 2.0);
+        });
+        refused("shape_offset must be", |w| {
+            w.bodies.shape_offset[2].position.x = nan
+        });
+        refused("color must be", |w| {
+            w.bodies.color[2] = Some([0.0, f32::NAN, 0.0])
+        });
+        refused("inverse mass must be", |w| {
+            w.bodies.own_mass[2].inverse_mass = -1.0
+        });
+        refused("inverse mass must be", |w| {
+            w.bodies.own_mass[2].inverse_mass = nan
+        });
+        refused("inverse mass must be", |w| {
+            w.bodies.own_mass[2].inertia.xx = nan
+        });
+        refused("inverse mass must be", |w| {
+            w.bodies.own_mass[2].inertia.yy *= -1.0
+        });
+        refused("inverse mass must be", |w| {
+            w.bodies.own_mass[2].inertia.zz *= 100.0
+        });
+        refused("inverse mass must be", |w| {
+            w.bodies.own_mass[2].inverse_inertia.zz = 0.0
+        });
+        refused("mass must be positive", |w| {
+            w.bodies.own_mass[2] = OwnMass::default()
+        });
+        refused("shape must be solid", |w| {
+            w.bodies.shape[2] = w.bodies.shape[1].clone()
+        });
+        refused("material must be", |w| w.bodies.material[2] = 99);
+        refused("materials must be one or more", |w| w.materials.clear());
+        refused("names a body that is not there", |w| {
+            drop(w.bodies.name.pop())
+        });
+    }
+
+    #[test]
+    fn free_lists_that_lie_are_refused() {
+        let expected = "free must be all empty slots, each of them once";
+        refused(expected, |w| w.bodies.free.push(2));
+        refused(expected, |w| w.bodies.free[0] = 3);
+        refused(expected, |w| w.bodies.free.push(w.bodies.free[0]));
+        refused(expected, |w| w.bodies.free.clear());
+        refused(expected, |w| w.bodies.free[0] = u32::MAX);
+        refused(expected, |w| {
+            let empty = w.bodies.free[0] as usize;
+            w.bodies.shape[empty] = w.bodies.shape[2].clone();
+        });
+        refused(expected, |w| {
+            let empty = w.bodies.free[0] as usize;
+            w.bodies.kind[empty] = BodyKind::Dynamic;
+        });
+        // A body that is there and yet is not.
+        refused("it names a body that is not there", |w| {
+            let pinned = w.joints[0].bodies[1];
+            w.bodies.alive[pinned as usize] = false;
+        });
+    }
+
+    #[test]
+    fn joints_that_cannot_be_are_refused() {
+        let nan = f64::NAN;
+        let limits =
+            |lo, hi| move |w: &mut World| w.joints[0].axes[3].motion = Motion::Limited([lo, hi]);
+        refused("limits must be ascending", limits(1.0, -1.0));
+        refused("limits must be ascending", limits(nan, 1.0));
+        refused(
+            "limits must be ascending",
+            limits(f64::INFINITY, f64::INFINITY),
+        );
+        refused("joint 0 \"pin\".frames must be", |w| {
+            w.joints[0].frames[1].position.z = nan
+        });
+        refused("frames must be a quaternion", |w| {
+            w.joints[1].frames[0].rotation = Quat::new_unchecked(Default::default());
+        });
+        refused("compliance must be", |w| {
+            w.joints[0].softness.compliance = -1.0
+        });
+        refused("length must be", |w| w.joints[0].softness.length = 0.0);
+        refused("friction must be", |w| {
+            w.joints[0].axes[3] = Axis {
+                friction: nan,
+                ..Axis::default()
+            }
+        });
+        refused("angles must be", |w| w.joints[0].angles[1] = f64::INFINITY);
+        refused("force must be", |w| w.joints[1].force.x = nan);
+        refused("gear_offset must be", |w| w.joints[2].gear_offset = nan);
+        refused("names a body", |w| w.joints[0].bodies[1] = 1000);
+        refused("bodies must be two bodies", |w| {
+            w.joints[0].bodies = [WORLD; 2]
+        });
+        refused("bodies must be two bodies", |w| w.joints[0].bodies = [3; 2]);
+        let gear = |joint: u32, axis: u8, coefficient: f64| {
+            let term = GearTerm {
+                joint,
+                axis,
+                coefficient,
+            };
+            move |w: &mut World| w.joints[2].kind = JointKind::Gear(vec![term])
+        };
+        for (joint, axis, coefficient) in [
+            (2, 0, 1.0),
+            (7, 0, 1.0),
+            (0, 6, 1.0),
+            (0, 3, nan),
+            (0, 3, 0.0),
+        ] {
+            refused(
+                "terms must be those of a gear",
+                gear(joint, axis, coefficient),
+            );
+        }
+        refused("names a joint", |w| w.joint_memory[0].joint = 3);
+        refused("joint_memory must be", |w| w.joint_memory[0].impulse = nan);
+    }
+
+    #[test]
+    fn drives_and_settings_that_cannot_be_are_refused() {
+        refused("drive \"turn\".range must be ascending", |w| {
+            w.drives[0].range = [2.0, -2.0]
+        });
+        refused("range must be", |w| w.drives[0].range[0] = f64::NAN);
+        refused("script must be", |w| w.drives[0].keys.reverse());
+        refused("script must be", |w| w.drives[0].keys[1][1] = f64::NAN);
+        refused("rate must be", |w| w.drives[0].rate = -1.0);
+        refused("value must be", |w| w.drives[0].live = Some(f64::INFINITY));
+        refused("drives.value must be", |w| w.drives[0].value = f64::NAN);
+        refused("names a joint", |w| w.drives[0].motors[0].joint = 3);
+        refused("settings.step must be", |w| w.settings.step = f64::NAN);
+        refused("settings.substeps must be", |w| {
+            w.settings = Settings {
+                substeps: 0,
+                ..w.settings
+            }
+        });
+        refused("time must be", |w| w.time = f64::NAN);
+        refused("step_index must be", |w| w.step_index = u64::MAX);
+    }
+
+    #[test]
+    fn memories_that_cannot_be_are_refused() {
+        let far = |w: &World| w.bodies.slots() as u32;
+        refused("names a body", |w| w.memory[0].bodies[1] = far(w));
+        refused("names a body", |w| {
+            w.manifolds.of_pair[0].bodies[1] = far(w)
+        });
+        refused("names a body", |w| w.contact_stiffness[0].0 = far(w));
+        refused("contacts must be", |w| w.memory[0].normal = f64::NAN);
+        refused("contacts must be", |w| {
+            w.memory[0].local_point.x = f64::INFINITY
+        });
+        refused("contacts must be", |w| w.memory[0].couple.x = 1e300);
+        refused("contact_stiffness must be", |w| {
+            w.contact_stiffness[0].1.xy = f64::NAN
+        });
+        refused("manifolds must be", |w| {
+            w.manifolds.of_pair[0].normal = Vec3::repeat(f64::NAN)
+        });
+        refused("manifolds must be", |w| {
+            w.manifolds.point[0].local[1].x = f64::INFINITY
+        });
+        refused("what is remembered must be in order", |w| {
+            w.memory.reverse()
+        });
+        refused("what is remembered must be in order", |w| {
+            w.contact_stiffness.reverse()
+        });
+        let points = "names a contact point";
+        refused(points, |w| w.manifolds.point.truncate(1));
+        refused(points, |w| w.manifolds.of_pair[0].points = [1, 0]);
+        refused(points, |w| w.manifolds.of_pair[1].points[0] = 0);
+        refused(points, |w| w.manifolds.of_pair.reverse());
+        refused(points, |w| {
+            let all = [0, w.manifolds.point.len() as u32];
+            w.manifolds.of_pair.iter_mut().for_each(|m| m.points = all);
+        });
+        let named = |m: &ContactMemory| m.bodies[0] < m.bodies[1];
+        assert!(machine().memory.iter().all(named));
+    }
+
+    /// However many bodies have it, a mesh is there once.
+    #[test]
+    fn a_shared_mesh_is_stored_and_read_once() {
+        let side = 60_u32;
+        let vertices: Vec<Vec3> = (0..side * side)
+            .map(|k| Vec3::new(f64::from(k % side), 0.0, f64::from(k / side)))
+            .collect();
+        let cell = |k: u32| [[k, k + side, k + 1], [k + 1, k + side, k + side + 1]];
+        let cells = (0..side * (side - 1)).filter(|k| k % side + 1 < side);
+        let triangles = cells.flat_map(cell).collect();
+        let mesh = Shape::new(Geometry::TriMesh {
+            vertices,
+            triangles,
+        })
+        .unwrap();
+        let mut world = World::default();
+        for _ in 0..2000 {
+            let spec = crate::world::BodySpec {
+                kind: BodyKind::Fixed,
+                shape: Some(mesh.clone()),
+                ..Default::default()
+            };
+            world.add_body(spec).unwrap();
+        }
+        let bytes = world.to_bytes();
+        assert!(bytes.len() < 1_500_000, "{} bytes", bytes.len());
+        let read = World::from_bytes(&bytes).unwrap();
+        let of =
+            |slot: usize| Arc::as_ptr(read.bodies.shape[slot].as_ref().unwrap().shared_geometry());
+        assert!((1..2000).all(|slot| of(slot) == of(0)));
     }
 }
