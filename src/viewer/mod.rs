@@ -14,12 +14,14 @@ mod frame;
 mod graphics;
 mod hands;
 mod history;
+mod inspect;
 mod keys;
 mod machines;
 mod observe;
 mod offscreen;
 mod panels;
 mod physics;
+mod picked;
 mod playback;
 mod plugin;
 mod scenes;
@@ -141,6 +143,7 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
             scenes::plugin,
             camera::plugin,
             hands::plugin,
+            picked::plugin,
             draw::plugin,
             panels::plugin,
             capture::plugin,
