@@ -7,6 +7,7 @@ use bevy::prelude::*;
 pub use super::bounds::Bounds;
 use super::hands::{self, Hands};
 use super::keys::Action;
+use super::picked::Picked;
 use super::playback::{Begun, Playback};
 use crate::scene::Camera;
 use crate::world::BodyId;
@@ -110,6 +111,15 @@ impl Eye {
         let rise = (0.5 * self.fov).tan();
         let local = Vec3::new(at.x * rise * size.x / size.y, -at.y * rise, -1.0);
         (self.position, (self.rotation * local).normalize())
+    }
+
+    /// The pixel of the window at which a place is seen; none where it is behind the eye.
+    pub fn pixel_of(&self, place: Vec3) -> Option<Vec2> {
+        let size = self.viewport.size().max(UVec2::ONE).as_vec2();
+        let seen = self.view_from_world().transform_point3(place);
+        let rise = (0.5 * self.fov).tan() * -seen.z;
+        let at = Vec2::new(seen.x * size.y / size.x, -seen.y) / rise;
+        (seen.z < 0.0).then(|| self.viewport.min.as_vec2() + 0.5 * (at + 1.0) * size)
     }
 
     pub fn look(&mut self, from: Vec3, at: Vec3) {
@@ -229,6 +239,7 @@ fn steer(
     mut actions: MessageReader<Action>,
     bounds: Res<Bounds>,
     hands: Res<Hands>,
+    picked: Res<Picked>,
     pointer: Res<Pointer>,
     buttons: Res<ButtonInput<MouseButton>>,
     keys: Res<ButtonInput<KeyCode>>,
@@ -249,7 +260,7 @@ fn steer(
     let held = [MouseButton::Left, MouseButton::Right, MouseButton::Middle];
     // A drag that began over the scene goes on over the panels, and the other way round.
     if buttons.any_just_pressed(held) {
-        *grabbed = pointer.over_scene;
+        *grabbed = pointer.over_scene && !picked.hit();
     }
     if !buttons.any_pressed(held) {
         *grabbed = false;
@@ -328,6 +339,9 @@ mod tests {
         let ndc = clip.truncate() / clip.w;
         let back = Vec2::new(100.0 + 400.0 * (1.0 + ndc.x), 50.0 + 300.0 * (1.0 - ndc.y));
         assert!(back.distance(pixel) < 0.01, "{back}");
+        let seen = eye.pixel_of(origin + way * 7.0).expect("in front");
+        assert!(seen.distance(pixel) < 0.01, "{seen}");
+        assert_eq!(eye.pixel_of(origin - way), None);
     }
 
     /// The eye goes with the body, however it is turned meanwhile, and stays where another is selected.

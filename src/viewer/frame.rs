@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bevy::math::{self as glam, Isometry3d};
 
+use super::inspect::PickedNumbers;
 use crate::math::{Pose, Twist, Vec3};
 use crate::problem::{Friction, FrictionLaw};
 use crate::solve::MatrixView;
@@ -168,6 +169,8 @@ fn spring_energy(joint: &Joint, bodies: &Bodies) -> f64 {
 /// so that they follow the bodies between two steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JointMark {
+    /// Its index among the joints of the world.
+    pub joint: u32,
     /// Slots of its bodies, or [`WORLD`](crate::world::joint::WORLD).
     pub bodies: [u32; 2],
     /// Origins of its frames.
@@ -184,7 +187,7 @@ pub struct JointMark {
 
 impl JointMark {
     /// How a joint is drawn; nothing for a gear.
-    pub fn of(joint: &Joint, error: Option<f64>) -> Option<Self> {
+    pub fn of(index: usize, joint: &Joint, error: Option<f64>) -> Option<Self> {
         let [a, b] = &joint.frames;
         let x = Some(vec3(a.rotation * Vec3::x()));
         let axes = match joint.kind {
@@ -198,6 +201,7 @@ impl JointMark {
             }
         };
         Some(Self {
+            joint: index as u32,
             bodies: joint.bodies,
             anchors: [vec3(a.position), vec3(b.position)],
             axes,
@@ -222,6 +226,15 @@ pub enum ContactState {
 }
 
 impl ContactState {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Speculative => "apart, may close",
+            Self::Idle => "closed, no force",
+            Self::Sticking => "sticking",
+            Self::Sliding => "sliding",
+        }
+    }
+
     pub const ALL: [Self; 4] = [Self::Speculative, Self::Idle, Self::Sticking, Self::Sliding];
 
     /// The state of a contact with the impulses `block` of its rows (N s).
@@ -341,6 +354,7 @@ pub struct Frame {
     pub momentum: Twist,
     pub energy: Energy,
     pub selected: Option<BodyNumbers>,
+    pub picked: Option<PickedNumbers>,
     pub playing: bool,
     pub real_time_factor: f64,
     pub notice: Option<Notice>,

@@ -101,6 +101,10 @@ pub const FLYING: [KeyCode; 6] = {
 
 pub static MOUSE: &[(&str, &str)] = &[
     ("Left on a body", "drag it; its numbers are shown"),
+    (
+        "Left on a contact or joint",
+        "its numbers are shown, while its layer is drawn",
+    ),
     ("Left elsewhere, right", "orbit (look around while flying)"),
     ("Middle, Shift + right", "pan"),
     ("Wheel", "zoom"),

@@ -15,12 +15,14 @@ mod frame;
 mod graphics;
 mod hands;
 mod history;
+mod inspect;
 mod keys;
 mod machines;
 mod observe;
 mod offscreen;
 mod panels;
 mod physics;
+mod picked;
 mod playback;
 mod plugin;
 mod scenes;
@@ -144,6 +146,7 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
             comparison::plugin,
             camera::plugin,
             hands::plugin,
+            picked::plugin,
             draw::plugin,
             panels::plugin,
             capture::plugin,

@@ -1,6 +1,7 @@
 //! What of a simulation goes into a frame.
 
 use super::frame::{BodyNumbers, ContactState, Energy, Frame, JointMark, JointNumbers, isometry};
+use super::inspect::{Thing, inspect};
 use crate::problem::islands::NO_ISLAND;
 use crate::step::Simulation;
 use crate::world::joint::{Axis, Joint, JointKind, Motion, WORLD};
@@ -17,7 +18,7 @@ pub enum ResidualRate {
 }
 
 /// What the frames hold besides poses and counters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observe {
     pub contacts: bool,
     pub joints: bool,
@@ -26,6 +27,8 @@ pub struct Observe {
     pub history: bool,
     pub residual: ResidualRate,
     pub body: Option<BodyId>,
+    /// A contact or joint.
+    pub thing: Option<Thing>,
 }
 
 /// Most contacts that a frame holds; of more, every second, third, … is taken.
@@ -68,7 +71,7 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     frame.joints.clear();
     let errors = joint_errors(simulation, solved && observe.joints);
     let marks = world.joints().iter().enumerate();
-    let marks = marks.filter_map(|(k, joint)| JointMark::of(joint, errors.get(k).copied()));
+    let marks = marks.filter_map(|(k, joint)| JointMark::of(k, joint, errors.get(k).copied()));
     let marks = marks.filter(|mark| observe.joints || mark.is_rope);
     frame.joints.extend(marks);
     world.drives().clone_into(&mut frame.drives);
@@ -76,6 +79,8 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
         drive.value = drive.scripted(world.time)[0];
     }
     frame.matrix = None;
+    let thing = observe.thing.filter(|_| solved);
+    frame.picked = thing.and_then(|thing| inspect(simulation, thing));
     frame.selected = observe.body.and_then(|id| numbers(simulation, id, solved));
 }
 
@@ -164,14 +169,19 @@ fn joints_of(simulation: &Simulation, slot: usize, solved: bool) -> Vec<JointNum
         .collect()
 }
 
-/// The coordinates that a joint leaves free, with their units.
-fn coordinates(joint: &Joint, bodies: &Bodies) -> Vec<(&'static str, f64, &'static str)> {
-    let names = match joint.kind {
+/// What the coordinates of a joint are called; those that mean nothing have no name.
+pub(super) fn coordinate_names(kind: &JointKind) -> [&'static str; 6] {
+    match kind {
         JointKind::Spherical => ["x", "y", "z", "twist", "swing", ""],
         JointKind::Distance => ["distance", "", "", "", "", ""],
         JointKind::Universal => ["x", "y", "z", "first", "second", ""],
         _ => ["x", "y", "z", "rx", "ry", "rz"],
-    };
+    }
+}
+
+/// The coordinates that a joint leaves free, with their units.
+fn coordinates(joint: &Joint, bodies: &Bodies) -> Vec<(&'static str, f64, &'static str)> {
+    let names = coordinate_names(&joint.kind);
     let value = joint_geometry(joint, bodies).value;
     // A distance is of interest though it is held.
     let shown = |k: usize| match joint.kind {

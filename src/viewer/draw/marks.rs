@@ -13,6 +13,9 @@ use crate::world::{BodyKind, Geometry};
 const CENTER_SIZE: f32 = 0.13;
 const CENTER_PIXELS: f32 = 4.0;
 
+/// Radius of the cage around what was picked (pixels).
+const PICKED_PIXELS: f32 = 9.0;
+
 pub(super) fn paint(
     playback: Res<Playback>,
     drawing: Res<Drawing>,
@@ -23,6 +26,15 @@ pub(super) fn paint(
     let Some(frame) = &playback.frame else {
         return;
     };
+    if let Some(numbers) = &frame.picked {
+        let at = vec3(numbers.point);
+        let ring = Instance::point(
+            at,
+            PICKED_PIXELS * eye.pixel_at(at),
+            palette::pack(palette::SPRING),
+        );
+        canvas.add_wires(MeshLibrary::BALL, Layer::OverlayWires, [ring]);
+    }
     let looks = frame.table.bodies.iter().flatten();
     if drawing.boxes {
         let boxes = looks

@@ -30,7 +30,11 @@ pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
                 ui.spacing_mut().item_spacing.y = 2.0;
                 if drawing.points {
                     for state in ContactState::ALL {
-                        ball(ui, palette::contact(state), contact(state));
+                        ball(
+                            ui,
+                            palette::contact(state),
+                            &format!("contact: {}", state.name()),
+                        );
                     }
                 }
                 for (shown, color, text) in [
@@ -112,15 +116,6 @@ fn trails(context: &Context) -> String {
         format!("trail of the selected body (more than {MOST_TRAILS} move)")
     } else {
         format!("select a body for its trail (more than {MOST_TRAILS} move)")
-    }
-}
-
-fn contact(state: ContactState) -> &'static str {
-    match state {
-        ContactState::Speculative => "contact: apart, may close",
-        ContactState::Idle => "contact: closed, no force",
-        ContactState::Sticking => "contact: sticking",
-        ContactState::Sliding => "contact: sliding",
     }
 }
 

@@ -9,6 +9,7 @@ mod help;
 mod legend;
 mod matrix;
 mod parameters;
+mod picked;
 mod plots;
 mod scenes;
 mod selection;
@@ -38,6 +39,7 @@ use super::history::History;
 use super::keys::Action;
 use super::observe::Observe;
 use super::physics::{Command, Physics};
+use super::picked::Picked;
 use super::playback::Playback;
 use super::scenes::Scenes;
 use super::setup::Setup;
@@ -48,6 +50,7 @@ static PANELS: &[Panel] = &[
     controls::PANEL,
     scenes::PANEL,
     selection::PANEL,
+    picked::PANEL,
     solver::PANEL,
     comparison::CHOICE,
     stepping::PANEL,
@@ -194,6 +197,7 @@ struct Context<'w> {
     drawing: ResMut<'w, Drawing>,
     arrows: Res<'w, ArrowScale>,
     hands: ResMut<'w, Hands>,
+    picked: ResMut<'w, Picked>,
     eye: ResMut<'w, Eye>,
     open: ResMut<'w, Open>,
     actions: MessageWriter<'w, Action>,
@@ -240,6 +244,7 @@ fn observe(
     open: Res<Open>,
     drawing: Res<Drawing>,
     hands: Res<Hands>,
+    picked: Res<Picked>,
     setup: Res<Setup>,
     physics: Res<Physics>,
     mut asked: Local<Option<Observe>>,
@@ -250,6 +255,7 @@ fn observe(
         islands: drawing.islands,
         residual: setup.residual,
         body: hands.selected,
+        thing: picked.thing,
         ..open.asked
     };
     if *asked != Some(wanted) {
