@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::joint::{JointKind, WORLD};
-use super::{Geometry, Shape, World};
+use super::{Bodies, Geometry, Shape, World};
 use crate::file::{FileError, FileKind};
 
 /// A world as a file.
@@ -103,6 +103,24 @@ impl World {
             }
         }
         hash.digest()
+    }
+
+    /// Memory that a copy of the world takes (bytes). Geometries are shared, and names are short: neither counts.
+    pub fn memory(&self) -> usize {
+        fn list<T>(list: &[T]) -> usize {
+            size_of_val(list)
+        }
+        let m = &self.manifolds;
+        self.bodies.slots() * Bodies::BYTES_PER_SLOT
+            + list(&self.memory)
+            + list(&m.of_pair)
+            + list(&m.point)
+            + list(&self.joints)
+            + list(&self.joint_memory)
+            + list(&self.contact_stiffness)
+            + list(&self.joined)
+            + list(&self.drives)
+            + size_of::<Self>()
     }
 
     /// Writes the world as bytes: magic, version, length, checksum, data. What a solver carries from
