@@ -15,6 +15,7 @@ mod frame;
 mod graphics;
 mod hands;
 mod history;
+mod keep;
 mod keys;
 mod machines;
 mod observe;
@@ -25,6 +26,8 @@ mod playback;
 mod plugin;
 mod scenes;
 mod setup;
+mod toasts;
+mod tools;
 
 use std::path::PathBuf;
 
@@ -143,6 +146,8 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
             comparison::plugin,
             camera::plugin,
             hands::plugin,
+            toasts::plugin,
+            tools::plugin,
             draw::plugin,
             panels::plugin,
             capture::plugin,

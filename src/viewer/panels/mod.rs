@@ -6,6 +6,7 @@ mod counters;
 mod display;
 mod energies;
 mod help;
+mod keeping;
 mod legend;
 mod matrix;
 mod parameters;
@@ -18,6 +19,7 @@ mod stepping;
 mod theme;
 mod time;
 mod timings;
+mod toasts;
 mod widgets;
 
 use std::collections::BTreeSet;
@@ -30,7 +32,6 @@ use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 
 use super::camera::{Eye, Pointer};
 use super::comparison::Comparison;
-use super::draw::Drawing;
 use super::draw::{ArrowScale, Drawing};
 use super::frame::Notice;
 use super::hands::{self, Hands};
@@ -41,13 +42,14 @@ use super::physics::{Command, Physics};
 use super::playback::Playback;
 use super::scenes::Scenes;
 use super::setup::Setup;
+use super::toasts::Toasts;
+use super::tools::Tools;
 
 /// Every panel, in the order in which those of one place are laid out.
 static PANELS: &[Panel] = &[
     parameters::PANEL,
     controls::PANEL,
     scenes::PANEL,
-    selection::PANEL,
     solver::PANEL,
     comparison::CHOICE,
     stepping::PANEL,
@@ -56,6 +58,8 @@ static PANELS: &[Panel] = &[
     statistics::TABLE,
     matrix::PANEL,
     display::PANEL,
+    keeping::FILES,
+    keeping::BODIES,
     plots::RESIDUAL,
     plots::ITERATIONS,
     plots::CONVERGENCE,
@@ -195,6 +199,8 @@ struct Context<'w> {
     actions: MessageWriter<'w, Action>,
     adapter: Option<Res<'w, RenderAdapterInfo>>,
     time: Res<'w, Time<Real>>,
+    tools: ResMut<'w, Tools>,
+    toasts: ResMut<'w, Toasts>,
 }
 
 pub fn plugin(app: &mut App) {
@@ -284,6 +290,8 @@ fn lay_out(
     let free = ui.available_rect_before_wrap();
     notice(&ctx, &mut context, free);
     legend::show(&ctx, &context, free);
+    selection::show(&ctx, &mut context, free);
+    toasts::show(&ctx, &mut context.toasts, free);
     let frame = context.playback.frame.as_ref();
     let drives = frame.map_or(&[][..], |f| &f.drives);
     help::show(&ctx, &mut context.open.help, drives);
