@@ -180,6 +180,19 @@ impl SymMat3 {
         }
     }
 
+    /// Times a factor.
+    #[must_use]
+    pub fn scaled(self, by: f64) -> Self {
+        Self {
+            xx: self.xx * by,
+            xy: self.xy * by,
+            xz: self.xz * by,
+            yy: self.yy * by,
+            yz: self.yz * by,
+            zz: self.zz * by,
+        }
+    }
+
     /// The full matrix.
     pub fn to_matrix(self) -> Mat3 {
         Mat3::new(

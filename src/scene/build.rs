@@ -8,7 +8,7 @@ use super::mesh::{Files, Mesh};
 use super::schema::{Body, DEFAULT_MATERIAL, Style};
 use crate::material::Material;
 use crate::math::{Mat3, Pose, Quat, Twist, Vec3};
-use crate::world::{self, BodyError, BodyId, BodySpec, Geometry, World};
+use crate::world::{self, BodyError, BodyId, BodySpec, Edit, Geometry, World};
 
 /// A world in the making.
 pub(super) struct Builder<'a> {
@@ -118,6 +118,12 @@ impl<'a> Builder<'a> {
         self.world.bodies.force[id.index()] =
             Twist::new(Vec3::from(body.force), Vec3::from(body.torque));
         Ok(id)
+    }
+
+    /// Changes what is there by now.
+    pub(super) fn edit(&mut self, edit: &Edit) -> Result<(), FieldError> {
+        let edited = self.world.edit(edit);
+        edited.map_err(|why| FieldError::new("", why.to_string()))
     }
 
     /// A body that a generator places again and again. `mass` is `None` where the material's density

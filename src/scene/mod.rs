@@ -49,7 +49,7 @@ pub use schema::{Body, Camera, DEFAULT_MATERIAL, Parameter, View};
 pub use crate::material::{Anisotropy, Material};
 use crate::solve::SolverConfig;
 use crate::step::Simulation;
-use crate::world::{Settings, World};
+use crate::world::{Edit, Settings, World};
 use build::Builder;
 use mesh::Files;
 
@@ -81,6 +81,9 @@ pub struct Scene {
     pub joints: Vec<Joint>,
     /// What moves the joints' motors.
     pub drives: Vec<Drive>,
+    /// What somebody has changed by hand, done in this order once everything else is there. Bodies are named by
+    /// their place in the world, from 0.
+    pub edits: Vec<Edit>,
     /// Values that the viewer shows as sliders.
     pub parameters: Vec<Parameter>,
     /// Where the viewer looks from at the start.
@@ -179,9 +182,9 @@ impl Scene {
 
     /// Number of bodies that it will have.
     pub fn body_count(&self) -> u64 {
-        self.generators
-            .iter()
-            .fold(self.bodies.len() as u64, |n, g| n.saturating_add(g.count()))
+        let by_hand = self.bodies.len() as u64 + self.added();
+        let generators = self.generators.iter();
+        generators.fold(by_hand, |n, g| n.saturating_add(g.count()))
     }
 
     /// Checks everything that can be told without building: numbers, names, counts.
@@ -324,6 +327,7 @@ impl Scene {
         self.each(&self.generators, Self::generator_label, |g| g.generate(b))?;
         self.each(&self.joints, Self::joint_label, |joint| b.joint(joint))?;
         self.each(&self.drives, Self::drive_label, |drive| b.drive(drive))?;
+        self.each(&self.edits, Self::edit_label, |edit| b.edit(edit))?;
         Ok(builder.world)
     }
 
@@ -341,7 +345,21 @@ impl Scene {
             Err(FieldError::new("", message))
         };
         add(self.bodies.len() as u64).map_err(|e| self.invalid(section("bodies"), e))?;
-        self.each(&self.generators, Self::generator_label, |g| add(g.count()))
+        self.each(&self.generators, Self::generator_label, |g| add(g.count()))?;
+        add(self.added()).map_err(|e| self.invalid(section("edits"), e))
+    }
+
+    /// Number of bodies that edits add.
+    fn added(&self) -> u64 {
+        let adds = |edit: &&Edit| matches!(edit, Edit::Add { .. });
+        self.edits.iter().filter(adds).count() as u64
+    }
+
+    /// The scene as a file, all fields written out.
+    pub fn to_ron(&self) -> String {
+        let pretty = ron::ser::PrettyConfig::new().depth_limit(3);
+        // Writing plain data to memory cannot fail.
+        options().to_string_pretty(self, pretty).unwrap_or_default()
     }
 
     /// Builds the world and the solver; `threads` as in [`Simulation::new`].
@@ -364,6 +382,10 @@ impl Scene {
 
     fn drive_label(&self, k: usize) -> (String, String) {
         element("drives", k, "drive", &self.drives[k].name)
+    }
+
+    fn edit_label(&self, k: usize) -> (String, String) {
+        element("edits", k, "edit", "")
     }
 
     fn parameter_label(&self, k: usize) -> (String, String) {

@@ -8,7 +8,7 @@ use super::Drag;
 use crate::math::{Pose, Quat, Vec3};
 use crate::solve::SolverConfig;
 use crate::step::Simulation;
-use crate::world::{BodySpec, Geometry, Settings, Shape, World};
+use crate::world::{BodySpec, Edit, Geometry, Settings, Shape, World};
 
 /// One of the things that somebody does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,8 @@ pub enum Input {
     Solver(#[serde(with = "as_text")] SolverConfig),
     /// Other settings of the world.
     Settings(Box<Settings>),
+    /// Changes the bodies.
+    Edit(Edit),
 }
 
 /// A solver's configuration as text: its values are of several kinds, which only text can tell apart.
@@ -92,6 +94,10 @@ impl Input {
             Self::Solver(config) => simulation
                 .set_solver(config.clone())
                 .map_err(|why| InputError::new("the solver stays as it is", why)),
+            Self::Edit(edit) => simulation
+                .world_mut()
+                .edit(edit)
+                .map_err(|why| InputError::new("the scene stays as it is", why)),
             Self::Settings(settings) => {
                 let check = settings.check();
                 check.map_err(|why| InputError::new("the settings stay as they are", why))?;

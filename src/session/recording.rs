@@ -9,6 +9,7 @@ use crate::check::{demand, finite};
 use crate::file::{FileError, FileKind};
 use crate::solve::{ConfigError, SolverConfig};
 use crate::step::{Simulation, Snapshot, StepError, StepReport};
+use crate::world::World;
 
 /// A recording as a file.
 const KIND: FileKind = FileKind {
@@ -78,7 +79,8 @@ fn check_recorded(input: &Input) -> Result<(), Box<dyn Error>> {
             let is_radius = throw.radius > 0.0 && throw.radius.is_finite();
             demand(is_radius, "radius", "above 0 and finite", throw.radius)?;
         }
-        Input::Drag(_) | Input::Drive { .. } => {}
+        // The world checks an edit when it is made, and a body may be gone by then.
+        Input::Edit(_) | Input::Drag(_) | Input::Drive { .. } => {}
     }
     Ok(())
 }
@@ -98,6 +100,23 @@ impl Recording {
             held: None,
             steps: Vec::new(),
         })
+    }
+
+    /// The number of the step after which it begins.
+    pub(super) fn first_step(&self) -> u64 {
+        self.start.world().step_index
+    }
+
+    /// The number of the step to be added next.
+    pub(super) fn next_step(&self) -> u64 {
+        self.first_step() + self.steps.len() as u64 + 1
+    }
+
+    /// Takes back what came after a step.
+    pub(super) fn cut(&mut self, step: u64) {
+        let kept = step.saturating_sub(self.first_step());
+        self.steps
+            .truncate(usize::try_from(kept).unwrap_or(usize::MAX));
     }
 
     /// Adds a step that was taken, with what was done before it.
@@ -163,11 +182,76 @@ pub struct Divergence {
     pub found: u64,
 }
 
-/// A recording that is taken again.
+/// How far a replay has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// The world's numbers of the steps where the recording begins and ends.
+    pub steps: [u64; 2],
+    /// The last step that was compared.
+    pub compared: u64,
+    /// Where it first left the recording, if it did.
+    pub divergence: Option<Divergence>,
+}
+
+/// A recording while it is replayed.
+pub(super) struct Tape {
+    steps: Vec<RecordedStep>,
+    replayed: Replayed,
+}
+
+impl Tape {
+    pub fn new(recording: Recording) -> Self {
+        let first = recording.first_step();
+        let last = first + recording.steps.len() as u64;
+        Self {
+            steps: recording.steps,
+            replayed: Replayed {
+                steps: [first, last],
+                compared: first,
+                divergence: None,
+            },
+        }
+    }
+
+    fn at(&self, step: u64) -> Option<&RecordedStep> {
+        let index = step.checked_sub(self.replayed.steps[0])?;
+        self.steps.get(usize::try_from(index).ok()?)
+    }
+
+    /// What was done at the state after a step.
+    pub fn inputs(&self, step: u64) -> Option<Vec<Input>> {
+        self.at(step).map(|recorded| recorded.inputs.clone())
+    }
+
+    /// Compares the state after a step, unless it has been before.
+    pub fn compare(&mut self, world: &World) {
+        let step = world.step_index;
+        if step <= self.replayed.compared {
+            return;
+        }
+        let Some(recorded) = self.at(step - 1).map(|recorded| recorded.hash) else {
+            return;
+        };
+        self.replayed.compared = step;
+        let found = world.state_hash();
+        if self.replayed.divergence.is_none() && found != recorded {
+            self.replayed.divergence = Some(Divergence {
+                step,
+                recorded,
+                found,
+            });
+        }
+    }
+
+    pub fn replayed(&self) -> Replayed {
+        self.replayed
+    }
+}
+
+/// A recording that is taken again, to its end.
 pub struct Replay {
     session: Session,
-    steps: std::vec::IntoIter<RecordedStep>,
-    divergence: Option<Divergence>,
+    left: usize,
 }
 
 impl Replay {
@@ -177,9 +261,8 @@ impl Replay {
     /// A solver that cannot be made.
     pub fn new(recording: &Recording, threads: usize) -> Result<Self, ConfigError> {
         Ok(Self {
-            session: Session::of(recording, threads)?,
-            steps: recording.steps.clone().into_iter(),
-            divergence: None,
+            session: Session::replay(recording.clone(), threads)?,
+            left: recording.len(),
         })
     }
 
@@ -188,29 +271,13 @@ impl Replay {
     /// # Errors
     /// A step that is not taken.
     pub fn step(&mut self) -> Option<Result<&StepReport, StepError>> {
-        let recorded = self.steps.next()?;
-        for input in recorded.inputs {
-            // What was refused was not recorded: it is refused only where states differ already.
-            let _ = self.session.apply(input);
-        }
-        if let Err(error) = self.session.step() {
-            return Some(Err(error));
-        }
-        let world = self.session.simulation().world();
-        let found = world.state_hash();
-        if self.divergence.is_none() && found != recorded.hash {
-            self.divergence = Some(Divergence {
-                step: world.step_index,
-                recorded: recorded.hash,
-                found,
-            });
-        }
-        Some(Ok(self.session.simulation().report()))
+        self.left = self.left.checked_sub(1)?;
+        Some(self.session.step())
     }
 
     /// Where it first left the recording, if it did.
     pub fn divergence(&self) -> Option<Divergence> {
-        self.divergence
+        self.session.replayed().and_then(|r| r.divergence)
     }
 
     /// The simulation.

@@ -27,6 +27,16 @@ impl Snapshot {
         &self.world
     }
 
+    /// Name of the solver that was in charge.
+    pub fn solver_name(&self) -> &'static str {
+        self.solver_name
+    }
+
+    /// Memory that it takes (bytes), but for geometries, which are shared.
+    pub fn memory(&self) -> usize {
+        self.world.memory() + self.solver_state.len()
+    }
+
     /// Writes the snapshot as bytes: magic, version, length, checksum, data.
     pub fn to_bytes(&self) -> Vec<u8> {
         KIND.write(&(&self.world.to_bytes(), self.solver_name, &self.solver_state))

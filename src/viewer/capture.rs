@@ -7,8 +7,10 @@ use std::time::Duration;
 use bevy::prelude::*;
 use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured};
 
+use super::keep::{free_name, full};
 use super::keys::Action;
 use super::playback::Playback;
+use super::toasts::Toasts;
 
 /// A picture to take some time after the first frame, after which the program ends.
 #[derive(Resource, Clone, Debug)]
@@ -26,14 +28,14 @@ pub fn plugin(app: &mut App) {
 
 fn press_key(mut actions: MessageReader<Action>, mut commands: Commands) {
     for _ in actions.read().filter(|a| **a == Action::Screenshot) {
-        let free = (1..10_000)
-            .map(|k| PathBuf::from(format!("moreau-{k:04}.png")))
-            .find(|path| !path.exists());
-        if let Some(path) = free {
+        if let Some(path) = free_name("png") {
             commands.spawn(Screenshot::primary_window()).observe(
-                move |captured: On<ScreenshotCaptured>| match save(&captured.image, &path) {
-                    Ok(()) => info!("saved {}", path.display()),
-                    Err(message) => error!("{message}"),
+                move |captured: On<ScreenshotCaptured>, mut toasts: ResMut<Toasts>| match save(
+                    &captured.image,
+                    &path,
+                ) {
+                    Ok(()) => toasts.say(format!("saved the picture: {}", full(&path))),
+                    Err(message) => toasts.fail(message),
                 },
             );
         }

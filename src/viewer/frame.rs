@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bevy::math::{self as glam, Isometry3d};
 
 use super::inspect::PickedNumbers;
+use super::keep::{Charge, News};
 use crate::math::{Pose, Twist, Vec3};
 use crate::problem::{Friction, FrictionLaw};
+use crate::session::{Kept, Replayed};
 use crate::solve::MatrixView;
 use crate::step::{ContactView, StepReport};
 use crate::world::joint::{Axis, Joint, JointKind, Motion, Target};
@@ -64,6 +66,25 @@ impl BodyTable {
         Self {
             bodies: (0..bodies.slots()).map(look).collect(),
         }
+    }
+
+    /// Whether it says the same as another one, of the very same shapes.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let shape = |look: &BodyLook| {
+            look.shape
+                .as_ref()
+                .map(|s| Arc::as_ptr(s.shared_geometry()))
+        };
+        let same = |a: &BodyLook, b: &BodyLook| {
+            (a.id, a.kind, a.color, a.offset) == (b.id, b.kind, b.color, b.offset)
+                && shape(a) == shape(b)
+        };
+        let pairs = || self.bodies.iter().zip(&other.bodies);
+        self.bodies.len() == other.bodies.len()
+            && pairs().all(|pair| match pair {
+                (Some(a), Some(b)) => same(a, b),
+                (a, b) => a.is_none() && b.is_none(),
+            })
     }
 
     pub fn get(&self, id: BodyId) -> Option<&BodyLook> {
@@ -301,6 +322,8 @@ pub struct BodyNumbers {
     pub contact_force: Vec3,
     /// Largest normal force among them (N).
     pub largest_normal_force: f64,
+    /// Coefficient of friction of its material (-).
+    pub friction: f64,
     pub island: Option<u32>,
     pub joints: Vec<JointNumbers>,
 }
@@ -358,6 +381,16 @@ pub struct Frame {
     pub playing: bool,
     pub real_time_factor: f64,
     pub notice: Option<Notice>,
+    /// The past states that can be returned to.
+    pub kept: Kept,
+    /// Steps recorded so far, while recording.
+    pub recording: Option<usize>,
+    /// How far a replay has come.
+    pub replayed: Option<Replayed>,
+    /// Solver and settings, where the window is to take them over.
+    pub charge: Arc<Charge>,
+    /// What was done or failed since the last frame that was taken from the exchange.
+    pub news: Vec<News>,
 }
 
 /// Passes frames from one thread to another without either ever waiting for the other's work. Frames
@@ -378,6 +411,8 @@ impl Exchange {
     pub fn publish(&self, mut frame: Frame) {
         let mut ready = lock(&self.ready);
         if let Some(mut missed) = ready.take() {
+            missed.news.append(&mut frame.news);
+            std::mem::swap(&mut missed.news, &mut frame.news);
             if missed.epoch == frame.epoch {
                 missed.samples.append(&mut frame.samples);
                 std::mem::swap(&mut missed.samples, &mut frame.samples);

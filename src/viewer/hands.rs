@@ -9,7 +9,7 @@ use super::physics::Physics;
 use super::playback::{Begun, Playback};
 use crate::math::{self, Pose};
 use crate::session::{Drag, Input, Throw};
-use crate::world::{BodyId, BodyKind};
+use crate::world::{BodyId, BodyKind, Shape};
 
 #[derive(Resource, Default)]
 pub struct Hands {
@@ -77,6 +77,7 @@ pub fn drag(
     eye: Res<Eye>,
     playback: Res<Playback>,
     physics: Res<Physics>,
+    bounds: Res<Bounds>,
 ) {
     let ray = pointer.position.map(|pixel| eye.ray(pixel));
     let forward = eye.rotation * Vec3::NEG_Z;
@@ -89,7 +90,8 @@ pub fn drag(
             physics.act(Input::Drag(None));
         }
         let hit = pick(&playback, origin, way);
-        hands.selected = hit.map(|(look, _)| look.id);
+        let chosen = hit.filter(|(look, _)| !is_ground(look, bounds.body_size));
+        hands.selected = chosen.map(|(look, _)| look.id);
         let dynamic = hit.filter(|(look, _)| look.kind == BodyKind::Dynamic);
         hands.grip = dynamic.map(|(look, distance)| {
             let target = double(origin + way * distance);
@@ -111,6 +113,15 @@ pub fn drag(
         drag.target = double(origin + way * (*depth / way.dot(forward).max(0.05)));
         physics.act(Input::Drag(Some(*drag)));
     }
+}
+
+/// A fixed body this many times larger than the typical moving one is what things stand on (-): somebody who
+/// clicks on it means the empty space, and a scene's own fixed parts are hardly as large.
+const GROUND_SIZE: f64 = 6.0;
+
+fn is_ground(look: &BodyLook, typical: f32) -> bool {
+    let radius = look.shape.as_ref().map_or(0.0, Shape::bounding_radius);
+    look.kind == BodyKind::Fixed && radius > GROUND_SIZE * f64::from(typical)
 }
 
 /// The first body that a ray hits, and how far away.
@@ -147,6 +158,6 @@ fn center_pose(pose: Isometry3d) -> Pose {
     Pose::new(double(pose.translation.into()), rotation)
 }
 
-fn double(v: Vec3) -> math::Vec3 {
+pub fn double(v: Vec3) -> math::Vec3 {
     math::Vec3::new(f64::from(v.x), f64::from(v.y), f64::from(v.z))
 }

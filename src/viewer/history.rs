@@ -29,15 +29,32 @@ fn collect(
     if begun.read().count() > 0 {
         samples.clear();
     }
-    let new = playback.frame.as_mut().map(|frame| &mut frame.samples);
-    let Some(new) = new.filter(|new| !new.is_empty()) else {
+    let Some(frame) = &mut playback.frame else {
         return;
     };
-    samples.extend(new.drain(..));
+    // Of a future that was left nothing is shown.
+    forget_from(samples, frame.step + 1);
+    if frame.samples.is_empty() {
+        return;
+    }
+    for sample in frame.samples.drain(..) {
+        forget_from(samples, sample.report.step);
+        samples.push_back(sample);
+    }
     for sample in samples.iter_mut().rev().skip(1) {
         // Of the last step's convergence history alone there are plots.
         sample.report.solve.history = Vec::new();
     }
     let excess = samples.len().saturating_sub(LENGTH);
     samples.drain(..excess);
+}
+
+/// Forgets a step and those after it, which are taken once more when somebody goes back.
+fn forget_from(samples: &mut VecDeque<StepSample>, step: u64) {
+    while samples
+        .back()
+        .is_some_and(|sample| sample.report.step >= step)
+    {
+        samples.pop_back();
+    }
 }

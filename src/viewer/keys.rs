@@ -32,6 +32,7 @@ bindings! {
     "Time":
         PlayPause "play or pause": Space;
         Step "take one step": KeyN ArrowRight;
+        StepBack "go back by one step": ArrowLeft Backspace;
         Restart "restart": KeyR;
         Slower "half the speed": Comma;
         Faster "twice the speed": Period;
@@ -45,6 +46,11 @@ bindings! {
         Plots "show or hide the plots": KeyP;
         Screenshot "save a screenshot": F12;
         Help "this help": KeyH F1;
+    "Keeping":
+        Record "begin or end a recording": F9;
+        SaveState "save the state as a file": F6;
+        LoadState "load the state that was saved last": F7;
+        SaveScene "save the scene with its edits": F8;
     "Drawing":
         ContactPoints "contact points": Digit1;
         Normals "contact normals": Digit2;
@@ -62,6 +68,8 @@ bindings! {
         PreviousScene "previous scene": PageUp;
         Reload "load the scene file again": F5;
         Throw "throw a ball": KeyB;
+        AddBody "add a body where the mouse points": Insert;
+        RemoveBody "remove the selected body": Delete;
         Escape "let go, deselect, stop flying": Escape;
 }
 

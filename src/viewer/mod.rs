@@ -16,6 +16,7 @@ mod graphics;
 mod hands;
 mod history;
 mod inspect;
+mod keep;
 mod keys;
 mod machines;
 mod observe;
@@ -27,6 +28,8 @@ mod playback;
 mod plugin;
 mod scenes;
 mod setup;
+mod toasts;
+mod tools;
 mod worlds;
 
 use std::path::PathBuf;
@@ -147,6 +150,8 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
             camera::plugin,
             hands::plugin,
             picked::plugin,
+            toasts::plugin,
+            tools::plugin,
             draw::plugin,
             panels::plugin,
             capture::plugin,

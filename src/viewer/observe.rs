@@ -123,6 +123,7 @@ fn numbers(simulation: &Simulation, id: BodyId, solved: bool) -> Option<BodyNumb
         } else {
             0.0
         },
+        friction: world.materials[usize::from(bodies.material[slot])].friction,
         joints: joints_of(simulation, slot, solved),
         ..BodyNumbers::default()
     };

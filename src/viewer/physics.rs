@@ -1,6 +1,7 @@
 //! The physics thread: it owns the simulation, takes commands, and publishes frames.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -8,12 +9,13 @@ use std::time::{Duration, Instant};
 use bevy::prelude::Resource;
 
 use super::frame::{BodyTable, Energy, Exchange, Notice, StepSample};
+use super::keep::{self, Charge, Keep, News};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
 use super::worlds::{Wanted, Worlds};
 use crate::compare::{Arena, Posed};
 use crate::math::Vec3;
 use crate::problem::StoredProblem;
-use crate::session::{Input, Session, step_all};
+use crate::session::{DEFAULT_LIMIT, Input, Recording, Session, Spacing, step_all};
 use crate::solve::{MatrixView, Status};
 use crate::step::{ResidualSchedule, Simulation, Snapshot};
 
@@ -43,6 +45,8 @@ pub enum Command {
     },
     /// These worlds live beside the simulation's own from now on.
     Worlds(Vec<Wanted>),
+    /// The past, and files.
+    Keep(Keep),
 }
 
 /// Frames closer than this to each other are not worth their copying.
@@ -135,6 +139,14 @@ struct State {
     factor_since: (Duration, f64),
     /// A failing solver stops the simulation once, not on every step that its fallback takes.
     failure_shown: bool,
+    /// The step that somebody wishes to go to.
+    wish: Option<u64>,
+    /// The step that is on the way to be returned to; nothing in between is shown.
+    goal: Option<u64>,
+    /// Where the recording goes when it ends.
+    recording_path: PathBuf,
+    news: Vec<News>,
+    charge: Arc<Charge>,
 }
 
 struct Worker {
@@ -233,6 +245,9 @@ impl Challenge {
 impl Worker {
     fn run(mut self) {
         while self.obey() {
+            if let Some(step) = self.state.wish.take() {
+                self.seek(step);
+            }
             if self.step_is_due() {
                 self.step();
             }
@@ -241,7 +256,8 @@ impl Worker {
             }
             let waiting = !self.step_is_due();
             let age = self.now() - self.state.published;
-            if self.state.dirty && (waiting || age >= FRAME_INTERVAL) {
+            let there = self.state.goal.is_none();
+            if self.state.dirty && there && (waiting || age >= FRAME_INTERVAL) {
                 self.publish();
             }
         }
@@ -270,13 +286,24 @@ impl Worker {
         true
     }
 
+    /// Arrives where somebody wishes to go before anything is done there.
+    fn arrive(&mut self) {
+        if let Some(step) = self.state.wish.take() {
+            self.seek(step);
+        }
+        while self.state.goal.is_some() && self.session.is_some() {
+            self.step();
+        }
+    }
+
     fn now(&self) -> Duration {
         self.clock.elapsed()
     }
 
     fn step_is_due(&self) -> bool {
-        self.session.is_some()
-            && (self.state.pending_steps > 0 || self.state.playing && self.now() >= self.state.due)
+        let state = &self.state;
+        let is_asked = state.pending_steps > 0 || state.goal.is_some();
+        self.session.is_some() && (is_asked || state.playing && self.now() >= state.due)
     }
 
     fn follow(&mut self, command: Command) {
@@ -286,13 +313,11 @@ impl Worker {
                 self.state.playing = play;
                 self.begin_pacing();
             }
-            Command::Step(n) => self.state.pending_steps += n,
-            Command::Restart => {
-                if let (Some(session), Some(start)) = (&mut self.session, &self.start) {
-                    session.restore(start);
-                }
-                self.begin_epoch();
+            Command::Step(n) => {
+                self.arrive();
+                self.state.pending_steps += n;
             }
+            Command::Restart => self.restart(),
             Command::Speed(speed) => {
                 self.state.speed = if speed > 0.0 { speed } else { 1.0 };
                 self.begin_pacing();
@@ -306,6 +331,7 @@ impl Worker {
             Command::Observe(observe) => self.state.observe = observe,
             Command::Worlds(wanted) => self.with_worlds(|worlds, now| worlds.want(wanted, now)),
             Command::Compare { every } => self.challenge.every = every.max(1),
+            Command::Keep(keep) => self.keep(keep),
         }
     }
 
@@ -314,12 +340,8 @@ impl Worker {
         match guarded(build) {
             Err(error) => self.stop(error),
             Ok(simulation) => {
-                self.start = Some(simulation.snapshot());
-                self.session = Some(Session::new(simulation));
-                self.table_revision = None;
-                self.state.load += 1;
-                self.state.playing = play.unwrap_or(self.state.playing);
-                self.begin_epoch();
+                self.begin(Session::new(simulation), play);
+                self.take_charge(false);
             }
         }
     }
@@ -335,10 +357,144 @@ impl Worker {
         }
     }
 
+    /// Takes a session over in place of the one that there is.
+    fn begin(&mut self, mut session: Session, play: Option<bool>) {
+        self.stop_recording();
+        session.keep(DEFAULT_LIMIT, Spacing::Measured);
+        self.start = Some(session.simulation().snapshot());
+        self.session = Some(session);
+        self.table_revision = None;
+        self.state.load += 1;
+        self.state.playing = play.unwrap_or(self.state.playing);
+        self.begin_epoch();
+    }
+
+    fn restart(&mut self) {
+        self.stop_recording();
+        let replayed = self.session.as_ref().and_then(Session::replayed);
+        if let Some(replayed) = replayed {
+            self.state.wish = Some(replayed.steps[0]);
+            return;
+        }
+        if let (Some(session), Some(start)) = (&mut self.session, &self.start) {
+            session.restore(start);
+        }
+        self.begin_epoch();
+    }
+
+    fn keep(&mut self, keep: Keep) {
+        match keep {
+            Keep::StepBack(n) => {
+                let here = self.state.wish.or(self.state.goal);
+                let here = here.unwrap_or_else(|| self.step_index());
+                self.wish(here.saturating_sub(n));
+            }
+            Keep::ScrubTo(step) => self.wish(step),
+            Keep::Open { path, threads } => self.open(PathBuf::as_path(&path), threads),
+            Keep::StopRecording => self.stop_recording(),
+            other => {
+                self.arrive();
+                self.save(other);
+            }
+        }
+    }
+
+    /// Saves, or begins what will be saved.
+    fn save(&mut self, keep: Keep) {
+        let Some(session) = &mut self.session else {
+            return self.state.news.push(Err("there is no scene yet".into()));
+        };
+        let news = match keep {
+            Keep::Record { origin, path } => match session.record(origin) {
+                Ok(()) => {
+                    self.state.recording_path = path;
+                    return;
+                }
+                Err(error) => Err(error.to_string()),
+            },
+            Keep::SaveState(path) => guarded(|| keep::save_state(session.simulation(), &path)),
+            Keep::SaveScene { scene, path } => guarded(|| keep::save_scene(*scene, session, &path)),
+            _ => return,
+        };
+        self.state.news.push(news);
+    }
+
+    /// Ends the recording, and saves it.
+    fn stop_recording(&mut self) {
+        let session = self.session.as_mut();
+        if let Some(recording) = session.and_then(Session::stop_recording) {
+            let path = &self.state.recording_path;
+            self.state.news.push(keep::save_recording(&recording, path));
+        }
+    }
+
+    /// Opens a recording or a state; what cannot be opened leaves everything as it is.
+    fn open(&mut self, path: &std::path::Path, threads: usize) {
+        let session = self.session.as_ref();
+        let solver = session.map(|s| s.simulation().solver_config().clone());
+        match guarded(|| keep::open(path, threads, solver)) {
+            Err(error) => self.state.news.push(Err(error)),
+            Ok(session) => {
+                let is_replay = session.replayed().is_some();
+                self.begin(session, is_replay.then_some(true));
+                self.take_charge(true);
+                let what = if is_replay { "replaying" } else { "loaded" };
+                let path = keep::full(path);
+                self.state.news.push(Ok(format!("{what} {path}")));
+            }
+        }
+    }
+
+    /// Wishes to go to a step, and to stay there.
+    fn wish(&mut self, step: u64) {
+        self.state.wish = Some(step);
+        self.state.playing = false;
+        self.state.pending_steps = 0;
+    }
+
+    /// Begins to go to a step, in place of where it was going.
+    fn seek(&mut self, step: u64) {
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        match session.seek(step) {
+            Err(error) => self.state.news.push(Err(error.to_string())),
+            Ok(goal) => {
+                let here = session.simulation().world().step_index;
+                self.state.goal = (here < goal).then_some(goal);
+                // A step of the same number may have been another one.
+                self.matrices = Matrices::default();
+                self.take_charge(true);
+            }
+        }
+        if self.state.goal.is_none() {
+            self.with_worlds(Worlds::begin);
+        }
+        self.state.dirty = true;
+        self.begin_pacing();
+    }
+
+    /// Notes what is in charge; the window takes it over where it was brought back.
+    fn take_charge(&mut self, is_brought: bool) {
+        if let Some(session) = &self.session {
+            let (simulation, charge) = (session.simulation(), &self.state.charge);
+            if !charge.fits(simulation) {
+                let number = charge.number + u64::from(is_brought);
+                self.state.charge = Arc::new(Charge::of(simulation, number));
+            }
+        }
+    }
+
+    fn step_index(&self) -> u64 {
+        let session = self.session.as_ref();
+        session.map_or(0, |s| s.simulation().world().step_index)
+    }
+
     fn begin_epoch(&mut self) {
         self.state.epoch += 1;
         self.state.samples.clear();
         self.state.pending_steps = 0;
+        (self.state.wish, self.state.goal) = (None, None);
         self.state.notice = None;
         self.state.failure_shown = false;
         self.begin_pacing();
@@ -363,6 +519,7 @@ impl Worker {
     fn stop(&mut self, text: String) {
         self.state.playing = false;
         self.state.pending_steps = 0;
+        self.state.goal = None;
         self.state.notice = Some(Notice {
             is_error: true,
             text,
@@ -370,10 +527,12 @@ impl Worker {
     }
 
     fn act(&mut self, input: Input) {
+        self.arrive();
         let Some(session) = &mut self.session else {
             return;
         };
         let is_solver = matches!(input, Input::Solver(_));
+        let is_edit = matches!(input, Input::Edit(_));
         let done = guarded(|| session.apply(input.clone()).map_err(|e| e.to_string()));
         if done.is_ok() {
             self.worlds.apply(&input);
@@ -381,22 +540,37 @@ impl Worker {
         if is_solver && done.is_ok() {
             self.state.failure_shown = false;
         }
-        if let Err(text) = done {
-            self.state.notice = Some(Notice {
-                is_error: false,
-                text,
-            });
+        match done {
+            Err(text) => self.state.news.push(Err(text)),
+            Ok(()) => {
+                let simulation = session.simulation();
+                let step = simulation.world().step_index;
+                let begins = self.start.as_ref().map(|s| s.world().step_index);
+                if is_edit && begins == Some(step) {
+                    // The beginning, which restarting returns to, is another one now.
+                    self.start = Some(simulation.snapshot());
+                }
+            }
         }
+        self.take_charge(false);
     }
 
     fn step(&mut self) {
         let Some(mut session) = self.session.take() else {
             return;
         };
-        let single = self.state.pending_steps > 0;
-        self.state.pending_steps = self.state.pending_steps.saturating_sub(1);
+        let next = session.simulation().world().step_index + 1;
+        let goal = self.state.goal;
+        let on_the_way = goal.is_some_and(|goal| next < goal);
+        let single = self.state.pending_steps > 0 || goal.is_some();
+        if goal.is_none() {
+            self.state.pending_steps = self.state.pending_steps.saturating_sub(1);
+        } else if !on_the_way {
+            self.state.goal = None;
+        }
 
         let due = match self.state.observe.residual {
+            _ if on_the_way => false,
             ResidualRate::EveryStep => true,
             ResidualRate::Sometimes => single || self.now() >= self.state.residual_due,
             ResidualRate::Never => false,
@@ -413,14 +587,26 @@ impl Worker {
         simulation.set_residuals(schedule);
         self.worlds.set_residuals(schedule);
         simulation.set_record_history(self.state.observe.history);
+        let before = session.replayed();
+        // Worlds begin again where somebody arrives, and what a recording does is not done to them.
+        let are_beside = goal.is_none() && before.is_none();
         let result = guarded(|| {
-            let stepped = step_all(&mut session, &mut self.worlds.rivals);
-            stepped.map_err(|e| e.to_string())
+            let rivals = match are_beside {
+                true => &mut self.worlds.rivals[..],
+                false => &mut [],
+            };
+            step_all(&mut session, rivals).map_err(|e| e.to_string())
         });
         self.state.dirty = true;
         match result {
+            Ok(()) if on_the_way => {}
             Ok(()) => self.note(session.simulation()),
             Err(error) => self.stop(error),
+        }
+        let after = session.replayed();
+        self.state.news.extend(keep::news_of(before, after));
+        if before != after && after.is_some_and(|r| r.compared == r.steps[1]) {
+            self.state.playing = false;
         }
         if !single {
             let h = session.simulation().world().settings.step / self.state.speed;
@@ -432,6 +618,10 @@ impl Worker {
             }
         }
         self.session = Some(session);
+        if goal.is_some() && !on_the_way {
+            self.with_worlds(Worlds::begin);
+        }
+        self.take_charge(true);
         self.measure_factor();
     }
 
@@ -478,11 +668,20 @@ impl Worker {
         frame.notice.clone_from(&state.notice);
         frame.samples.clear();
         frame.samples.append(&mut state.samples);
+        frame.news = std::mem::take(&mut state.news);
+        frame.charge = state.charge.clone();
         if let Some(session) = &self.session {
             let simulation = session.simulation();
+            frame.kept = session.kept();
+            frame.recording = session.recording().map(Recording::len);
+            frame.replayed = session.replayed();
             let revision = simulation.world().revision;
             if self.table_revision != Some(revision) {
-                self.table = Arc::new(BodyTable::of(&simulation.world().bodies));
+                let table = BodyTable::of(&simulation.world().bodies);
+                // Going back is a revision too, mostly of the same bodies; tables are dear to draw anew.
+                if self.table_revision.is_none() || !table.is_like(&self.table) {
+                    self.table = Arc::new(table);
+                }
                 self.table_revision = Some(revision);
             }
             frame.table = self.table.clone();
@@ -510,6 +709,156 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
 mod tests {
     use super::*;
     use crate::scene::library;
+    use crate::solve::SolverConfig;
+    use crate::viewer::frame::Frame;
+    use crate::world::{Edit, Geometry};
+
+    /// The first frame for which `is_it` holds, and what was said until then.
+    fn wait(physics: &Physics, is_it: impl Fn(&Frame, &[News]) -> bool) -> (Frame, Vec<News>) {
+        let mut news = Vec::new();
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(60) {
+            if let Some(mut frame) = physics.frames().take() {
+                news.append(&mut frame.news);
+                if is_it(&frame, &news) {
+                    return (frame, news);
+                }
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        panic!("it never came; what was said: {news:?}");
+    }
+
+    fn load(physics: &Physics, name: &'static str) {
+        let build = || {
+            let scene = library::shipped(name).map_err(|e| e.to_string())?;
+            scene.simulation(1).map_err(|e| e.to_string())
+        };
+        physics.send(Command::Load {
+            build: Box::new(build),
+            play: Some(false),
+        });
+    }
+
+    #[test]
+    fn somebody_goes_back_and_does_something_else() {
+        let physics = Physics::start().expect("a thread");
+        load(&physics, "box_stack");
+        physics.send(Command::Step(40));
+        let (frame, _) = wait(&physics, |f, _| f.step == 40);
+        assert_eq!(frame.kept.steps, Some([0, 40]));
+        let at_40 = frame.poses;
+        // Of many wishes the last one counts; steps back count from it.
+        for step in [3, 30, 12, 17] {
+            physics.send(Command::Keep(Keep::ScrubTo(step)));
+        }
+        physics.send(Command::Keep(Keep::StepBack(2)));
+        let (frame, _) = wait(&physics, |f, _| f.step == 15);
+        assert_eq!((frame.kept.steps, frame.playing), (Some([0, 40]), false));
+        assert_ne!(frame.poses, at_40);
+        let last = frame.samples.last().map(|s| s.report.step);
+        assert_eq!(last, Some(15), "plots end where the picture is");
+        physics.send(Command::Step(25));
+        let (frame, _) = wait(&physics, |f, _| f.step == 40);
+        assert_eq!(frame.poses, at_40, "the same again");
+
+        physics.send(Command::Keep(Keep::ScrubTo(20)));
+        physics.act(Input::Solver(SolverConfig {
+            name: "nncg".into(),
+            ..SolverConfig::default()
+        }));
+        physics.send(Command::Step(1));
+        let (frame, _) = wait(&physics, |f, _| f.step == 21);
+        assert_eq!(frame.kept.steps, Some([0, 21]), "the future is gone");
+        let told = frame.charge.number;
+        physics.send(Command::Keep(Keep::StepBack(5)));
+        let (frame, _) = wait(&physics, |f, _| f.step == 16);
+        assert_ne!(frame.charge.solver.name, "nncg", "the solver of then");
+        assert_eq!(frame.charge.number, told + 1, "the window is told");
+    }
+
+    #[test]
+    fn recordings_states_and_scenes_go_through_files() {
+        let folder = std::env::temp_dir().join(format!("moreau-keep-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = |name: &str| folder.join(name);
+        let physics = Physics::start().expect("a thread");
+        let keep = |keep| physics.send(Command::Keep(keep));
+        let open = |name: &str| {
+            let (path, threads) = (path(name), 1);
+            keep(Keep::Open { path, threads });
+        };
+        let scene = library::shipped("crane").expect("a shipped scene");
+        load(&physics, "crane");
+        let ball = Geometry::Ball { radius: 0.3 };
+        physics.act(Input::Edit(Edit::Add {
+            shape: ball,
+            position: crate::math::Vec3::new(0.0, 9.0, 0.0),
+        }));
+        let file = path("crane.ron");
+        let (boxed, bodies) = (
+            Box::new(scene.clone()),
+            scene.build().expect("a world").bodies.len(),
+        );
+        keep(Keep::SaveScene {
+            scene: boxed,
+            path: file.clone(),
+        });
+        keep(Keep::Record {
+            origin: "crane".into(),
+            path: path("a.rec"),
+        });
+        physics.send(Command::Step(12));
+        let (_, news) = wait(&physics, |f, _| f.step == 12 && f.recording == Some(12));
+        let says = |news: &[News], words: &str| {
+            let found = news
+                .iter()
+                .any(|n| n.as_ref().is_ok_and(|text| text.contains(words)));
+            assert!(found, "{words}: {news:?}");
+        };
+        says(&news, "crane.ron");
+        let saved = crate::scene::Scene::load(&file).expect("what was saved");
+        assert_eq!(saved.build().expect("a world").bodies.len(), bodies + 1);
+        keep(Keep::StopRecording);
+        keep(Keep::SaveState(path("a.snap")));
+        let (before, news) = wait(&physics, |_, news| news.len() == 2);
+        says(&news, "a.rec");
+        says(&news, "a.snap");
+
+        // A damaged file leaves everything as it is.
+        let mut bytes = std::fs::read(path("a.rec")).expect("the recording");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(path("bad.rec"), bytes).expect("a file");
+        open("bad.rec");
+        let (frame, news) = wait(&physics, |_, news| !news.is_empty());
+        let words = news[0].as_ref().expect_err("it is damaged");
+        assert!(
+            words.contains("bad.rec") && words.contains("the checksum differs"),
+            "{words}"
+        );
+        assert_eq!((frame.load, frame.step), (before.load, 12));
+
+        open("a.rec");
+        let done = |f: &Frame, news: &[News]| f.replayed.is_some() && news.len() == 2;
+        let (frame, news) = wait(&physics, done);
+        says(
+            &news,
+            "replayed 12 steps: the same as recorded, bit for bit",
+        );
+        assert_eq!(
+            (frame.step, frame.playing, frame.poses),
+            (12, false, before.poses.clone())
+        );
+        physics.send(Command::Restart);
+        physics.send(Command::Play(true));
+        wait(&physics, |f, _| f.step > 12);
+
+        open("a.snap");
+        let (frame, _) = wait(&physics, |f, _| f.load == before.load + 2);
+        assert_eq!((frame.step, frame.poses), (12, before.poses));
+        std::fs::remove_dir_all(&folder).expect("it is ours");
+    }
 
     #[test]
     fn matrices_are_copied_once_while_time_stands_still() {

@@ -11,6 +11,7 @@ use bevy::window::FileDragAndDrop;
 use super::camera::Eye;
 use super::draw::Drawing;
 use super::frame::Notice;
+use super::keep::{Keep, is_kept};
 use super::keys::Action;
 use super::physics::{Command, Physics};
 use super::setup::Setup;
@@ -168,6 +169,10 @@ fn open(
     };
     let mut play = None;
     match wanted {
+        Wanted::Open(name) if is_kept(Path::new(&name)) => {
+            let (path, threads) = (name.into(), setup.threads);
+            return physics.send(Command::Keep(Keep::Open { path, threads }));
+        }
         Wanted::Open(name) => {
             let stamp = scenes.stamp(&name);
             match library::open(&name) {

@@ -2,6 +2,7 @@
 
 use bevy::prelude::*;
 
+use super::keep::Keep;
 use super::keys::Action;
 use super::observe::ResidualRate;
 use super::physics::{Command, Physics};
@@ -53,7 +54,19 @@ pub fn plugin(app: &mut App) {
         residual: ResidualRate::default(),
         speed: 1.0,
     };
-    app.insert_resource(setup).add_systems(Update, press_keys);
+    app.insert_resource(setup)
+        .add_systems(Update, (follow, press_keys).chain());
+}
+
+/// Takes over the solver and the settings that going back, or a file, has brought.
+fn follow(mut setup: ResMut<Setup>, playback: Res<Playback>, mut seen: Local<u64>) {
+    if let Some(frame) = &playback.frame
+        && frame.charge.number != *seen
+    {
+        *seen = frame.charge.number;
+        setup.solver.clone_from(&frame.charge.solver);
+        setup.settings = frame.charge.settings;
+    }
 }
 
 fn press_keys(
@@ -78,6 +91,10 @@ fn press_keys(
             Action::Step => {
                 physics.send(Command::Play(false));
                 physics.send(Command::Step(1));
+                continue;
+            }
+            Action::StepBack => {
+                physics.send(Command::Keep(Keep::StepBack(1)));
                 continue;
             }
             Action::Restart => {

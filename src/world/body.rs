@@ -20,10 +20,12 @@ pub enum BodyKind {
 
 /// A stable name of a body: its slot and how often the slot had been used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BodyId {
     /// Index into every array of [`Bodies`].
     pub slot: u32,
     /// Which use of the slot this is.
+    #[serde(default)]
     pub generation: u32,
 }
 
@@ -176,6 +178,16 @@ pub struct Bodies {
 }
 
 impl Bodies {
+    /// Memory per slot, over all arrays (bytes).
+    pub(super) const BYTES_PER_SLOT: usize = {
+        let moving = size_of::<Vec3>() + size_of::<Quat>() + 2 * size_of::<Twist>();
+        let masses = size_of::<f64>() + 2 * size_of::<SymMat3>() + size_of::<OwnMass>();
+        let shape = size_of::<Option<Shape>>() + size_of::<Pose>() + size_of::<Groups>();
+        let looks = size_of::<String>() + size_of::<Option<[f32; 3]>>() + size_of::<BodyKind>();
+        let kept = size_of::<u16>() + size_of::<u32>() + size_of::<bool>();
+        moving + masses + shape + looks + kept
+    };
+
     /// Number of slots, empty ones included: the length of every array.
     pub fn slots(&self) -> usize {
         self.position.len()
@@ -338,6 +350,26 @@ impl Bodies {
         }
     }
 
+    /// Changes what the body in a slot weighs.
+    ///
+    /// # Errors
+    /// A mass or an inertia that no body has; the old ones stay.
+    pub(super) fn set_own_mass(
+        &mut self,
+        slot: usize,
+        mass: f64,
+        inertia: SymMat3,
+    ) -> Result<(), BodyError> {
+        let inertia = usable_inertia(mass, inertia)?;
+        self.own_mass[slot] = OwnMass {
+            inverse_mass: 1.0 / mass,
+            inertia,
+            inverse_inertia: inertia.inverse().unwrap_or(SymMat3::ZERO),
+        };
+        self.set_kind(slot, self.kind[slot]);
+        Ok(())
+    }
+
     /// Whether every array has one entry per slot, but for those that [`Bodies::restore_masses`] fills.
     pub(super) fn is_sound(&self) -> bool {
         let n = self.slots();
@@ -421,16 +453,8 @@ fn mass_and_inertia(spec: &BodySpec, density: f64) -> Result<(f64, Vec3, SymMat3
             }
             let unit = shape.mass_properties(1.0);
             let mass = spec.mass.unwrap_or(unit.mass * density);
-            let scale = mass / unit.mass;
-            let i = unit.inertia;
-            let inertia = spec.inertia.unwrap_or(SymMat3 {
-                xx: i.xx * scale,
-                xy: i.xy * scale,
-                xz: i.xz * scale,
-                yy: i.yy * scale,
-                yz: i.yz * scale,
-                zz: i.zz * scale,
-            });
+            let filled = unit.inertia.scaled(mass / unit.mass);
+            let inertia = spec.inertia.unwrap_or(filled);
             (mass, unit.center, inertia)
         }
         None => {
@@ -440,13 +464,18 @@ fn mass_and_inertia(spec: &BodySpec, density: f64) -> Result<(f64, Vec3, SymMat3
             (mass, Vec3::zeros(), inertia)
         }
     };
+    Ok((mass, center, usable_inertia(mass, inertia)?))
+}
+
+/// The inertia of a body of some mass, if there can be such a body.
+fn usable_inertia(mass: f64, inertia: SymMat3) -> Result<SymMat3, BodyError> {
     // The inverse must be finite too: a mass of 1e-320 kg is a mistake, not a body.
     let is_mass = mass.is_finite() && mass > 0.0 && (1.0 / mass).is_finite();
     demand(is_mass, "mass", "positive and finite", mass)?;
     if !is_inertia(&inertia) {
         return Err(BodyError::BadInertia);
     }
-    Ok((mass, center, inertia))
+    Ok(inertia)
 }
 
 /// Whether some body has this inertia, and the engine can use it.

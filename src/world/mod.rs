@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod drive;
+mod edit;
 pub mod joint;
 mod joint_geometry;
 pub mod manifolds;
@@ -17,6 +18,7 @@ use crate::problem::FrictionLaw;
 use crate::problem::law::Law;
 pub use body::{Bodies, BodyError, BodyId, BodyKind, BodySpec, Groups};
 pub use drive::Drive;
+pub use edit::{Edit, EditError};
 pub use joint::{Joint, JointError, JointSpec};
 pub(crate) use joint_geometry::joint_geometry_at;
 pub use joint_geometry::{JointGeometry, joint_geometry};

@@ -108,6 +108,24 @@ impl World {
         hash.digest()
     }
 
+    /// Memory that a copy of the world takes (bytes). Geometries are shared, and names are short: neither counts.
+    pub fn memory(&self) -> usize {
+        fn list<T>(list: &[T]) -> usize {
+            size_of_val(list)
+        }
+        let m = &self.manifolds;
+        self.bodies.slots() * Bodies::BYTES_PER_SLOT
+            + list(&self.memory)
+            + list(&m.of_pair)
+            + list(&m.point)
+            + list(&self.joints)
+            + list(&self.joint_memory)
+            + list(&self.contact_stiffness)
+            + list(&self.joined)
+            + list(&self.drives)
+            + size_of::<Self>()
+    }
+
     /// Writes the world as bytes: magic, version, length, checksum, data. What a solver carries from
     /// step to step is not the world's: see [`Snapshot::to_bytes`](crate::step::Snapshot::to_bytes).
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -17,7 +17,7 @@ pub fn show(ctx: &egui::Context, open: &mut bool, drives: &[Drive]) {
         .anchor(egui::Align2::CENTER_CENTER, [0.0, 0.0])
         .show(ctx, |ui| {
             ui.horizontal_top(|ui| {
-                let (left, right) = BINDINGS.split_at(2);
+                let (left, right) = BINDINGS.split_at(3);
                 for half in [left, right] {
                     ui.vertical(|ui| {
                         for (topic, bindings) in half {

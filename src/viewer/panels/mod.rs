@@ -6,6 +6,7 @@ mod counters;
 mod display;
 mod energies;
 mod help;
+mod keeping;
 mod legend;
 mod matrix;
 mod parameters;
@@ -19,6 +20,7 @@ mod stepping;
 pub mod theme;
 mod time;
 mod timings;
+mod toasts;
 mod widgets;
 mod worlds;
 
@@ -43,13 +45,14 @@ use super::picked::Picked;
 use super::playback::Playback;
 use super::scenes::Scenes;
 use super::setup::Setup;
+use super::toasts::Toasts;
+use super::tools::Tools;
 
 /// Every panel, in the order in which those of one place are laid out.
 static PANELS: &[Panel] = &[
     parameters::PANEL,
     controls::PANEL,
     scenes::PANEL,
-    selection::PANEL,
     picked::PANEL,
     solver::PANEL,
     comparison::CHOICE,
@@ -59,6 +62,8 @@ static PANELS: &[Panel] = &[
     statistics::TABLE,
     matrix::PANEL,
     display::PANEL,
+    keeping::FILES,
+    keeping::BODIES,
     plots::RESIDUAL,
     plots::ITERATIONS,
     plots::CONVERGENCE,
@@ -203,6 +208,8 @@ struct Context<'w> {
     actions: MessageWriter<'w, Action>,
     adapter: Option<Res<'w, RenderAdapterInfo>>,
     time: Res<'w, Time<Real>>,
+    tools: ResMut<'w, Tools>,
+    toasts: ResMut<'w, Toasts>,
 }
 
 pub fn plugin(app: &mut App) {
@@ -295,6 +302,8 @@ fn lay_out(
     notice(&ctx, &mut context, free);
     cell_names(&ctx, &context, free);
     legend::show(&ctx, &context, free);
+    selection::show(&ctx, &mut context, free);
+    toasts::show(&ctx, &mut context.toasts, free);
     let frame = context.playback.frame.as_ref();
     let drives = frame.map_or(&[][..], |f| &f.drives);
     help::show(&ctx, &mut context.open.help, drives);

@@ -1,22 +1,50 @@
-//! The numbers of the selected body.
+//! The numbers of the selected body, in a box over the picture that moves nothing else; some can be changed.
 
 use bevy_egui::egui;
 
-use super::widgets::{grid, number, table};
-use super::{Context, Panel, theme};
+use super::widgets::{grid, number, row, table};
+use super::{Context, theme};
 use crate::math::Vec3;
-use crate::viewer::frame::JointNumbers;
+use crate::session::Input;
+use crate::viewer::frame::{BodyNumbers, JointNumbers};
+use crate::viewer::tools::Draft;
+use crate::world::{BodyKind, Geometry};
 
-pub const PANEL: Panel =
-    Panel::right("Selected body", true, show).when(|context| context.hands.selected.is_some());
+pub fn show(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
+    if context.hands.selected.is_none() {
+        context.tools.draft = None;
+        return;
+    }
+    let mut open = true;
+    egui::Window::new("Selected body")
+        .open(&mut open)
+        .resizable(false)
+        .default_width(280.0)
+        .default_pos(free.left_top() + egui::vec2(12.0, 12.0))
+        .constrain_to(free)
+        .show(ctx, |ui| {
+            egui::ScrollArea::vertical()
+                .max_height((free.height() - 80.0).max(80.0))
+                .show(ui, |ui| body(ui, context));
+        });
+    if !open {
+        context.hands.selected = None;
+    }
+}
 
-fn show(ui: &mut egui::Ui, context: &mut Context) {
+fn body(ui: &mut egui::Ui, context: &mut Context) {
     let frame = context.playback.frame.as_ref();
     let Some(body) = frame.and_then(|f| f.selected.as_ref()) else {
         ui.label(theme::quiet("it is gone"));
         return;
     };
     ui.strong(&body.label);
+    numbers(ui, body);
+    joints(ui, &body.joints);
+    edit(ui, context);
+}
+
+fn numbers(ui: &mut egui::Ui, body: &BodyNumbers) {
     let vector = |v: Vec3| format!("{} {} {}", number(v.x), number(v.y), number(v.z));
     let mut lines = vec![("kind", format!("{:?}", body.kind).to_lowercase(), "")];
     if body.mass.is_finite() {
@@ -39,9 +67,90 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         ("island", island, ""),
     ]);
     table(ui, "selection", lines);
-    joints(ui, &body.joints);
-    if ui.small_button("deselect").clicked() {
-        context.hands.selected = None;
+}
+
+/// What can be changed of it: nothing is done until a button is pressed, and all of it at once.
+fn edit(ui: &mut egui::Ui, context: &mut Context) {
+    let frame = context.playback.frame.as_ref();
+    let (Some(id), Some(frame)) = (context.hands.selected, frame) else {
+        return;
+    };
+    let (Some(body), Some(look)) = (&frame.selected, frame.table.get(id)) else {
+        return;
+    };
+    let now = Draft {
+        body: id,
+        mass: body.mass,
+        friction: body.friction,
+        shape: look.shape.as_ref().map(|shape| shape.geometry().clone()),
+    };
+    let draft = &mut context.tools.draft;
+    let draft = match draft {
+        Some(draft) if draft.body == id => draft,
+        other => other.insert(now.clone()),
+    };
+    ui.add_space(4.0);
+    egui::CollapsingHeader::new("change it").show_unindented(ui, |ui| {
+        grid(ui, "edit", |ui| {
+            if body.kind == BodyKind::Dynamic {
+                let hint = "its inertia grows with it";
+                row(ui, "mass [kg]", hint, |ui| length(ui, &mut draft.mass));
+            }
+            let hint = "of this body alone, and not of all of its material";
+            row(ui, "friction [-]", hint, |ui| {
+                length(ui, &mut draft.friction)
+            });
+            if let Some(shape) = &mut draft.shape {
+                sizes(ui, shape);
+            }
+        });
+        let edits = draft.edits_from(&now);
+        ui.horizontal(|ui| {
+            let apply = ui.add_enabled(!edits.is_empty(), egui::Button::new("apply"));
+            if apply.clicked() {
+                for edit in edits.iter().cloned() {
+                    context.physics.act(Input::Edit(edit));
+                }
+            }
+            let undo = ui.add_enabled(!edits.is_empty(), egui::Button::new("as it is"));
+            if undo.clicked() {
+                *draft = now;
+            }
+        });
+    });
+}
+
+fn length(ui: &mut egui::Ui, value: &mut f64) -> egui::Response {
+    let speed = (0.01 * value.abs()).max(1e-4);
+    ui.add(egui::DragValue::new(value).speed(speed).max_decimals(6))
+}
+
+/// The lengths of a shape, where it has few.
+fn sizes(ui: &mut egui::Ui, shape: &mut Geometry) {
+    let mut line = |name: &str, value: &mut f64| row(ui, name, "", |ui| length(ui, value));
+    match shape {
+        Geometry::Ball { radius } => line("radius [m]", radius),
+        Geometry::Cuboid { half_extents: h } => {
+            line("half of x [m]", &mut h.x);
+            line("half of y [m]", &mut h.y);
+            line("half of z [m]", &mut h.z);
+        }
+        Geometry::Capsule {
+            half_height,
+            radius,
+        }
+        | Geometry::Cylinder {
+            half_height,
+            radius,
+        }
+        | Geometry::Cone {
+            half_height,
+            radius,
+        } => {
+            line("half of height [m]", half_height);
+            line("radius [m]", radius);
+        }
+        _ => {}
     }
 }
 

@@ -4,6 +4,8 @@ use bevy_egui::egui;
 
 use super::widgets::number;
 use super::{Context, theme};
+use crate::session::Replayed;
+use crate::viewer::keep::Keep;
 use crate::viewer::keys::Action;
 use crate::viewer::physics::Command;
 
@@ -26,6 +28,80 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             frame_rate(ui, context);
         });
     });
+    past(ui, context);
+}
+
+/// The past to go back to, the recording, and how far a replay has come.
+fn past(ui: &mut egui::Ui, context: &mut Context) {
+    let Some(frame) = &context.playback.frame else {
+        return;
+    };
+    ui.horizontal(|ui| {
+        let (text, hint, color) = match frame.recording {
+            Some(steps) => (
+                format!("⏹ {steps} steps"),
+                "end the recording and save it (F9)",
+                theme::ERROR,
+            ),
+            None => ("⏺".into(), "record from here on (F9)", theme::QUIET),
+        };
+        let button = egui::Button::new(egui::RichText::new(text).color(color));
+        if ui
+            .add(button.min_size(egui::vec2(30.0, 0.0)))
+            .on_hover_text(hint)
+            .clicked()
+        {
+            context.actions.write(Action::Record);
+        }
+        if let Some(replayed) = &frame.replayed {
+            replay(ui, replayed);
+        }
+        let Some([first, last]) = frame.kept.steps else {
+            let text = match frame.kept.too_large {
+                Some(memory) => format!(
+                    "there is no going back: one state takes {} GiB",
+                    number(memory as f64 / f64::from(1 << 30))
+                ),
+                None => "there is no going back".into(),
+            };
+            ui.colored_label(theme::WARNING, text);
+            return;
+        };
+        ui.label(theme::quiet(format!("{first}")));
+        let mut step = frame.step;
+        ui.spacing_mut().slider_width = (ui.available_width() - 90.0).max(60.0);
+        let slider = egui::Slider::new(&mut step, first..=last.max(first + 1)).show_value(false);
+        let mut hint = format!(
+            "go to any of the steps {first} to {last}; what is done there begins another future"
+        );
+        if !frame.kept.is_gapless {
+            hint += ". The solver had a wall-time budget: only some of them can be returned to";
+        }
+        if ui
+            .add_enabled(last > first, slider)
+            .on_hover_text(hint)
+            .changed()
+        {
+            context.physics.send(Command::Keep(Keep::ScrubTo(step)));
+        }
+        ui.label(theme::quiet(format!("{last}")));
+    });
+}
+
+fn replay(ui: &mut egui::Ui, replayed: &Replayed) {
+    let [first, last] = replayed.steps;
+    let progress = format!("replay {} of {}", replayed.compared - first, last - first);
+    let (text, color) = match replayed.divergence {
+        Some(divergence) => (
+            format!("{progress}: diverged at step {}", divergence.step),
+            theme::ERROR,
+        ),
+        None if replayed.compared == last => {
+            (format!("{progress}: the same as recorded"), theme::GOOD)
+        }
+        None => (format!("{progress}: the same so far"), theme::ACCENT),
+    };
+    ui.colored_label(color, text);
 }
 
 fn buttons(ui: &mut egui::Ui, context: &mut Context) {
@@ -36,7 +112,9 @@ fn buttons(ui: &mut egui::Ui, context: &mut Context) {
         ("▶", "play (Space)", Action::PlayPause)
     };
     let restart = ("⏮", "restart (R)", Action::Restart);
-    for (sign, hint, action) in [restart, play, ("⏭", "one step (N)", Action::Step)] {
+    let back = ("◀", "one step back (←)", Action::StepBack);
+    let step = ("⏭", "one step (N)", Action::Step);
+    for (sign, hint, action) in [restart, back, play, step] {
         let text = egui::RichText::new(sign).size(15.0);
         let button = egui::Button::new(text).min_size(egui::vec2(30.0, 24.0));
         if ui.add(button).on_hover_text(hint).clicked() {
