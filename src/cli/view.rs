@@ -11,9 +11,15 @@ use super::{Failure, ViewArgs};
 /// For pictures of the window itself, panels and all.
 #[derive(Args, Clone, Debug)]
 pub struct WindowArgs {
-    /// Size of the window in pixels
-    #[arg(long, default_value = "1280x720", value_name = "WxH", value_parser = super::size)]
-    window: (u32, u32),
+    /// Size of the window in pixels [default: the last one, at first 1280x720]
+    #[arg(long, value_name = "WxH", value_parser = super::size)]
+    window: Option<(u32, u32)>,
+    /// How large texts are, 0.5 to 4 (Ctrl + and Ctrl - too) [default: as the last time, or as the display asks for]
+    #[arg(long, value_name = "X", value_parser = ui_scale)]
+    ui_scale: Option<f32>,
+    /// Begin as if for the first time, and remember nothing
+    #[arg(long)]
+    fresh: bool,
     /// Save a picture of the window and end
     #[arg(long, value_name = "PNG", hide = true)]
     screenshot: Option<PathBuf>,
@@ -25,14 +31,27 @@ pub struct WindowArgs {
     no_panels: bool,
 }
 
+/// A scale that texts can be read at.
+fn ui_scale(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(scale) if (0.5..=4.0).contains(&scale) => Ok(scale),
+        _ => Err("expected a number from 0.5 to 4, such as 1.5".into()),
+    }
+}
+
 /// Opens the window.
 pub fn run(args: &ViewArgs) -> Result<(), Failure> {
-    let scene = args.scene.as_deref().unwrap_or(library::DEFAULT_SCENE);
     // A bad scene is reported here; one that turns bad later is reported in the window.
-    super::open_scene(scene)?;
+    if let Some(scene) = &args.scene {
+        super::open_scene(scene)?;
+    }
+    let scene = args.scene.as_deref().unwrap_or(library::DEFAULT_SCENE);
     let window = &args.window;
     let options = ViewerOptions {
-        scene: scene.to_owned(),
+        scene: args.scene.clone(),
+        ui_scale: window.ui_scale,
+        // A picture shows what everybody sees.
+        fresh: window.fresh || window.screenshot.is_some(),
         size: window.window,
         screenshot: window.screenshot.clone().map(|path| (path, window.after)),
         panels: !window.no_panels,

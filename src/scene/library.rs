@@ -56,7 +56,7 @@ static SCENES: &[(&str, &str)] = embedded!(
 );
 
 /// The scene that opens when none is asked for.
-pub const DEFAULT_SCENE: &str = "ball_grid_loose";
+pub const DEFAULT_SCENE: &str = "crane";
 
 /// A scene of the library.
 #[derive(Clone, Debug, PartialEq, Serialize)]

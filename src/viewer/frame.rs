@@ -342,6 +342,8 @@ pub struct Frame {
     pub epoch: u64,
     pub load: u64,
     pub table: Arc<BodyTable>,
+    /// Scenes that were built, or could not be.
+    pub builds: u64,
     /// Poses of the centres of mass, by slot.
     ///
     /// Those of the worlds side by side follow, as many for each.

@@ -49,7 +49,7 @@ fn press_keys(
             }
             Action::Throw => {
                 // Towards the mouse, or straight ahead.
-                let middle = eye.viewport.center().as_vec2();
+                let middle = eye.viewport.min.as_vec2() + 0.5 * eye.cell_size();
                 let pixel = pointer
                     .position
                     .filter(|_| pointer.over_scene)

@@ -131,7 +131,9 @@ fn press(
     playback: Res<Playback>,
     mut actions: MessageWriter<Action>,
 ) {
-    if egui.wants_keyboard_input() {
+    // With Ctrl the keys + − 0 are for the size of texts.
+    let control = keys.any_pressed([KeyCode::ControlLeft, KeyCode::ControlRight]);
+    if egui.wants_keyboard_input() || control {
         return;
     }
     let shift = keys.any_pressed([KeyCode::ShiftLeft, KeyCode::ShiftRight]);

@@ -26,6 +26,7 @@ mod physics;
 mod picked;
 mod playback;
 mod plugin;
+mod remember;
 mod scenes;
 mod setup;
 mod toasts;
@@ -39,6 +40,7 @@ use bevy::render::renderer::RenderAdapterInfo;
 use bevy::render::settings::RenderCreation;
 use bevy::window::{PresentMode, WindowResolution};
 
+use crate::scene::library;
 pub use draw::Drawing;
 use draw::Quality;
 pub use graphics::NoAdapter;
@@ -48,10 +50,14 @@ pub use plugin::{Moreau, MoreauBody, MoreauPlugin, MoreauSystems};
 /// What the viewer is started with.
 #[derive(Clone, Debug)]
 pub struct ViewerOptions {
-    /// A scene file, or the name of a shipped scene.
-    pub scene: String,
-    /// Size of the window in pixels.
-    pub size: (u32, u32),
+    /// A scene file, or the name of a shipped scene; the one that was open last if it is not said.
+    pub scene: Option<String>,
+    /// Size of the window in pixels; the last one if it is not said.
+    pub size: Option<(u32, u32)>,
+    /// How large texts are (-); as the last time, or as the display asks for, if it is not said.
+    pub ui_scale: Option<f32>,
+    /// Whether the viewer begins as if for the first time, and remembers nothing.
+    pub fresh: bool,
     /// A picture of the window to save after some seconds, and then to end.
     pub screenshot: Option<(PathBuf, f64)>,
     /// Whether the panels are shown.
@@ -89,8 +95,12 @@ pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
         RenderCreation::Manual(resources)
     };
     let physics = physics::Physics::start()?;
+    let store = match options.fresh {
+        true => remember::Store::default(),
+        false => remember::Store::open(),
+    };
     // The event loop panics where it finds no display after all.
-    let mut app = graphics::quietly(|| window_app(creation, &options)).map_err(|panic| {
+    let mut app = graphics::quietly(|| window_app(creation, &options, store)).map_err(|panic| {
         ViewerError::NoDisplay(if panic.contains("event loop") {
             "no window system answers".into()
         } else {
@@ -126,19 +136,35 @@ fn check_display() -> Result<(), ViewerError> {
     Ok(())
 }
 
-fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
+/// Size of a window that nobody has chosen another one for (pixels).
+const USUAL_SIZE: (u32, u32) = (1280, 720);
+
+fn window_app(creation: RenderCreation, options: &ViewerOptions, store: remember::Store) -> App {
+    let memory = store.memory();
+    let (width, height) = options.size.or(memory.window).unwrap_or(USUAL_SIZE);
+    // A scene that is gone by now is nothing to complain of: nobody has asked for it.
+    let last = memory.scene.clone().filter(|s| library::open(s).is_ok());
+    let scene = options.scene.clone().or(last);
+    let scene = scene.unwrap_or_else(|| library::DEFAULT_SCENE.to_owned());
+    let mut open = panels::Open::new(options.panels);
+    open.remember(memory);
+    open.scale = options.ui_scale.or(open.scale);
     let window = Window {
         title: "Moreau".into(),
         name: Some("moreau".into()),
-        resolution: WindowResolution::new(options.size.0, options.size.1),
+        // In the pixels of the display; how large texts are is a setting of its own.
+        resolution: WindowResolution::new(width, height).with_scale_factor_override(1.0),
         present_mode: PresentMode::AutoVsync,
         ..default()
     };
     let mut app = App::new();
+    if !options.fresh {
+        app.insert_resource(store);
+    }
     app.add_plugins(graphics::plugins(creation, Some(window)))
         .insert_resource(Quality::PLAIN)
-        .insert_resource(scenes::Scenes::new(&options.scene))
-        .insert_resource(panels::Open::new(options.panels))
+        .insert_resource(scenes::Scenes::new(&scene))
+        .insert_resource(open)
         .add_plugins((
             playback::plugin,
             history::plugin,
@@ -147,10 +173,13 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
             setup::plugin,
             scenes::plugin,
             comparison::plugin,
+        ))
+        .add_plugins((
             camera::plugin,
             hands::plugin,
             picked::plugin,
             toasts::plugin,
+            remember::plugin,
             tools::plugin,
             draw::plugin,
             panels::plugin,
@@ -164,9 +193,18 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions) -> App {
 fn spawn_camera(
     mut commands: Commands,
     mut quality: ResMut<Quality>,
+    mut setup: ResMut<setup::Setup>,
+    physics: Res<physics::Physics>,
     adapter: Option<Res<RenderAdapterInfo>>,
 ) {
     *quality = graphics::quality(adapter.as_deref());
+    if *quality == Quality::PLAIN {
+        // The window is drawn by the same processor, and must stay quick to answer: a core is left to it.
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        setup.threads = cores.saturating_sub(1).max(1);
+        physics.send(physics::Command::StandBack);
+        physics.send(physics::Command::Threads(setup.threads));
+    }
     commands.spawn(graphics::camera(*quality));
 }
 

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use bevy::prelude::Resource;
+use thread_priority::{ThreadPriority, set_current_thread_priority};
 
 use super::frame::{BodyTable, Energy, Exchange, Notice, StepSample};
 use super::keep::{self, Charge, Keep, News};
@@ -38,6 +39,8 @@ pub enum Command {
     Act(Input),
     /// Number of threads; 0 means all.
     Threads(usize),
+    /// Whoever watches comes first from now on.
+    StandBack,
     Observe(Observe),
     /// Other solvers get the problem of every so manieth step from now on.
     Compare {
@@ -132,6 +135,8 @@ struct State {
     notice: Option<Notice>,
     epoch: u64,
     load: u64,
+    /// Scenes that were to be built, whether they could be or not.
+    builds: u64,
     samples: Vec<StepSample>,
     dirty: bool,
     published: Duration,
@@ -328,6 +333,8 @@ impl Worker {
                     session.simulation_mut().set_threads(threads);
                 }
             }
+            // A courtesy, which some systems refuse. Threads that are started later inherit it.
+            Command::StandBack => _ = set_current_thread_priority(low_priority()),
             Command::Observe(observe) => self.state.observe = observe,
             Command::Worlds(wanted) => self.with_worlds(|worlds, now| worlds.want(wanted, now)),
             Command::Compare { every } => self.challenge.every = every.max(1),
@@ -336,6 +343,7 @@ impl Worker {
     }
 
     fn load(&mut self, build: Build, play: Option<bool>) {
+        self.state.builds += 1;
         // A scene that does not load leaves the old one running.
         match guarded(build) {
             Err(error) => self.stop(error),
@@ -663,6 +671,7 @@ impl Worker {
         let state = &mut self.state;
         frame.epoch = state.epoch;
         frame.load = state.load;
+        frame.builds = state.builds;
         frame.playing = state.playing;
         frame.real_time_factor = if state.playing { state.factor } else { 0.0 };
         frame.notice.clone_from(&state.notice);
@@ -691,6 +700,12 @@ impl Worker {
         }
         self.exchange.publish(frame);
     }
+}
+
+/// Below the window's, above that of solvers that are compared.
+fn low_priority() -> ThreadPriority {
+    let share = 25u8.try_into();
+    share.map_or(ThreadPriority::Min, ThreadPriority::Crossplatform)
 }
 
 /// Runs what may panic, and turns a panic into words.

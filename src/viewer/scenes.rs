@@ -33,6 +33,8 @@ pub struct Scenes {
     /// Its file's stamp: as it was read, and as it was seen last.
     stamps: [Option<Stamp>; 2],
     wanted: Option<Wanted>,
+    /// Scenes that the physics thread has been given to build.
+    pub sent: u64,
 }
 
 /// When a file was written last, and its length (bytes).
@@ -67,6 +69,11 @@ impl Scenes {
     /// Whether an entry of the list is the open scene.
     pub fn is_current(&self, entry: &library::Entry) -> bool {
         entry.id == self.current
+    }
+
+    /// The open scene's name in the list, or its path.
+    pub fn open_id(&self) -> Option<String> {
+        (!self.current.is_empty()).then(|| self.current.clone())
     }
 
     fn neighbour(&self, by: isize) -> Option<String> {
@@ -219,6 +226,7 @@ fn open(
         simulation.world_mut().settings = settings;
         Ok(simulation)
     };
+    scenes.sent += 1;
     physics.send(Command::Load {
         build: Box::new(build),
         play,

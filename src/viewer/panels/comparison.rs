@@ -208,8 +208,8 @@ fn save(ui: &mut egui::Ui, context: &mut Context) {
         ] {
             if ui.small_button(text).on_hover_text(hint).clicked() {
                 match context.comparison.save(what, &scene) {
-                    Ok(path) => context.open.say(format!("saved {}", path.display()), false),
-                    Err(error) => context.open.say(error, true),
+                    Ok(path) => context.toasts.say(format!("saved {}", path.display())),
+                    Err(error) => context.toasts.fail(error),
                 }
             }
         }

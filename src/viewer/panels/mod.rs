@@ -14,6 +14,7 @@ mod picked;
 mod plots;
 mod scenes;
 mod selection;
+mod signs;
 mod solver;
 mod statistics;
 mod stepping;
@@ -32,7 +33,7 @@ use bevy::render::renderer::RenderAdapterInfo;
 use bevy::window::PrimaryWindow;
 use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 
-use super::camera::{Eye, Pointer};
+use super::camera::{Bounds, Eye, Pointer};
 use super::comparison::Comparison;
 use super::draw::{ArrowScale, Drawing};
 use super::frame::Notice;
@@ -43,6 +44,7 @@ use super::observe::Observe;
 use super::physics::{Command, Physics};
 use super::picked::Picked;
 use super::playback::Playback;
+use super::remember::{Memory, SCALES};
 use super::scenes::Scenes;
 use super::setup::Setup;
 use super::toasts::Toasts;
@@ -156,8 +158,9 @@ pub struct Open {
     asked: Observe,
     /// Time between two frames, smoothed (s); 0 until the first, which it then is.
     frame_time: f64,
-    said: Option<Notice>,
     dismissed: Option<Notice>,
+    /// How large texts are (-); none as long as nobody has said it.
+    pub scale: Option<f32>,
 }
 
 impl Open {
@@ -170,13 +173,24 @@ impl Open {
         }
     }
 
-    fn shows_plot(&self, panel: &Panel) -> bool {
-        panel.open != self.toggled.contains(panel.title)
+    /// Opens what was open the last time.
+    pub fn remember(&mut self, memory: &Memory) {
+        self.panels &= memory.panels;
+        self.plots = memory.plots;
+        self.scale = memory.ui_scale;
+        let titles = PANELS.iter().map(|panel| panel.title);
+        self.toggled = titles
+            .filter(|title| memory.toggled.iter().any(|t| t == title))
+            .collect();
     }
 
-    /// Says something until it is closed.
-    fn say(&mut self, text: String, is_error: bool) {
-        self.said = Some(Notice { is_error, text });
+    /// Titles of the plots that are as they are not at the start.
+    pub fn toggled(&self) -> Vec<String> {
+        self.toggled.iter().map(|t| (*t).to_owned()).collect()
+    }
+
+    fn shows_plot(&self, panel: &Panel) -> bool {
+        panel.open != self.toggled.contains(panel.title)
     }
 
     fn toggle(&mut self, title: &'static str) {
@@ -196,6 +210,7 @@ struct Context<'w> {
     physics: Res<'w, Physics>,
     playback: ResMut<'w, Playback>,
     history: Res<'w, History>,
+    bounds: Res<'w, Bounds>,
     scenes: ResMut<'w, Scenes>,
     setup: ResMut<'w, Setup>,
     comparison: ResMut<'w, Comparison>,
@@ -284,7 +299,14 @@ fn lay_out(
     let ctx = contexts.ctx_mut()?.clone();
     if !*themed {
         theme::apply(&ctx);
+        let asked = context.open.scale;
+        ctx.set_zoom_factor(asked.unwrap_or_else(|| usual_scale(&window)));
         *themed = true;
+    } else if (ctx.zoom_factor() - context.open.scale.unwrap_or(usual_scale(&window))).abs() > 1e-3
+    {
+        // Ctrl and + or − have been pressed, or the window is on another display now.
+        let [least, most] = SCALES;
+        context.open.scale = Some(ctx.zoom_factor().clamp(least, most));
     }
     let all = ctx.viewport_rect();
     let mut ui = egui::Ui::new(
@@ -299,6 +321,8 @@ fn lay_out(
         around(&mut ui, all.size(), &mut context);
     }
     let free = ui.available_rect_before_wrap();
+    signs::loading(&ctx, &context, free);
+    signs::broken(&ctx, &mut context, free);
     notice(&ctx, &mut context, free);
     cell_names(&ctx, &context, free);
     legend::show(&ctx, &context, free);
@@ -323,6 +347,14 @@ fn lay_out(
     pointer.over_scene =
         over.is_some_and(|p| free.contains(p) && ctx.layer_id_at(p).is_none_or(is_background));
     Ok(())
+}
+
+/// How large texts are as long as nobody says it: as the display asks for, and twice as large on one of 4K that
+/// asks for nothing.
+fn usual_scale(window: &Window) -> f32 {
+    let asked = window.resolution.base_scale_factor();
+    let is_large = window.physical_height() >= 1900;
+    if is_large { asked.max(2.0) } else { asked }
 }
 
 /// The panels around the picture in a window of this size.
@@ -402,8 +434,7 @@ fn notice(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
     let older = frame.and_then(|f| f.notice.clone());
     let open = &mut *context.open;
     // A scene that does not open is news; what the physics thread says may be older.
-    let said = open.said.clone();
-    let latest = said.or(context.scenes.notice.clone()).or(older);
+    let latest = context.scenes.notice.clone().or(older);
     let Some(shown) = latest.filter(|n| open.dismissed.as_ref() != Some(n)) else {
         return;
     };

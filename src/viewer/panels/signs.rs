@@ -1,0 +1,82 @@
+//! Signs over the picture: a scene is being built, or a machine has come apart.
+
+use bevy_egui::egui;
+
+use super::widgets::number;
+use super::{Context, theme};
+use crate::session::Input;
+use crate::viewer::physics::Command;
+
+/// A joint that is this many times as far apart as a typical body is large has come apart (-): no compliance and no
+/// solver that has stopped early looks like that for long.
+const APART: f64 = 0.5;
+/// What the banner offers: it solves joints exactly.
+const HOLDS: &str = "bpp";
+
+/// Says that a scene is being built while the old one still stands there.
+pub fn loading(ctx: &egui::Context, context: &Context, free: egui::Rect) {
+    let scenes = &context.scenes;
+    let built = context.playback.frame.as_ref().map_or(0, |f| f.builds);
+    let Some(scene) = scenes.scene.as_ref().filter(|_| built < scenes.sent) else {
+        return;
+    };
+    egui::Area::new("loading".into())
+        .order(egui::Order::Foreground)
+        .pivot(egui::Align2::CENTER_CENTER)
+        .fixed_pos(free.center())
+        .interactable(false)
+        .show(ctx, |ui| {
+            theme::message(theme::ACCENT).show(ui, |ui| {
+                ui.horizontal(|ui| {
+                    ui.spinner();
+                    let name = if scene.name.is_empty() {
+                        scene.id()
+                    } else {
+                        &scene.name
+                    };
+                    ui.label(format!("building {name} …"));
+                });
+                ui.label(theme::quiet(scene.summary()));
+            });
+        });
+}
+
+/// Says that joints have come apart, and offers the solver that holds them.
+pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
+    let Some(last) = context.history.samples.back() else {
+        return;
+    };
+    let error = last.report.joint_error;
+    let is_shown = error.is_nan() || error > APART * f64::from(context.bounds.body_size);
+    if last.report.rows == 0 || !is_shown {
+        return;
+    }
+    let name = &context.setup.solver.name;
+    let text = if name == HOLDS {
+        format!("joints are {} m apart", number(error))
+    } else {
+        format!(
+            "joints are {} m apart: {name} does not hold them, {HOLDS} does",
+            number(error)
+        )
+    };
+    let offers = name != HOLDS;
+    egui::Area::new("broken".into())
+        .order(egui::Order::Foreground)
+        .pivot(egui::Align2::CENTER_TOP)
+        .fixed_pos(free.center_top() + egui::vec2(0.0, 12.0))
+        .show(ctx, |ui| {
+            theme::message(theme::WARNING).show(ui, |ui| {
+                ui.horizontal(|ui| {
+                    ui.colored_label(theme::WARNING, "⚠");
+                    ui.label(text);
+                    if offers && ui.button(format!("restart with {HOLDS}")).clicked() {
+                        context.setup.solver.switch(HOLDS);
+                        let solver = context.setup.solver.clone();
+                        context.physics.send(Command::Restart);
+                        context.physics.act(Input::Solver(solver));
+                    }
+                });
+            });
+        });
+}
