@@ -1,9 +1,23 @@
-//! Whatever a scene file holds, the answer is a scene or a clear message, never a panic.
+//! Whatever a scene file, a snapshot, a recording or a problem holds, the answer is what it says or a clear message,
+//! never a panic: also where the checksum is right.
 
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
+use common::problems;
+use moreau::file::FileError;
+use moreau::math::Vec3;
+use moreau::problem::StoredProblem;
+use moreau::scene::random::Random;
 use moreau::scene::{Scene, SceneError, library};
+use moreau::session::{Drag, Input, Recording, Replay, Session, Throw};
+use moreau::solve::{Budget, SolverConfig};
+use moreau::step::{Simulation, Snapshot};
+use moreau::world::{Geometry, Settings, World};
 use proptest::prelude::*;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The message about a text that must not be good.
 fn message(text: &str) -> String {
@@ -748,5 +762,405 @@ proptest! {
         let _ = scene.set(path, &junk);
         let harmless = scene.build_within(1000).is_ok() || scene.check().is_ok();
         prop_assert!(harmless);
+    }
+}
+
+/// Magic, version, length and checksum.
+const HEADER: usize = 28;
+
+/// A file of the same kind as another one with other data, whose checksum is right.
+fn sealed(like: &[u8], data: &[u8]) -> Vec<u8> {
+    let length = (data.len() as u64).to_le_bytes();
+    [&like[..12], &length, &xxh3_64(data).to_le_bytes(), data].concat()
+}
+
+/// A simulation of few bodies, in which there is everything that a file can hold.
+fn everything() -> Simulation {
+    let text = r##"(
+        settings: (geometric_stiffness: (contacts: true), friction_law: Pyramid(sides: 6)),
+        solver: (budget: (iterations: 20)),
+        materials: {"ice": (friction: 0.1, rolling: 0.01), "felt": (spin_radius: 0.1, compliance: 1e-6),
+            "wood": (anisotropy: (direction: (1, 0, 0), across: 0.2))},
+        bodies: [
+            (name: "floor", kind: Fixed, shape: HalfSpace()),
+            (name: "hill", kind: Fixed, position: (4, 0, 0), shape:
+                TriMesh(vertices: [(0, 0, 0), (1, 0.1, 0), (0, 0, 1), (1, 0, 1)], triangles: [(0, 2, 1), (1, 2, 3)])),
+            (name: "field", kind: Fixed, position: (8, 0, 0), shape:
+                HeightField(size: (3, 3), heights: [[0, 0.1, 0], [0.1, 0, 0.2], [0, 0, 0]])),
+            (name: "belt", kind: Kinematic, position: (12, 0, 0), velocity: (1, 0, 0), shape:
+                Cuboid(half_extents: (1, 0.1, 1))),
+            (name: "low", shape: Cuboid(half_extents: (0.5, 0.5, 0.5)), position: (0, 0.5, 0), material: "ice"),
+            (name: "high", shape: Cuboid(half_extents: (0.5, 0.5, 0.5)), position: (0, 1.5, 0), color: "#ff8000"),
+            (name: "ball", shape: Ball(radius: 0.2), position: (4.3, 0.25, 0.3), material: "felt"),
+            (name: "pill", shape: Capsule(half_height: 0.2, radius: 0.1), position: (8, 0.4, 0), material: "wood"),
+            (name: "cone", shape: Cone(half_height: 0.2, radius: 0.2), position: (12, 0.3, 0)),
+            (name: "tin", shape: Cylinder(half_height: 0.2, radius: 0.2), position: (-3, 0.2, 0)),
+            (name: "stone", position: (-5, 0.3, 0), shape:
+                ConvexHull(points: [(0.3, 0, 0), (-0.3, 0, 0), (0, 0.3, 0), (0, -0.3, 0), (0, 0, 0.3), (0, 0, -0.3)])),
+            (name: "hammer", position: (-8, 0.5, 0), shape: Compound(parts: [
+                (shape: Ball(radius: 0.3)), (shape: Cuboid(half_extents: (0.1, 0.1, 0.5)), position: (0, 0, 0.6))])),
+            (name: "arm", shape: Ball(radius: 0.3), position: (0, 5, 5)),
+            (name: "sled", shape: Ball(radius: 0.3), position: (2, 5, 5)),
+        ],
+        joints: [
+            (name: "pin", bodies: ("", "arm"), at: (0, 5, 4), axis: (1, 0, 0),
+                kind: Hinge(limits: (-90, 90), motor: Position(stiffness: 100, damping: 10))),
+            (name: "rail", bodies: ("", "sled"), at: (2, 5, 5), kind: Slider(), compliance: 1e-6, damping: 1),
+            (name: "gear", kind: Gear(terms: [(joint: "pin", coefficient: 1), (joint: "rail", coefficient: 2)])),
+            (name: "rope", bodies: ("arm", "sled"), kind: Distance(min: 0, max: 3)),
+        ],
+        drives: [(name: "turn", motors: [(joint: "pin")], script: [(0, 0), (1, 45)], range: (-90, 90), rate: 10)],
+    )"##;
+    let scene = Scene::parse(text, "everything").expect("a good scene");
+    scene.simulation(1).expect("a good scene")
+}
+
+/// Somebody plays with it for a few steps.
+fn played() -> Recording {
+    let mut session = Session::new(everything());
+    for _ in 0..3 {
+        session.step().expect("a step");
+    }
+    session.record("everything").expect("a recording");
+    let bodies = &session.simulation().world().bodies;
+    let body = bodies.id(5).expect("a body");
+    let settings = Box::new(session.simulation().world().settings);
+    let inputs = [
+        Input::Drag(Some(Drag {
+            body,
+            anchor: Vec3::new(0.1, 0.0, 0.0),
+            target: Vec3::new(0.0, 4.0, 0.0),
+        })),
+        Input::Throw(Throw {
+            start: Vec3::new(-3.0, 1.0, 0.0),
+            velocity: Vec3::new(5.0, 0.0, 0.0),
+            radius: 0.2,
+        }),
+        Input::Drive {
+            index: 0,
+            value: Some(0.5),
+        },
+        Input::Solver(session.simulation().solver_config().clone()),
+        Input::Settings(settings),
+        Input::Drag(None),
+    ];
+    for input in inputs {
+        session.apply(input).expect("a good input");
+        session.step().expect("a step");
+    }
+    session.stop_recording().expect("a recording")
+}
+
+/// Numbers that are seldom thought of.
+const ODD: &[f64] = &[
+    f64::NAN,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::MAX,
+    -1e308,
+    1e-308,
+    1e39,
+    1e8,
+    -1.0,
+    0.0,
+    -0.0,
+    1e-12,
+];
+
+/// Changes bytes of `data` within a range in one of several ways.
+fn spoil(data: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..=random.below(2) {
+        let at = random.below(data.len());
+        let put = |data: &mut Vec<u8>, bytes: &[u8]| {
+            for (to, byte) in data[at..].iter_mut().zip(bytes) {
+                *to = *byte;
+            }
+        };
+        match random.below(8) {
+            0 => data[at] = random.below(256) as u8,
+            1 => data[at] ^= 1 << random.below(8),
+            2 | 3 => put(data, &ODD[random.below(ODD.len())].to_le_bytes()),
+            // Lengths and indices: the largest ones of 32 and of 64 bits, and 0.
+            4 => put(data, &[0xff, 0xff, 0xff, 0xff, 0x0f]),
+            5 => put(
+                data,
+                &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+            ),
+            6 => data.insert(at, random.below(256) as u8),
+            _ => {
+                data.remove(at);
+            }
+        }
+    }
+}
+
+/// Spoils files so often, reads and uses each, and fails where that panics. Both what is good all the same and
+/// what is refused must be among them.
+fn spoiled(count: u64, spoil_and_use: impl Fn(&mut Random) -> Result<(), FileError>) {
+    let mut good = 0;
+    for seed in 0..count {
+        let mut random = Random::new(seed);
+        let outcome = catch_unwind(AssertUnwindSafe(|| spoil_and_use(&mut random)));
+        match outcome.unwrap_or_else(|_| panic!("seed {seed}")) {
+            Ok(()) => good += 1,
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    println!("{good} of {count} were read");
+    assert!(
+        good * 20 > count && good * 20 < count * 19,
+        "{good} of {count} were read"
+    );
+}
+
+/// Takes a few steps from a snapshot, or finds that they cannot be taken.
+fn go_on(snapshot: &Snapshot, solver: &str) {
+    let mut world = snapshot.world().clone();
+    // A monstrous number of solves says nothing about panics.
+    let monstrous = |s: &Settings| s.substeps > 4 || s.joint_iterations > 4;
+    if monstrous(&world.settings) {
+        return;
+    }
+    world.time += 1.0;
+    let mut config = SolverConfig::default();
+    config.switch(solver);
+    config.budget.iterations = 20;
+    let mut simulation = Simulation::new(world, config, 1).expect("a good solver");
+    simulation.restore(snapshot);
+    for _ in 0..3 {
+        if simulation.step().is_err() {
+            break;
+        }
+    }
+    simulation.world().state_hash();
+}
+
+#[test]
+fn spoiled_snapshots_with_right_checksums_never_panic() {
+    let mut simulation = everything();
+    for _ in 0..3 {
+        simulation.step().expect("a step");
+    }
+    let bytes = simulation.snapshot().to_bytes();
+    let (world, solver, state): (Vec<u8>, String, Vec<u8>) =
+        postcard::from_bytes(&bytes[HEADER..]).expect("three parts");
+    spoiled(6000, |random| {
+        let (mut world, mut state) = (world.clone(), state.clone());
+        if random.below(8) == 0 {
+            spoil(&mut state, random);
+        } else {
+            let mut data = world.split_off(HEADER);
+            spoil(&mut data, random);
+            world = sealed(&world, &data);
+        }
+        let data = postcard::to_allocvec(&(world, &solver, state)).expect("plain data");
+        let snapshot = Snapshot::from_bytes(&sealed(&bytes, &data))?;
+        go_on(&snapshot, ["colored-gs", "bpp", "nncg"][random.below(3)]);
+        Ok(())
+    });
+}
+
+#[test]
+fn spoiled_recordings_with_right_checksums_never_panic() {
+    let bytes = played().to_bytes();
+    let data = &bytes[HEADER..];
+    // The state within was spoiled above: here all around it is.
+    let begin = data
+        .windows(8)
+        .position(|w| w == b"MOREAUSS")
+        .expect("a snapshot");
+    let length = u64::from_le_bytes(data[begin + 12..begin + 20].try_into().expect("8 bytes"));
+    let end = begin + HEADER + length as usize;
+    spoiled(3000, |random| {
+        let (mut before, mut behind) = (data[..begin].to_vec(), data[end..].to_vec());
+        spoil(
+            if random.below(3) == 0 {
+                &mut before
+            } else {
+                &mut behind
+            },
+            random,
+        );
+        let changed = [&before, &data[begin..end], &behind].concat();
+        let mut recording = Recording::from_bytes(&sealed(&bytes, &changed))?;
+        recording.solver.budget.iterations = recording.solver.budget.iterations.min(20);
+        let mut replay = Replay::new(&recording, 1).expect("a good solver");
+        while let Some(Ok(_)) = replay.step() {}
+        Ok(())
+    });
+}
+
+#[test]
+fn spoiled_problems_with_right_checksums_never_panic() {
+    let mut simulation = everything();
+    for _ in 0..3 {
+        simulation.step().expect("a step");
+    }
+    let stored = StoredProblem {
+        origin: "everything".into(),
+        problem: simulation.problem().clone(),
+        start: simulation.warm_start().to_vec(),
+        reach: simulation.world().bodies.reach(),
+    };
+    let bytes = stored.to_bytes();
+    let budget = Budget {
+        iterations: 20,
+        ..Budget::default()
+    };
+    spoiled(3000, |random| {
+        let mut data = bytes[HEADER..].to_vec();
+        spoil(&mut data, random);
+        let read = StoredProblem::from_bytes(&sealed(&bytes, &data))?;
+        let solver = ["colored-gs", "bpp", "nncg", "jacobi"][random.below(4)];
+        let config = problems::config(solver, budget);
+        let (lambda, ..) = problems::solve(&config, &read.problem, false);
+        problems::residual_of(&read.problem, &lambda);
+        Ok(())
+    });
+}
+
+/// A compound is read by a function that calls itself: a file must not say how often.
+#[test]
+fn shapes_nested_without_end_are_refused_and_do_not_overflow_the_stack() {
+    let compound: Geometry =
+        postcard::from_bytes(&postcard::to_allocvec(&hammer()).expect("plain data"))
+            .expect("one level is fine");
+    assert_eq!(compound, hammer());
+    let once = postcard::to_allocvec(&hammer()).expect("plain data");
+    let bytes = everything().world().to_bytes();
+    let at = bytes
+        .windows(once.len())
+        .position(|w| w == once)
+        .expect("a compound");
+    let nested = once[..2].repeat(1_000_000);
+    let data = [&bytes[HEADER..at], &nested, &bytes[at..]].concat();
+    let error = World::from_bytes(&sealed(&bytes, &data)).expect_err("nested shapes");
+    assert!(
+        error.to_string().starts_with("the snapshot is damaged: "),
+        "{error}"
+    );
+    // One more is already too much, and what follows is read as ever.
+    let twice = [&once[..2], &once, &[0; 64]].concat();
+    postcard::take_from_bytes::<Geometry>(&twice).expect_err("a compound in a compound");
+    postcard::from_bytes::<Geometry>(&once).expect("one level is still fine");
+}
+
+/// The compound of [`everything`].
+fn hammer() -> Geometry {
+    let world = everything().world().clone();
+    let named = world
+        .bodies
+        .name
+        .iter()
+        .position(|n| n == "hammer")
+        .expect("a body");
+    world.bodies.shape[named]
+        .as_ref()
+        .expect("a shape")
+        .geometry()
+        .clone()
+}
+
+/// A length that no file is long enough for is refused before memory is asked for.
+#[test]
+fn lengths_of_gigabytes_are_refused() {
+    let bytes = everything().world().to_bytes();
+    let data = &bytes[HEADER..];
+    for length in [u64::from(u32::MAX), 1 << 40, u64::MAX] {
+        let claimed = postcard::to_allocvec(&length).expect("a number");
+        // The world's first field is the list of positions.
+        let first = [&claimed, &data[1..]].concat();
+        let error = World::from_bytes(&sealed(&bytes, &first)).expect_err("too long");
+        assert!(error.to_string().contains("damaged"), "{error}");
+        for kind in [
+            Snapshot::from_bytes(&sealed(&everything().snapshot().to_bytes(), &claimed)).err(),
+            Recording::from_bytes(&sealed(&played().to_bytes(), &claimed)).err(),
+        ] {
+            assert!(matches!(kind, Some(FileError::Damaged(..))), "{kind:?}");
+        }
+    }
+}
+
+#[test]
+fn recorded_inputs_that_cannot_be_are_refused_or_harmless() {
+    let bytes = played().to_bytes();
+    type Parts = (
+        String,
+        String,
+        Vec<u8>,
+        Option<Drag>,
+        Vec<(Vec<Input>, u64)>,
+    );
+    let with = |input: Input| {
+        let mut parts: Parts = postcard::from_bytes(&bytes[HEADER..]).expect("five parts");
+        parts.4[1].0.push(input);
+        let data = postcard::to_allocvec(&parts).expect("plain data");
+        Recording::from_bytes(&sealed(&bytes, &data))
+    };
+    let throw = |radius: f64, x: f64, speed: f64| {
+        Input::Throw(Throw {
+            start: Vec3::new(x, 9.0, 0.0),
+            velocity: Vec3::new(speed, 0.0, 0.0),
+            radius,
+        })
+    };
+    let settings = |change: fn(&mut Settings)| {
+        let mut settings = Box::new(Settings::default());
+        change(&mut settings);
+        Input::Settings(settings)
+    };
+    let solver = |change: fn(&mut SolverConfig)| {
+        let mut config = SolverConfig::default();
+        change(&mut config);
+        Input::Solver(config)
+    };
+    for (input, expected) in [
+        (throw(f64::NAN, 0.0, 0.0), "radius must be above 0"),
+        (throw(-1.0, 0.0, 0.0), "radius must be above 0"),
+        (throw(1.0, f64::INFINITY, 0.0), "start must be finite"),
+        (throw(1.0, 0.0, f64::NAN), "velocity must be finite"),
+        (settings(|s| s.step = f64::NAN), "step must be in (0, 1] s"),
+        (
+            settings(|s| s.gravity.x = f64::INFINITY),
+            "gravity must be finite",
+        ),
+        (
+            solver(|c| c.name = "magic".into()),
+            "there is no solver \"magic\"",
+        ),
+        (solver(|c| c.budget.time = 1.0), "speed of the machine"),
+        (solver(|c| c.budget.tolerance = f64::NAN), "tolerance"),
+    ] {
+        let message = with(input).expect_err(expected).to_string();
+        let begin = "the recording is damaged: before its step 2: ";
+        assert!(
+            message.starts_with(begin) && message.contains(expected),
+            "{message}"
+        );
+    }
+    let body = everything().world().bodies.id(5).expect("a body");
+    let drag = |slot: u32, x: f64| {
+        Input::Drag(Some(Drag {
+            body: moreau::world::BodyId { slot, ..body },
+            anchor: Vec3::new(x, 0.0, 0.0),
+            target: Vec3::zeros(),
+        }))
+    };
+    let drive = |index: u32, value: f64| Input::Drive {
+        index,
+        value: Some(value),
+    };
+    for input in [
+        drag(5, f64::NAN),
+        drag(u32::MAX, 0.0),
+        drag(0, 0.0),
+        drive(u32::MAX, 0.0),
+        drive(0, f64::NAN),
+        drive(0, f64::INFINITY),
+        throw(1e30, 1e300, -1e300),
+    ] {
+        let recording = with(input).expect("what it asks for can be ignored");
+        let mut replay = Replay::new(&recording, 1).expect("a good solver");
+        while let Some(Ok(_)) = replay.step() {}
     }
 }
