@@ -141,9 +141,14 @@ fn noise(at: vec2<f32>) -> f32 {
 // where its bumps are wider than the pixels.
 fn grain(at: vec2<f32>) -> f32 {
     let step = max(fwidth(at.x), fwidth(at.y));
-    let patches = (noise(0.23 * at) - 0.5) * (1.0 - smoothstep(0.5, 2.0, step));
-    let grains = (noise(7.0 * at) - 0.5) * (1.0 - smoothstep(0.02, 0.07, step));
-    return 1.0 + 0.16 * patches + 0.10 * grains;
+    var sum = 1.0;
+    if step < 1.0 {
+        sum += 0.16 * (noise(0.23 * at) - 0.5) * (1.0 - smoothstep(0.3, 1.0, step));
+    }
+    if step < 0.07 {
+        sum += 0.10 * (noise(7.0 * at) - 0.5) * (1.0 - smoothstep(0.02, 0.07, step));
+    }
+    return sum;
 }
 
 // Two caps and a band, so that a rolling sphere is seen to roll.
@@ -241,13 +246,15 @@ fn sea_fragment(in: Fragment) -> @location(0) vec4<f32> {
     let to_eye = view.eye.xyz - in.world;
     let range = length(to_eye);
     let towards = to_eye / range;
-    let at = in.world.xz;
-    // Pixels of the water seen flat are long; their mean counts.
-    let step = 0.5 * (fwidth(at.x) + fwidth(at.y));
+    // Crests are bent, so that they do not run straight to the horizon.
+    let flat_place = in.world.xz;
+    let at = flat_place + 4.0 * sin(0.045 * flat_place.yx) + 1.2 * sin(0.21 * flat_place.yx);
+    // Pixels of the water seen flat are long.
+    let step = max(fwidth(flat_place.x), fwidth(flat_place.y));
     // Periods from ω² = g k.
-    var slope = wave(at, step, vec2<f32>(0.80, 0.60), 0.11, 165.0, 0.050);
-    slope += wave(at, step, vec2<f32>(0.96, -0.28), 0.23, 239.0, 0.050);
-    slope += wave(at, step, vec2<f32>(0.28, 0.96), 0.51, 356.0, 0.055);
+    var slope = wave(at, step, vec2<f32>(0.80, 0.60), 0.11, 165.0, 0.030);
+    slope += wave(at, step, vec2<f32>(0.96, -0.28), 0.23, 239.0, 0.035);
+    slope += wave(at, step, vec2<f32>(0.28, 0.96), 0.51, 356.0, 0.045);
     slope += wave(at, step, vec2<f32>(-0.60, 0.80), 1.03, 506.0, 0.055);
     slope += wave(at, step, vec2<f32>(0.62, -0.785), 2.30, 756.0, 0.060);
     slope += wave(at, step, vec2<f32>(0.936, 0.352), 4.90, 1103.0, 0.060);
