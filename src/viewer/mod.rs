@@ -42,6 +42,7 @@ use bevy::window::{PresentMode, WindowResolution};
 pub use draw::Drawing;
 use draw::Quality;
 pub use graphics::NoAdapter;
+pub use keep::is_kept;
 pub use offscreen::{Offscreen, RenderError};
 pub use plugin::{Moreau, MoreauBody, MoreauPlugin, MoreauSystems};
 
