@@ -182,6 +182,42 @@ fn what_is_done_in_the_past_is_the_beginning_of_another_future() {
     }
 }
 
+/// Going back to when something was held, and doing something else there, lets go of it.
+#[test]
+fn nothing_is_held_for_ever() {
+    let mut session = session("box_stack");
+    session.keep(DEFAULT_LIMIT, Spacing::Steps(5));
+    let body = dynamic(&session)[0];
+    let drag = Drag {
+        body,
+        anchor: Vec3::zeros(),
+        target: Vec3::new(0.0, 30.0, 0.0),
+    };
+    session.apply(Input::Drag(Some(drag))).expect("a drag");
+    for _ in 0..6 {
+        step(&mut session);
+    }
+    session.apply(Input::Drag(None)).expect("let go");
+    step(&mut session);
+    session.go_to(3).expect("a kept state");
+    session
+        .apply(throw(Vec3::new(9.0, 9.0, 0.0)))
+        .expect("a ball");
+    step(&mut session);
+    let speed = |s: &Session| {
+        s.simulation().world().bodies.velocity[body.index()]
+            .linear
+            .y
+    };
+    let before = speed(&session);
+    step(&mut session);
+    let h = session.simulation().world().settings.step;
+    assert!(
+        (speed(&session) - before + 9.81 * h).abs() < 1e-9,
+        "it falls freely"
+    );
+}
+
 /// The box stack after the same forty steps.
 fn session_at(hashes: &[u64]) -> Session {
     let mut session = session("box_stack");

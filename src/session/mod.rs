@@ -10,7 +10,7 @@ mod rivals;
 pub use drag::Drag;
 pub use input::{Input, InputError, Throw};
 pub use recording::{Divergence, Recording, Replay, Replayed};
-pub use ring::{DEFAULT_LIMIT, Kept, Ring, Spacing};
+pub use ring::{DEFAULT_LIMIT, Kept, Spacing};
 pub use rivals::{Rival, distance, step_all};
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::solve::ConfigError;
 use crate::step::{Simulation, Snapshot, StepError, StepReport};
 use crate::world::Edit;
 use recording::Tape;
-use ring::State;
+use ring::{Ring, State};
 
 /// A simulation that somebody plays with.
 pub struct Session {
@@ -77,6 +77,8 @@ impl Session {
             return Ok(());
         }
         let step = self.simulation.world().step_index;
+        // Who does something else in the past has let go of what was held then.
+        let lets_go = self.is_past() && self.drag.is_some() && !matches!(input, Input::Drag(_));
         self.perform(&input)?;
         self.tape = None;
         if self.is_past()
@@ -86,6 +88,9 @@ impl Session {
         }
         if let Some(ring) = &mut self.ring {
             ring.add_input(step, &input);
+        }
+        if lets_go {
+            self.apply(Input::Drag(None))?;
         }
         let begins = self.kept().steps.map(|[first, _]| first);
         if matches!(input, Input::Edit(_)) && begins == Some(step) {

@@ -99,7 +99,7 @@ pub struct Kept {
 
 /// Past states, and the future of the one that was returned to, in bounded memory.
 #[derive(Debug)]
-pub struct Ring {
+pub(super) struct Ring {
     limit: usize,
     spacing: Spacing,
     keyframes: VecDeque<Keyframe>,
@@ -143,7 +143,7 @@ impl Ring {
     }
 
     /// What is kept.
-    pub fn kept(&self) -> Kept {
+    pub(super) fn kept(&self) -> Kept {
         let first = self.keyframes.front().map(Keyframe::step);
         let ends = self.keyframes.iter().skip(1).map(Keyframe::step);
         let ends = ends.chain([self.last]);
@@ -302,7 +302,7 @@ impl Ring {
     }
 
     /// Whether a future is kept.
-    pub fn is_past(&self) -> bool {
+    pub(super) fn is_past(&self) -> bool {
         self.is_past
     }
 

@@ -368,11 +368,9 @@ mod tests {
                 following: true,
                 ..eye()
             })
-            .insert_resource(Playback {
-                frame: Some(frame),
-                ..Playback::default()
-            })
+            .init_resource::<Playback>()
             .add_systems(Update, follow);
+        app.world_mut().resource_mut::<Playback>().frame = Some(frame);
         let mut step = |selected, place: Vec3| {
             app.world_mut().resource_mut::<Hands>().selected = Some(id(selected));
             let mut playback = app.world_mut().resource_mut::<Playback>();

@@ -93,13 +93,18 @@ pub fn save_scene(mut scene: Scene, session: &Session, path: &Path) -> News {
     scene.solver = simulation.solver_config().clone();
     scene.settings = simulation.world().settings;
     let text = scene.to_ron();
-    let loads = Scene::parse(&text, &full(path)).and_then(|scene| scene.check());
+    let loads = Scene::parse(&text, &full(path));
     loads.map_err(|error| format!("the scene is not saved: {error}"))?;
-    write(
+    let saved = write(
         "the scene as it begins, with its edits (states go into .snap files)",
         path,
         text.as_bytes(),
-    )
+    )?;
+    // Meshes are looked for beside the file, where they may not be.
+    match Scene::load(path).and_then(|scene| scene.build()) {
+        Ok(_) => Ok(saved),
+        Err(error) => Err(format!("{saved}; but it does not open there: {error}")),
+    }
 }
 
 /// Opens a recording, to be replayed, or a state.

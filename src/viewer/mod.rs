@@ -44,6 +44,7 @@ use crate::scene::library;
 pub use draw::Drawing;
 use draw::Quality;
 pub use graphics::NoAdapter;
+pub use keep::is_kept;
 pub use offscreen::{Offscreen, RenderError};
 pub use plugin::{Moreau, MoreauBody, MoreauPlugin, MoreauSystems};
 

@@ -152,6 +152,8 @@ struct State {
     recording_path: PathBuf,
     news: Vec<News>,
     charge: Arc<Charge>,
+    /// Whether a recording or a state is open, and not a scene.
+    has_no_scene: bool,
 }
 
 struct Worker {
@@ -349,6 +351,7 @@ impl Worker {
             Err(error) => self.stop(error),
             Ok(simulation) => {
                 self.begin(Session::new(simulation), play);
+                self.state.has_no_scene = false;
                 self.take_charge(false);
             }
         }
@@ -421,6 +424,9 @@ impl Worker {
                 Err(error) => Err(error.to_string()),
             },
             Keep::SaveState(path) => guarded(|| keep::save_state(session.simulation(), &path)),
+            Keep::SaveScene { .. } if self.state.has_no_scene => Err(
+                "this came from a file that holds a state, and not a scene: save the state".into(),
+            ),
             Keep::SaveScene { scene, path } => guarded(|| keep::save_scene(*scene, session, &path)),
             _ => return,
         };
@@ -445,6 +451,7 @@ impl Worker {
             Ok(session) => {
                 let is_replay = session.replayed().is_some();
                 self.begin(session, is_replay.then_some(true));
+                self.state.has_no_scene = true;
                 self.take_charge(true);
                 let what = if is_replay { "replaying" } else { "loaded" };
                 let path = keep::full(path);

@@ -9,7 +9,7 @@ use super::hands::{Hands, double, pick};
 use super::keep::{Keep, RECORDING, STATE, free_name};
 use super::keys::Action;
 use super::physics::{Command, Physics};
-use super::playback::Playback;
+use super::playback::{Begun, Playback};
 use super::scenes::Scenes;
 use super::setup::Setup;
 use super::toasts::Toasts;
@@ -113,7 +113,19 @@ impl Tools {
 
 pub fn plugin(app: &mut App) {
     app.init_resource::<Tools>()
-        .add_systems(Update, (press_keys, change_bodies));
+        .add_systems(Update, (press_keys, change_bodies))
+        .add_systems(Last, frame_what_has_no_view);
+}
+
+/// A recording or a state that is opened before any scene says nothing about where to look from.
+fn frame_what_has_no_view(
+    mut begun: MessageReader<Begun>,
+    scenes: Res<Scenes>,
+    mut actions: MessageWriter<Action>,
+) {
+    if begun.read().any(|b| b.loaded) && scenes.scene.is_none() {
+        actions.write(Action::FrameAll);
+    }
 }
 
 fn press_keys(
