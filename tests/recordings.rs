@@ -236,7 +236,7 @@ fn record_and_replay(bodies: RangeInclusive<u64>, steps: usize) -> usize {
 
 #[test]
 fn small_scenes_are_replayed_bit_for_bit() {
-    assert!(record_and_replay(0..=130, 40) > 10);
+    assert!(record_and_replay(0..=130, 20) > 10);
 }
 
 /// Every shipped scene, 300 steps of those of up to 14,000 bodies and 20 of the others. It takes minutes:
