@@ -82,6 +82,81 @@ fn held_ball(error: f64) -> Simulation {
     simulation
 }
 
+/// A red rod of 2 mm, 3 m long and a little tilted: less than a third of a pixel thick where it is seen from.
+fn thin_rod() -> Simulation {
+    let mut world = World::new(Settings::default());
+    let cylinder = Geometry::Cylinder {
+        half_height: 1.5,
+        radius: 0.001,
+    };
+    let rod = body(cylinder, BodyKind::Fixed, 0.0, RED);
+    let turn = moreau::math::Quat::from_axis_angle(&Metres::z_axis(), 1.4);
+    let pose = Pose::new(Metres::new(0.0, 0.5, 0.0), turn);
+    world.add_body(BodySpec { pose, ..rod }).expect("a body");
+    Simulation::new(world, SolverConfig::default(), 1).expect("the default solver")
+}
+
+/// Whether every column of the middle of a picture has a pixel that is red.
+fn is_unbroken(picture: &RgbImage) -> bool {
+    let middle = SIZE.0 / 2 - 30..SIZE.0 / 2 + 30;
+    let is_red = |x, y| {
+        let [r, g, b] = picture.get_pixel(x, y).0.map(i32::from);
+        r > g.max(b) + 40
+    };
+    middle
+        .into_iter()
+        .all(|x| (0..SIZE.1).any(|y| is_red(x, y)))
+}
+
+/// The layers over and instead of the bodies, of three bodies after some steps.
+fn layers_show_and_hide(screen: &mut Offscreen, simulation: &Simulation) {
+    let mut draw = |drawing: Drawing| {
+        screen.show(drawing);
+        screen.draw(simulation).expect("a picture")
+    };
+    let plain = draw(Drawing::default());
+    let edges = draw(Drawing {
+        wireframe: true,
+        ..Drawing::default()
+    });
+    let [solid, thin] = [&plain, &edges].map(|picture| share(picture, 1, 1));
+    assert!(
+        thin > 1e-3 && thin < 0.5 * solid,
+        "edges cover {thin:.4}, surfaces {solid:.4}"
+    );
+
+    let forces = |xray| Drawing {
+        normal_forces: true,
+        xray,
+        ..Drawing::default()
+    };
+    let [seen, hidden] = [true, false].map(|xray| share(&draw(forces(xray)), 1, 0));
+    assert!(
+        hidden < seen,
+        "arrows within the box: {seen:.4} with X-ray, {hidden:.4} without"
+    );
+
+    let drowned = draw(Drawing {
+        sea: Some(1.2),
+        ..Drawing::default()
+    });
+    let [dry, wet] = [&plain, &drowned].map(|picture| share(picture, 1, 1));
+    assert!(wet < 0.25 * dry, "{dry:.4} dry, {wet:.4} under water");
+
+    for layer in [
+        Drawing {
+            boxes: true,
+            ..Drawing::default()
+        },
+        Drawing {
+            centers: true,
+            ..Drawing::default()
+        },
+    ] {
+        assert!(draw(layer) != plain, "{layer:?} shows nothing");
+    }
+}
+
 /// The off-screen renderer, or nothing where there is no adapter and none is required.
 fn screen() -> Option<Offscreen> {
     match Offscreen::new(SIZE) {
@@ -166,6 +241,11 @@ fn pictures_show_the_bodies_and_follow_them() {
         arrows > plain,
         "red arrows on the green box: {arrows:.4} against {plain:.4}"
     );
+
+    layers_show_and_hide(&mut screen, &simulation);
+    screen.show(Drawing::default());
+    let rod = screen.draw(&thin_rod()).expect("a picture");
+    assert!(is_unbroken(&rod), "a thin rod is dashed");
 
     // Joints are drawn from the centre of mass to the anchor, in the colour of their error.
     let left = |screen: &mut Offscreen, error: f64| {

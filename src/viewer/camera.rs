@@ -6,8 +6,8 @@ use bevy::prelude::*;
 
 pub use super::bounds::Bounds;
 use super::hands::{self, Hands};
+use super::inspect::Picked;
 use super::keys::Action;
-use super::picked::Picked;
 use super::playback::{Begun, Playback};
 use crate::scene::Camera;
 use crate::world::BodyId;

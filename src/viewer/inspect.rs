@@ -1,10 +1,12 @@
 //! All that is known of one contact or one joint.
 
+use bevy::prelude::Resource;
+
 use super::frame::ContactState;
 use super::observe::coordinate_names;
 use crate::math::Vec3;
-use crate::problem::Problem;
-use crate::step::Simulation;
+use crate::problem::{FrictionLaw, Problem};
+use crate::step::{ContactView, Simulation};
 use crate::world::joint::{Axis, Joint, Motion, Target, WORLD};
 use crate::world::{Bodies, joint_geometry};
 
@@ -15,6 +17,20 @@ pub enum Thing {
     Contact { bodies: [u32; 2], near: Vec3 },
     /// A joint, by its index.
     Joint(u32),
+}
+
+/// The contact or joint whose numbers are shown.
+#[derive(Resource, Default)]
+pub struct Picked {
+    pub thing: Option<Thing>,
+    pub(super) hit: bool,
+}
+
+impl Picked {
+    /// Whether the mouse button that went down in this frame picked a contact or a joint, and so no body.
+    pub fn hit(&self) -> bool {
+        self.hit
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -70,111 +86,117 @@ fn label(bodies: &Bodies, slot: u32) -> String {
 fn contact(simulation: &Simulation, bodies: [u32; 2], near: Vec3) -> Option<PickedNumbers> {
     let all = simulation.contacts().enumerate();
     let of_pair = all.filter(|(_, c)| c.bodies == bodies);
-    let distance = |c: &crate::step::ContactView| (c.point - near).norm_squared();
+    let distance = |c: &ContactView| (c.point - near).norm_squared();
     let (k, view) = of_pair.min_by(|(_, a), (_, b)| distance(a).total_cmp(&distance(b)))?;
-    let world = simulation.world();
-    let (problem, h) = (simulation.problem(), simulation.world().settings.substep());
-    let of = &problem.contacts;
-    let friction = &of.friction[k];
+    let names = bodies.map(|b| label(&simulation.world().bodies, b));
+    let state = contact_state(simulation, k);
+    Some(PickedNumbers {
+        thing: Thing::Contact {
+            bodies,
+            near: view.point,
+        },
+        title: format!("contact of {} and {}", names[0], names[1]),
+        point: view.point,
+        lines: contact_lines(simulation, k, &view, names, state),
+        rows: contact_rows(simulation, k, state),
+    })
+}
+
+fn contact_state(simulation: &Simulation, k: usize) -> ContactState {
+    let of = &simulation.problem().contacts;
     let block = &simulation.impulses()[of.rows(k)];
-    let [i, j] = bodies.map(|b| world.bodies.velocity.get(b as usize));
-    let sliding = i.zip(j).map(|(i, j)| {
-        let relative = j.at(of.frame[k].arms[1]) - i.at(of.frame[k].arms[0]);
-        relative - view.normal * view.normal.dot(&relative)
-    });
-    let [first, second] = bodies.map(|b| label(&world.bodies, b));
-    let state = ContactState::of(friction, view.gap, block);
-    let [mu, mu_across] = friction.mu;
-    let law = if mu == mu_across {
-        format!("{}, μ = {mu}", friction.law)
-    } else {
-        format!("{}, μ = {mu} and {mu_across}", friction.law)
-    };
+    ContactState::of(&of.friction[k], of.gap[k], block)
+}
+
+fn contact_lines(
+    simulation: &Simulation,
+    k: usize,
+    view: &ContactView,
+    [first, second]: [String; 2],
+    state: ContactState,
+) -> Vec<Line> {
+    use Value::{Number, Text, Vector};
+    let of = &simulation.problem().contacts;
+    let h = simulation.world().settings.substep();
+    let [mu, mu_across] = of.friction[k].mu;
+    let mut law = format!("{}, μ = {mu}", of.friction[k].law);
+    if mu != mu_across {
+        law += &format!(" and {mu_across}");
+    }
+    let [normal, friction] = [view.normal_impulse, view.friction_impulse.norm()];
+    let force = "impulse over the length of the (sub)step";
     let mut lines = vec![
-        ("first body", Value::Text(first.clone()), ""),
-        ("second body", Value::Text(second.clone()), ""),
-        ("state", Value::Text(state.name().into()), ""),
-        (
-            "point [m]",
-            Value::Vector(view.point),
-            "at the midpoint of the step",
-        ),
+        ("first body", Text(first), ""),
+        ("second body", Text(second), ""),
+        ("state", Text(state.name().into()), ""),
+        ("point [m]", Vector(view.point), "at the step's midpoint"),
         (
             "normal",
-            Value::Vector(view.normal),
-            "from the first body to the second",
+            Vector(view.normal),
+            "from the first to the second",
         ),
-        (
-            "gap [m]",
-            Value::Number(view.gap),
-            "negative where the bodies overlap",
-        ),
-        (
-            "normal impulse [N s]",
-            Value::Number(view.normal_impulse),
-            "",
-        ),
-        (
-            "normal force [N]",
-            Value::Number(view.normal_impulse / h),
-            "impulse over the length of the (sub)step",
-        ),
+        ("gap [m]", Number(view.gap), "negative where they overlap"),
+        ("normal impulse [N s]", Number(normal), ""),
+        ("normal force [N]", Number(normal / h), force),
         (
             "friction impulse [N s]",
-            Value::Vector(view.friction_impulse),
+            Vector(view.friction_impulse),
             "on the second body",
         ),
-        (
-            "friction force [N]",
-            Value::Number(view.friction_impulse.norm() / h),
-            "",
-        ),
-        ("law", Value::Text(law), ""),
+        ("friction force [N]", Number(friction / h), force),
+        ("law", Text(law), ""),
     ];
-    if let Some(sliding) = sliding {
+    let velocity = &simulation.world().bodies.velocity;
+    let [i, j] = view.bodies.map(|b| velocity.get(b as usize));
+    if let (Some(i), Some(j)) = (i, j) {
+        let arms = &of.frame[k].arms;
+        let relative = j.at(arms[1]) - i.at(arms[0]);
+        let sliding = relative - view.normal * view.normal.dot(&relative);
         let hint = "of the second body against the first, at the end of the step";
-        lines.push(("sliding [m/s]", Value::Vector(sliding), hint));
-        lines.push(("sliding speed [m/s]", Value::Number(sliding.norm()), hint));
+        lines.push(("sliding [m/s]", Vector(sliding), hint));
+        lines.push(("sliding speed [m/s]", Number(sliding.norm()), hint));
     }
-    if of.compliance[k] != [0.0; 2] {
-        let hint = "C of the normal row";
+    let [compliance, _] = of.compliance[k];
+    if compliance != 0.0 {
         lines.push((
             "compliance [1/kg]",
-            Value::Number(of.compliance[k][0]),
-            hint,
+            Number(compliance),
+            "C of the normal row",
         ));
     }
-    let mut w = [0.0; crate::problem::FrictionLaw::MAX_ROWS];
-    let w = &mut w[..block.len()];
-    if world.bodies.velocity.len() == problem.bodies.len() {
-        problem.contact_velocity(k, &world.bodies.velocity, block, w);
+    lines
+}
+
+fn contact_rows(simulation: &Simulation, k: usize, state: ContactState) -> Vec<RowNumbers> {
+    let problem = simulation.problem();
+    let span = problem.contacts.rows(k);
+    let (block, start) = (
+        &simulation.impulses()[span.clone()],
+        &simulation.warm_start()[span],
+    );
+    let u = &simulation.world().bodies.velocity;
+    // Bodies that have come since have no place in the problem.
+    if u.len() != problem.bodies.len() {
+        return Vec::new();
     }
-    let start = &simulation.warm_start()[of.rows(k)];
+    let mut w = [0.0; FrictionLaw::MAX_ROWS];
+    problem.contact_velocity(k, u, block, &mut w[..block.len()]);
     let rows = block.iter().zip(start).zip(w).enumerate();
-    let rows = rows.map(|(r, ((impulse, start), w))| RowNumbers {
+    rows.map(|(r, ((impulse, start), velocity))| RowNumbers {
         name: match r {
             0 => "normal".into(),
             r => format!("friction {r}"),
         },
         impulse: *impulse,
         start: *start,
-        velocity: *w,
-        error: (r == 0).then_some(view.gap),
+        velocity,
+        error: (r == 0).then_some(problem.contacts.gap[k]),
         is_bounded: match r {
             0 => *impulse <= 0.0,
             _ => state == ContactState::Sliding,
         },
-    });
-    Some(PickedNumbers {
-        thing: Thing::Contact {
-            bodies,
-            near: view.point,
-        },
-        title: format!("contact of {first} and {second}"),
-        point: view.point,
-        lines,
-        rows: rows.collect(),
     })
+    .collect()
 }
 
 fn joint(simulation: &Simulation, index: u32) -> Option<PickedNumbers> {

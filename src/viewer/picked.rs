@@ -6,7 +6,7 @@ use super::camera::{Eye, Pointer};
 use super::draw::Drawing;
 use super::frame::{Frame, vec3};
 use super::hands::{self, pick as pick_body};
-use super::inspect::Thing;
+use super::inspect::{Picked, Thing};
 use super::keys::Action;
 use super::playback::{Begun, Playback};
 use crate::world::joint::WORLD;
@@ -16,22 +16,9 @@ const REACH: f32 = 9.0;
 /// What is hidden counts where it is behind a surface by no more than this share of its distance (-).
 const BEHIND: f32 = 0.01;
 
-/// The contact or joint whose numbers are shown.
-#[derive(Resource, Default)]
-pub struct Picked {
-    pub thing: Option<Thing>,
-    hit: bool,
-}
-
-impl Picked {
-    /// Whether the mouse button that went down in this frame picked a contact or a joint, and so no body.
-    pub fn hit(&self) -> bool {
-        self.hit
-    }
-}
-
 pub fn plugin(app: &mut App) {
-    app.add_systems(Update, (forget, keep, pick).chain().before(hands::drag));
+    app.init_resource::<Picked>()
+        .add_systems(Update, (forget, keep, pick).chain().before(hands::drag));
 }
 
 fn forget(
@@ -140,10 +127,8 @@ mod tests {
 
     #[test]
     fn the_nearest_thing_within_reach_is_picked() {
-        let eye = Eye {
-            viewport: URect::new(0, 0, 800, 600),
-            ..Eye::default()
-        };
+        let mut eye = Eye::default();
+        eye.viewport = URect::new(0, 0, 800, 600);
         let pixel = Vec2::new(300.0, 200.0);
         let at = |x: f32, distance: f32| {
             let (origin, way) = eye.ray(pixel + Vec2::X * x);

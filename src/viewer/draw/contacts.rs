@@ -11,10 +11,10 @@ use crate::viewer::frame::{JointMark, vec3};
 use crate::viewer::hands::Hands;
 use crate::viewer::playback::Playback;
 
-/// Least radius of an arrow's shaft (pixels).
-const ARROW_PIXELS: f32 = 1.2;
-/// Least radius of a contact point (pixels).
-const POINT_PIXELS: f32 = 2.0;
+/// Least and largest radius of an arrow's shaft (pixels): in between it goes with the bodies' size.
+const ARROW_PIXELS: [f32; 2] = [1.2, 3.0];
+/// The same of a contact point.
+const POINT_PIXELS: [f32; 2] = [2.0, 6.0];
 /// Half the length of a machine's usual force, as a share of its size.
 const MACHINE_SHARE: f32 = 0.04;
 
@@ -78,7 +78,8 @@ pub(super) fn paint(
     if drawing.points {
         let points = frame.contacts.iter().zip(&frame.states).map(|(c, state)| {
             let (at, color) = (vec3(c.point), palette::pack(palette::contact(*state)));
-            let radius = (0.06 * size).max(POINT_PIXELS * eye.pixel_at(at));
+            let [least, most] = POINT_PIXELS.map(|pixels| pixels * eye.pixel_at(at));
+            let radius = (0.06 * size).clamp(least, most);
             Instance::point(at, radius, color)
         });
         canvas.add(MeshLibrary::BALL + 1, Layer::Overlay, points);
@@ -148,7 +149,8 @@ fn paint_arrows(canvas: &mut Canvas, eye: &Eye, arrows: &[Arrow], thickness: f32
         let parts = arrows.iter().filter_map(|arrow| {
             let length = arrow.by.length();
             let pixel = eye.pixel_at(arrow.from);
-            let thickness = thickness.max(ARROW_PIXELS * pixel);
+            let [least, most] = ARROW_PIXELS.map(|pixels| pixels * pixel);
+            let thickness = thickness.clamp(least, most);
             if !length.is_finite() || length < 0.2 * thickness {
                 return None;
             }

@@ -4,14 +4,14 @@ use bevy::prelude::*;
 
 use super::mesh::MeshLibrary;
 use super::{Canvas, Drawing, Instance, Layer, flags, palette};
-use crate::viewer::camera::{Bounds, Eye};
+use crate::viewer::camera::Eye;
 use crate::viewer::frame::{BodyLook, pose, vec3};
 use crate::viewer::playback::Playback;
 use crate::world::{BodyKind, Geometry};
 
-/// Radius of a centre of mass in typical body sizes, and at least so many pixels.
-const CENTER_SIZE: f32 = 0.13;
-const CENTER_PIXELS: f32 = 4.0;
+/// Radius of a centre of mass (pixels), but no more than this share of its body's radius.
+const CENTER_PIXELS: f32 = 6.0;
+const CENTER_SHARE: f32 = 0.3;
 
 /// Radius of the cage around what was picked (pixels).
 const PICKED_PIXELS: f32 = 9.0;
@@ -20,7 +20,6 @@ pub(super) fn paint(
     playback: Res<Playback>,
     drawing: Res<Drawing>,
     eye: Res<Eye>,
-    bounds: Res<Bounds>,
     mut canvas: ResMut<Canvas>,
 ) {
     let Some(frame) = &playback.frame else {
@@ -48,8 +47,10 @@ pub(super) fn paint(
             .map(|look| {
                 let place = playback.pose(look.id.index());
                 let at = Vec3::from(place.translation);
-                let least = CENTER_PIXELS * eye.pixel_at(at);
-                let radius = (CENTER_SIZE * bounds.body_size).max(least);
+                let own = look.shape.as_ref().map(|s| s.bounding_radius() as f32);
+                let most = own.map_or(f32::INFINITY, |own| CENTER_SHARE * own);
+                let pixel = eye.pixel_at(at);
+                let radius = (CENTER_PIXELS * pixel).min(most).max(pixel);
                 Instance {
                     flags: flags::UNLIT | flags::MARK,
                     rotation: place.rotation.to_array(),

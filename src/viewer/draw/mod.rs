@@ -27,7 +27,6 @@ use mesh::{MeshId, MeshLibrary};
 pub use trails::MOST_TRAILS;
 
 use super::camera::{Bounds, Eye};
-use super::picked::Picked;
 use super::playback::{Begun, Playback};
 
 /// What is drawn over the bodies, and how they themselves are.
@@ -250,7 +249,6 @@ pub fn plugin(app: &mut App) {
         .init_resource::<View>()
         .init_resource::<Drawing>()
         .init_resource::<ArrowScale>()
-        .init_resource::<Picked>()
         .add_message::<Begun>()
         .add_systems(
             PostUpdate,
