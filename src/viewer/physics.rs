@@ -875,6 +875,7 @@ mod tests {
         physics.send(Command::Restart);
         physics.send(Command::Play(true));
         wait(&physics, |f, _| f.step > 12);
+        physics.send(Command::Play(false));
 
         open("a.snap");
         let (frame, _) = wait(&physics, |f, _| f.load == before.load + 2);
