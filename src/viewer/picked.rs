@@ -140,10 +140,8 @@ mod tests {
 
     #[test]
     fn the_nearest_thing_within_reach_is_picked() {
-        let eye = Eye {
-            viewport: URect::new(0, 0, 800, 600),
-            ..Eye::default()
-        };
+        let mut eye = Eye::default();
+        eye.viewport = URect::new(0, 0, 800, 600);
         let pixel = Vec2::new(300.0, 200.0);
         let at = |x: f32, distance: f32| {
             let (origin, way) = eye.ray(pixel + Vec2::X * x);
