@@ -353,7 +353,10 @@ mod tests {
         };
         let mut world = crate::world::World::new(crate::world::Settings::default());
         for _ in 0..2 {
-            let spec = crate::world::BodySpec::default();
+            let spec = crate::world::BodySpec {
+                kind: crate::world::BodyKind::Fixed,
+                ..Default::default()
+            };
             world.add_body(spec).expect("a body");
         }
         let mut frame = crate::viewer::frame::Frame {

@@ -226,8 +226,9 @@ impl Challenge {
         }
         let begin = Instant::now();
         let still = !state.playing && state.pending_steps == 0;
-        let is_wanted = || step.is_multiple_of(self.every) && begin >= self.due;
-        if !still && !(is_wanted() && arena.is_waiting(simulation.problem().contacts.len())) {
+        let is_due = || step.is_multiple_of(self.every) && begin >= self.due;
+        let is_wanted = || is_due() && arena.is_waiting(simulation.problem().contacts.len());
+        if !(still || is_wanted()) {
             return;
         }
         let point = |point: Vec3| [point.x as f32, point.y as f32, point.z as f32];
@@ -875,6 +876,7 @@ mod tests {
         physics.send(Command::Restart);
         physics.send(Command::Play(true));
         wait(&physics, |f, _| f.step > 12);
+        physics.send(Command::Play(false));
 
         open("a.snap");
         let (frame, _) = wait(&physics, |f, _| f.load == before.load + 2);

@@ -99,7 +99,7 @@ mod tests {
         );
         toasts.pass(0.9 * LIFETIME);
         assert_eq!(texts(&toasts), ["no room", "saved a"]);
-        toasts.pass(0.2 * LIFETIME);
+        toasts.pass(0.3 * LIFETIME);
         assert!(toasts.list.is_empty());
         for k in 0..20 {
             toasts.say(k.to_string());
