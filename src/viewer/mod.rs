@@ -11,6 +11,8 @@ mod camera;
 mod capture;
 mod comparison;
 mod draw;
+#[cfg(test)]
+mod flow;
 mod frame;
 mod graphics;
 mod hands;

@@ -208,7 +208,7 @@ fn change_bodies(
                 }
             }
             Action::AddBody => {
-                let middle = eye.viewport.center().as_vec2();
+                let middle = eye.viewport.min.as_vec2() + 0.5 * eye.cell_size();
                 let pixel = pointer.position.filter(|_| pointer.over_scene);
                 let (origin, way) = eye.ray(pixel.unwrap_or(middle));
                 let size = match tools.size {

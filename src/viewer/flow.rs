@@ -1,0 +1,244 @@
+//! What a user does, one thing after the other, with real key events: everything of the window but its drawing.
+
+use std::time::{Duration, Instant};
+
+use bevy::input::ButtonState;
+use bevy::input::InputPlugin;
+use bevy::input::keyboard::{Key, KeyboardInput};
+use bevy::prelude::*;
+use bevy::window::FileDragAndDrop;
+use bevy_egui::input::EguiWantsInput;
+
+use super::bounds::Bounds;
+use super::camera::{Eye, Pointer};
+use super::comparison::{Comparison, Mode};
+use super::draw::Drawing;
+use super::frame::Frame;
+use super::hands::Hands;
+use super::physics::Physics;
+use super::playback::Playback;
+use super::scenes::Scenes;
+use super::setup::Setup;
+use super::toasts::Toasts;
+use super::tools::Tools;
+use crate::math::Vec3 as Vector;
+use crate::session::{Drag, Input};
+
+fn window(scene: &str) -> App {
+    let mut app = App::new();
+    app.add_plugins((MinimalPlugins, InputPlugin))
+        .add_message::<FileDragAndDrop>()
+        .init_resource::<EguiWantsInput>()
+        .init_resource::<Eye>()
+        .init_resource::<Pointer>()
+        .init_resource::<Bounds>()
+        .init_resource::<Drawing>()
+        .init_resource::<Hands>()
+        .insert_resource(Physics::start().expect("a thread"))
+        .insert_resource(Scenes::new(scene))
+        .add_plugins((
+            super::playback::plugin,
+            super::history::plugin,
+            super::keys::plugin,
+            super::setup::plugin,
+            super::scenes::plugin,
+            super::comparison::plugin,
+            super::toasts::plugin,
+            super::tools::plugin,
+        ));
+    app.finish();
+    app.cleanup();
+    app
+}
+
+/// Lets the window go on until something is so.
+fn wait(app: &mut App, what: &str, is_so: impl Fn(&World, &Frame) -> bool) {
+    let begin = Instant::now();
+    loop {
+        app.update();
+        let world = app.world();
+        let frame = world.resource::<Playback>().frame.as_ref();
+        if frame.is_some_and(|frame| is_so(world, frame)) {
+            return;
+        }
+        let said: Vec<&str> = texts(world).collect();
+        let waited = begin.elapsed();
+        assert!(
+            waited < Duration::from_secs(90),
+            "{what} never came; said: {said:?}"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn texts(world: &World) -> impl Iterator<Item = &str> {
+    let toasts = &world.resource::<Toasts>().list;
+    toasts.iter().map(|toast| toast.text.as_str())
+}
+
+fn press(app: &mut App, key_code: KeyCode) {
+    for state in [ButtonState::Pressed, ButtonState::Released] {
+        app.world_mut().write_message(KeyboardInput {
+            key_code,
+            logical_key: Key::Unidentified(bevy::input::keyboard::NativeKey::Unidentified),
+            state,
+            text: None,
+            repeat: false,
+            window: Entity::PLACEHOLDER,
+        });
+        app.update();
+    }
+}
+
+fn frame(app: &App) -> &Frame {
+    let playback = app.world().resource::<Playback>();
+    playback.frame.as_ref().expect("a frame")
+}
+
+#[test]
+fn a_user_at_work() {
+    let folder = std::env::temp_dir().join(format!("moreau-flow-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let app = &mut window("ball_grid_8");
+    wait(app, "the first scene", |_, frame| {
+        frame.step > 3 && frame.playing
+    });
+
+    // Another scene by key, and one by name.
+    let first = app.world().resource::<Scenes>().open_id();
+    press(app, KeyCode::PageDown);
+    wait(app, "the next scene", |_, frame| frame.load == 2);
+    assert_ne!(app.world().resource::<Scenes>().open_id(), first);
+    app.world_mut().resource_mut::<Scenes>().open("box_stack");
+    wait(app, "the stack", |_, frame| {
+        frame.load == 3 && frame.step > 3
+    });
+
+    // A body is dragged.
+    let table = frame(app).table.clone();
+    let look = table.bodies.iter().flatten().last().expect("a body");
+    let (body, slot) = (look.id, look.id.index());
+    let before = frame(app).poses[slot].translation;
+    let target = Vector::new(3.0, 3.0, 0.0);
+    let anchor = Vector::zeros();
+    let drag = Drag {
+        body,
+        anchor,
+        target,
+    };
+    let physics = app.world().resource::<Physics>();
+    physics.act(Input::Drag(Some(drag)));
+    wait(app, "the dragged body", |_, frame| {
+        frame.poses[slot].translation.distance(before) > 0.5
+    });
+    app.world().resource::<Physics>().act(Input::Drag(None));
+
+    // Another solver, a pause, and a slider of the scene: both stay.
+    let mut setup = app.world_mut().resource_mut::<Setup>();
+    setup.solver.switch("nncg");
+    let solver = setup.solver.clone();
+    app.world().resource::<Physics>().act(Input::Solver(solver));
+    press(app, KeyCode::Space);
+    wait(app, "the pause", |_, frame| !frame.playing);
+    let mut scenes = app.world_mut().resource_mut::<Scenes>();
+    scenes.set("generators.0.count", "7".into());
+    wait(app, "the higher stack", |_, frame| frame.load == 4);
+    assert!(!frame(app).playing, "the pause is gone");
+    assert_eq!(frame(app).charge.solver.name, "nncg");
+    assert_eq!(app.world().resource::<Setup>().solver.name, "nncg");
+
+    compare(app);
+    go_back_and_record(app, &folder);
+    std::fs::remove_dir_all(&folder).expect("it is ours");
+}
+
+/// Three solvers on the same paused step, and then in worlds of their own.
+fn compare(app: &mut App) {
+    for _ in 0..3 {
+        press(app, KeyCode::KeyN);
+    }
+    wait(app, "three steps", |_, frame| frame.step == 3);
+    let mut comparison = app.world_mut().resource_mut::<Comparison>();
+    for entrant in &mut comparison.entrants {
+        entrant.on = ["jacobi", "apgd", "bpp"].contains(&entrant.label.as_str());
+    }
+    wait(app, "three outcomes", |world, frame| {
+        let comparison = world.resource::<Comparison>();
+        let on_it = comparison
+            .shown()
+            .filter(|(.., s)| s.posed.step == frame.step);
+        on_it.count() == 3
+    });
+    let comparison = app.world().resource::<Comparison>();
+    let residual = |label: &str| {
+        let mut shown = comparison.shown();
+        let found = shown.find(|(_, o, _)| o.label == label);
+        found
+            .expect("it is shown")
+            .1
+            .residual
+            .expect("it is usable")
+            .residual
+    };
+    assert!(residual("bpp") < 0.01 * residual("jacobi"));
+    assert!(comparison.shown().any(|(_, o, _)| o.distance == Some(0.0)));
+
+    let mut comparison = app.world_mut().resource_mut::<Comparison>();
+    comparison.mode = Mode::Worlds;
+    wait(app, "three worlds", |_, frame| frame.rivals.len() == 3);
+    assert_eq!(app.world().resource::<Eye>().worlds, 4);
+    for _ in 0..4 {
+        press(app, KeyCode::KeyN);
+    }
+    wait(app, "steps in all", |world, frame| {
+        let history = world.resource::<super::history::History>();
+        let last = history.samples.back();
+        let distances = last.map(|s| s.rivals.iter().map(|r| r.distance));
+        frame.step == 7 && distances.is_some_and(|mut d| d.any(|d| d > 0.0 && d < 1.0))
+    });
+    let slots = frame(app).table.bodies.len();
+    assert_eq!(frame(app).poses.len(), 4 * slots);
+    let mut comparison = app.world_mut().resource_mut::<Comparison>();
+    comparison.mode = Mode::SameProblem;
+    comparison.entrants.iter_mut().for_each(|e| e.on = false);
+    wait(app, "one world", |_, frame| frame.rivals.is_empty());
+}
+
+/// Back by key, a recording that is replayed, a state, and the scene once more.
+fn go_back_and_record(app: &mut App, folder: &std::path::Path) {
+    press(app, KeyCode::ArrowLeft);
+    wait(app, "the step before", |_, frame| frame.step == 6);
+    let file = |name: &str| folder.join(name).display().to_string();
+    app.world_mut().resource_mut::<Tools>().name = file("run");
+    press(app, KeyCode::F9);
+    wait(app, "the recording", |_, frame| frame.recording == Some(0));
+    for _ in 0..5 {
+        press(app, KeyCode::KeyN);
+    }
+    wait(app, "recorded steps", |_, frame| frame.recording == Some(5));
+    press(app, KeyCode::F9);
+    wait(app, "the file", |world, _| {
+        texts(world).any(|t| t.starts_with("saved a recording of 5 steps") && t.contains("run.rec"))
+    });
+    press(app, KeyCode::F6);
+    wait(app, "the state", |world, _| {
+        texts(world).any(|t| t.contains("run.snap"))
+    });
+    app.world_mut()
+        .resource_mut::<Scenes>()
+        .open(&file("run.rec"));
+    wait(app, "the replay", |world, frame| {
+        let done = texts(world).any(|t| t.ends_with("the same as recorded, bit for bit"));
+        done && frame.replayed.is_some_and(|r| r.divergence.is_none())
+    });
+    press(app, KeyCode::F7);
+    wait(app, "the state that was saved", |_, frame| {
+        frame.step == 11 && frame.replayed.is_none()
+    });
+    let load = frame(app).load;
+    press(app, KeyCode::F5);
+    wait(app, "the scene once more", |_, frame| {
+        frame.load == load + 1
+    });
+    assert_eq!(app.world().resource::<Setup>().solver.name, "nncg");
+}
