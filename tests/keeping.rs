@@ -187,7 +187,8 @@ fn what_is_done_in_the_past_is_the_beginning_of_another_future() {
 fn nothing_is_held_for_ever() {
     let mut session = session("box_stack");
     session.keep(DEFAULT_LIMIT, Spacing::Steps(5));
-    let body = dynamic(&session)[0];
+    let moving = dynamic(&session);
+    let body = *moving.last().expect("a body");
     let drag = Drag {
         body,
         anchor: Vec3::zeros(),
