@@ -42,7 +42,8 @@ fn ui_scale(text: &str) -> Result<f32, String> {
 /// Opens the window.
 pub fn run(args: &ViewArgs) -> Result<(), Failure> {
     // A bad scene is reported here; one that turns bad later is reported in the window.
-    if let Some(scene) = &args.scene {
+    // Recordings and states are opened there too.
+    if let Some(scene) = args.scene.as_ref().filter(|s| !viewer::is_kept(s.as_ref())) {
         super::open_scene(scene)?;
     }
     let scene = args.scene.as_deref().unwrap_or(library::DEFAULT_SCENE);

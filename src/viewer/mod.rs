@@ -11,8 +11,6 @@ mod camera;
 mod capture;
 mod comparison;
 mod draw;
-#[cfg(test)]
-mod flow;
 mod frame;
 mod graphics;
 mod hands;
@@ -150,7 +148,7 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions, store: remember
     let scene = options.scene.clone().or(last);
     let scene = scene.unwrap_or_else(|| library::DEFAULT_SCENE.to_owned());
     let mut open = panels::Open::new(options.panels);
-    open.remember(memory);
+    memory.apply(&mut open);
     open.scale = options.ui_scale.or(open.scale);
     let window = Window {
         title: "Moreau".into(),
@@ -227,3 +225,6 @@ fn set_title(scenes: Res<scenes::Scenes>, mut windows: Query<&mut Window>) {
         }
     }
 }
+
+#[cfg(test)]
+mod flow;

@@ -8,7 +8,7 @@ use bevy::window::PrimaryWindow;
 use directories::ProjectDirs;
 use serde::{Deserialize, Serialize};
 
-use super::panels::Open;
+use super::panels::{Open, SCALES};
 use super::scenes::Scenes;
 use super::toasts::Toasts;
 use crate::file;
@@ -17,8 +17,6 @@ use crate::file;
 const VERSION: u32 = 1;
 /// What has changed is written after at most this long.
 const EVERY: std::time::Duration = std::time::Duration::from_secs(2);
-/// How large texts may be made (-).
-pub const SCALES: [f32; 2] = [0.5, 4.0];
 /// The smallest and the largest window (pixels).
 const SIZES: [u32; 2] = [320, 16_384];
 /// No settings are as large as this (bytes): something else has been put in their place.
@@ -56,6 +54,14 @@ impl Default for Memory {
 }
 
 impl Memory {
+    /// Opens what was open the last time; no panels where they are not wanted.
+    pub fn apply(&self, open: &mut Open) {
+        open.panels &= self.panels;
+        open.plots = self.plots;
+        open.scale = self.ui_scale;
+        open.set_toggled(&self.toggled);
+    }
+
     /// Reads settings.
     ///
     /// # Errors

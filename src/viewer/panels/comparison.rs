@@ -4,7 +4,7 @@
 use bevy_egui::egui;
 
 use super::plots::{Curve, Scale, curves};
-use super::widgets::{grid, number, row, small};
+use super::widgets::{choice, grid, milliseconds, number, row, small, swatch};
 use super::{Context, Panel, Place, solver, theme};
 use crate::compare::{
     FIELDS, Outcome, Standing, equal_quality, equal_time, quality_sentence, status_word,
@@ -25,11 +25,36 @@ fn is_on(context: &Context) -> bool {
 
 fn choose(ui: &mut egui::Ui, context: &mut Context) {
     let comparison = &mut *context.comparison;
+    let was_on = comparison.is_on();
+    mode(ui, comparison);
+    tick(ui, comparison);
+    if comparison.mode == Mode::Worlds && comparison.ticked().count() > MOST {
+        ui.colored_label(
+            theme::WARNING,
+            format!("only the first {MOST} that are ticked have a world"),
+        );
+    }
+    terms(ui, context);
+    let is_on = context.comparison.is_on();
+    if is_on && !was_on {
+        context.open.plots = true;
+        context.open.tab = Place::Comparison;
+    } else if !is_on && context.open.tab == Place::Comparison {
+        context.open.tab = Place::Bottom;
+    }
+    if let Some(error) = &context.comparison.error {
+        ui.colored_label(theme::ERROR, error);
+    }
+}
+
+/// What is compared: solvers on the same problem, or worlds.
+fn mode(ui: &mut egui::Ui, comparison: &mut Comparison) {
     ui.horizontal(|ui| {
-        for (mode, name) in [
+        let modes = [
             (Mode::SameProblem, "same problem"),
             (Mode::Worlds, "worlds"),
-        ] {
+        ];
+        for (mode, name) in modes {
             ui.selectable_value(&mut comparison.mode, mode, name);
         }
         if comparison.mode == Mode::Worlds {
@@ -48,7 +73,10 @@ fn choose(ui: &mut egui::Ui, context: &mut Context) {
              same drags, throws and drives; at most three beside the simulation's own."
         }
     }));
-    let was_on = comparison.is_on();
+}
+
+/// All solvers, each with its tick, and what it is asked for where it takes part.
+fn tick(ui: &mut egui::Ui, comparison: &mut Comparison) {
     let mut copied = None;
     let mut removed = None;
     for k in 0..comparison.entrants.len() {
@@ -57,7 +85,7 @@ fn choose(ui: &mut egui::Ui, context: &mut Context) {
         let entrant = &mut comparison.entrants[k];
         ui.push_id(k, |ui| {
             ui.horizontal(|ui| {
-                super::widgets::swatch(ui, theme::series(k));
+                swatch(ui, theme::series(k));
                 let hint = solve::find(&entrant.config.name).map_or("", |info| info.summary);
                 ui.checkbox(&mut entrant.on, &entrant.label)
                     .on_hover_text(hint);
@@ -72,16 +100,15 @@ fn choose(ui: &mut egui::Ui, context: &mut Context) {
                 });
             });
             if entrant.on {
-                egui::CollapsingHeader::new(theme::quiet("parameters and budget"))
-                    .default_open(false)
-                    .show(ui, |ui| {
-                        let before = entrant.config.budget;
-                        solver::parameters(ui, &mut entrant.config);
-                        solver::stop_when(ui, &mut entrant.config.budget);
-                        if entrant.config.budget != before {
-                            *allowed = Allowed::Own;
-                        }
-                    });
+                let title = theme::quiet("parameters and budget");
+                egui::CollapsingHeader::new(title).show(ui, |ui| {
+                    let before = entrant.config.budget;
+                    solver::parameters(ui, &mut entrant.config);
+                    solver::stop_when(ui, &mut entrant.config.budget);
+                    if entrant.config.budget != before {
+                        *allowed = Allowed::Own;
+                    }
+                });
             }
         });
     }
@@ -90,23 +117,6 @@ fn choose(ui: &mut egui::Ui, context: &mut Context) {
     }
     if let Some(k) = removed {
         comparison.entrants.remove(k);
-    }
-    if context.comparison.mode == Mode::Worlds && context.comparison.ticked().count() > MOST {
-        ui.colored_label(
-            theme::WARNING,
-            format!("only the first {MOST} that are ticked have a world"),
-        );
-    }
-    terms(ui, context);
-    let is_on = context.comparison.is_on();
-    if is_on && !was_on {
-        context.open.plots = true;
-        context.open.tab = Place::Comparison;
-    } else if !is_on && context.open.tab == Place::Comparison {
-        context.open.tab = Place::Bottom;
-    }
-    if let Some(error) = &context.comparison.error {
-        ui.colored_label(theme::ERROR, error);
     }
 }
 
@@ -127,14 +137,18 @@ fn terms(ui: &mut egui::Ui, context: &mut Context) {
                 Allowed::EqualTime,
                 Allowed::Own,
             ];
-            super::widgets::choice(ui, "allowed", &mut comparison.allowed, all, |allowed| {
-                match allowed {
+            choice(
+                ui,
+                "allowed",
+                &mut comparison.allowed,
+                all,
+                |allowed| match allowed {
                     Allowed::Scene => "the scene's".into(),
                     Allowed::EqualQuality => "equal quality".into(),
                     Allowed::EqualTime => "equal time".into(),
                     Allowed::Own => "its own".into(),
-                }
-            })
+                },
+            )
         });
         let hint = "the residual at which times are compared";
         row(ui, "quality [m/s]", hint, |ui| {
@@ -142,7 +156,7 @@ fn terms(ui: &mut egui::Ui, context: &mut Context) {
         });
         let hint = "the time after which residuals are compared";
         row(ui, "time [ms]", hint, |ui| {
-            super::widgets::milliseconds(ui, &mut comparison.time, 0.001..=10_000.0, 0.01)
+            milliseconds(ui, &mut comparison.time, 0.001..=10_000.0, 0.01)
         });
         let hint = "begin at Λ = 0 instead of the impulses that the step began with";
         row(ui, "cold start", hint, |ui| {
@@ -181,7 +195,7 @@ fn heat(ui: &mut egui::Ui, comparison: &mut Comparison) {
             .on_hover_text("the residual of every contact, as heat");
         let mut options: Vec<Option<String>> = vec![None];
         options.extend(comparison.ticked().map(|(_, e)| Some(e.label.clone())));
-        super::widgets::choice(ui, "heat", &mut comparison.heat, options, |of| {
+        choice(ui, "heat", &mut comparison.heat, options, |of| {
             of.clone().unwrap_or_else(|| "none".into())
         });
     });

@@ -44,7 +44,6 @@ use super::keys::Action;
 use super::observe::Observe;
 use super::physics::{Command, Physics};
 use super::playback::Playback;
-use super::remember::{Memory, SCALES};
 use super::scenes::Scenes;
 use super::setup::Setup;
 use super::toasts::Toasts;
@@ -173,14 +172,11 @@ impl Open {
         }
     }
 
-    /// Opens what was open the last time.
-    pub fn remember(&mut self, memory: &Memory) {
-        self.panels &= memory.panels;
-        self.plots = memory.plots;
-        self.scale = memory.ui_scale;
+    /// Turns these plots to what they are not at the start, and no others.
+    pub fn set_toggled(&mut self, wanted: &[String]) {
         let titles = PANELS.iter().map(|panel| panel.title);
         self.toggled = titles
-            .filter(|title| memory.toggled.iter().any(|t| t == title))
+            .filter(|title| wanted.iter().any(|t| t == title))
             .collect();
     }
 
@@ -348,6 +344,9 @@ fn lay_out(
         over.is_some_and(|p| free.contains(p) && ctx.layer_id_at(p).is_none_or(is_background));
     Ok(())
 }
+
+/// How large texts may be made (-).
+pub const SCALES: [f32; 2] = [0.5, 4.0];
 
 /// How large texts are as long as nobody says it: as the display asks for, and twice as large on one of 4K that
 /// asks for nothing.
