@@ -13,8 +13,8 @@ use crate::world::{BodyKind, Geometry};
 const CENTER_PIXELS: f32 = 6.0;
 const CENTER_SHARE: f32 = 0.3;
 
-/// Radius of the cage around what was picked (pixels).
-const PICKED_PIXELS: f32 = 9.0;
+/// Half width of the cage around what was picked (pixels).
+const PICKED_PIXELS: f32 = 6.0;
 
 pub(super) fn paint(
     playback: Res<Playback>,
@@ -27,12 +27,12 @@ pub(super) fn paint(
     };
     if let Some(numbers) = &frame.picked {
         let at = vec3(numbers.point);
-        let ring = Instance::point(
+        let cage = Instance::point(
             at,
             PICKED_PIXELS * eye.pixel_at(at),
             palette::pack(palette::SPRING),
         );
-        canvas.add_wires(MeshLibrary::BALL, Layer::OverlayWires, [ring]);
+        canvas.add_wires(MeshLibrary::CUBE, Layer::OverlayWires, [cage]);
     }
     let looks = frame.table.bodies.iter().flatten();
     if drawing.boxes {
