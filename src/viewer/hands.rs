@@ -4,6 +4,7 @@ use bevy::prelude::*;
 
 use super::camera::{Bounds, Eye, Pointer};
 use super::frame::BodyLook;
+use super::inspect::Picked;
 use super::keys::Action;
 use super::physics::Physics;
 use super::playback::{Begun, Playback};
@@ -70,6 +71,7 @@ fn press_keys(
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "a system takes what it reads")]
 pub fn drag(
     mut hands: ResMut<Hands>,
     buttons: Res<ButtonInput<MouseButton>>,
@@ -78,12 +80,15 @@ pub fn drag(
     playback: Res<Playback>,
     physics: Res<Physics>,
     bounds: Res<Bounds>,
+    picked: Res<Picked>,
 ) {
     let ray = pointer.position.map(|pixel| eye.ray(pixel));
     let forward = eye.rotation * Vec3::NEG_Z;
     if let Some((origin, way)) = ray
         && buttons.just_pressed(MouseButton::Left)
         && pointer.over_scene
+        // A contact or a joint lies in front of its bodies.
+        && !picked.hit()
     {
         // The button may have been let go and pressed again since the last frame.
         if hands.grip.take().is_some() {

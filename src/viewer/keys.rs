@@ -45,6 +45,7 @@ bindings! {
         Panels "show or hide the panels": Tab;
         Plots "show or hide the plots": KeyP;
         Screenshot "save a screenshot": F12;
+        Animate "begin or end an animation (GIF)": F10;
         Help "this help": KeyH F1;
     "Keeping":
         Record "begin or end a recording": F9;

@@ -6,6 +6,7 @@
 //! through a `frame::Exchange`; the window draws the latest one (`draw`) and never waits for a
 //! step. The engine knows nothing of this module.
 
+mod animation;
 mod bounds;
 mod camera;
 mod capture;
@@ -185,6 +186,7 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions, store: remember
             draw::plugin,
             panels::plugin,
             capture::plugin,
+            animation::plugin,
         ))
         .add_systems(Startup, spawn_camera)
         .add_systems(Update, set_title);

@@ -195,23 +195,24 @@ pub(super) fn paint(
     }
     let islands = Some(frame.islands.as_slice());
     let worlds = 1 + frame.rivals.len();
+    let is_split = worlds > 1 && eye.worlds > 1;
     for world in 0..worlds {
         let rival = world.checked_sub(1).map(|k| &frame.rivals[k]);
         let look = Look {
             playback: &playback,
             world,
-            tint: rival.map(|rival| rival.color),
+            // Over each other worlds are told apart by colours, side by side by their places.
+            tint: rival.filter(|_| !is_split).map(|rival| rival.color),
             eye: &eye,
             islands: islands.filter(|islands| drawing.islands && !islands.is_empty()),
             selected: hands.selected.map_or(u32::MAX, |id| id.slot),
             hidden: u32::from(!drawing.grid) * flags::GRID,
         };
-        let is_split = worlds > 1 && eye.worlds > 1;
         canvas.cell = is_split.then_some(world as u32);
         dressing.paint(&look, &drawing, quality.ball_detail, canvas, &mut meshes);
     }
     // What is drawn besides the bodies is of the first world.
-    canvas.cell = (worlds > 1 && eye.worlds > 1).then_some(0);
+    canvas.cell = is_split.then_some(0);
     if let Some(level) = drawing.sea {
         let sea = Instance {
             position: [0.0, level, 0.0],

@@ -15,7 +15,7 @@ use crate::viewer::comparison::{Allowed, Comparison, Keepsake, Mode};
 use crate::viewer::worlds::MOST;
 
 pub const CHOICE: Panel = Panel::right("Comparison", false, choose);
-pub const TABLE: Panel = Panel::compared("table", show_table).when(is_on);
+pub const TABLE: Panel = Panel::compared("table", show_table).wide(1.8).when(is_on);
 pub const BY_ITERATION: Panel = Panel::compared("residual by iteration", by_iteration).when(is_on);
 pub const BY_TIME: Panel = Panel::compared("residual by time", by_time).when(is_on);
 
@@ -391,17 +391,25 @@ fn sentences(ui: &mut egui::Ui, comparison: &Comparison) {
 
 fn by_iteration(ui: &mut egui::Ui, context: &mut Context) {
     let lines = lines(&context.comparison, |p, _| f64::from(p.iteration));
-    converging(ui, "by iteration", "residual [m/s] by iteration", lines);
+    converging(
+        ui,
+        "by iteration",
+        ["residual [m/s] by iteration", ""],
+        lines,
+    );
 }
 
 fn by_time(ui: &mut egui::Ui, context: &mut Context) {
     let lines = lines(&context.comparison, |p, prepare| 1e3 * (prepare + p.time));
-    let title = "residual [m/s] by time [ms], preparation included";
+    let title = ["residual [m/s] by time [ms]", "preparation included"];
     converging(ui, "by time", title, lines);
 }
 
-fn converging(ui: &mut egui::Ui, id: &str, title: &str, lines: Vec<Curve>) {
-    ui.label(theme::quiet(title));
+fn converging(ui: &mut egui::Ui, id: &str, [title, hint]: [&str; 2], lines: Vec<Curve>) {
+    let label = ui.label(theme::quiet(title));
+    if !hint.is_empty() {
+        label.on_hover_text(hint);
+    }
     if lines.iter().all(|line| line.points.is_empty()) {
         ui.label(theme::quiet("no convergence has been recorded yet"));
     }

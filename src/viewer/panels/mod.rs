@@ -86,6 +86,8 @@ struct Panel {
     place: Place,
     /// Whether it is open at the start; those on the left always are.
     open: bool,
+    /// Its share of the width at the bottom (-).
+    share: f32,
     /// Whether it has anything to show now.
     applies: fn(&Context) -> bool,
     show: Show,
@@ -99,6 +101,7 @@ impl Panel {
             title,
             place,
             open,
+            share: 1.0,
             applies: |_| true,
             show,
         }
@@ -120,6 +123,11 @@ impl Panel {
     /// A part of the comparison at the bottom.
     const fn compared(title: &'static str, show: Show) -> Self {
         Self::new(title, Place::Comparison, true, show)
+    }
+
+    /// The same, so many times as wide as others.
+    const fn wide(self, share: f32) -> Self {
+        Self { share, ..self }
     }
 
     /// The same, where it has something to show.

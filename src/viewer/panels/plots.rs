@@ -46,13 +46,17 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
         return;
     }
     let gap = ui.spacing().item_spacing.x;
-    let size = egui::vec2(
-        (ui.available_width() + gap) / plots.len() as f32 - gap,
-        (ui.available_height() - 8.0).max(60.0),
-    );
+    let all: f32 = plots.iter().map(|panel| panel.share).sum();
+    let width = ui.available_width() - gap * (plots.len() - 1) as f32;
+    let height = (ui.available_height() - 8.0).max(60.0);
     ui.horizontal_top(|ui| {
         for panel in plots {
-            ui.allocate_ui(size, |ui| ui.vertical(|ui| (panel.show)(ui, context)));
+            let size = egui::vec2(width * panel.share / all, height);
+            ui.allocate_ui(size, |ui| {
+                // What needs more room than it gets must not take it from its neighbours.
+                ui.set_max_width(size.x);
+                ui.vertical(|ui| (panel.show)(ui, context))
+            });
         }
     });
 }
@@ -131,7 +135,7 @@ fn plot(id: &str) -> Plot<'_> {
 fn logarithmic(id: &str) -> Plot<'_> {
     plot(id)
         .y_axis_formatter(|mark: GridMark, _: &_| format!("1e{:.0}", mark.value))
-        .y_grid_spacer(decades)
+        .y_grid_spacer(|input| decades(input, Y_SPACING))
         .label_formatter(|hover: &HoverPosition<'_>| {
             let [x, y] = position(hover);
             Some(format!("{x:.4}: {:.2e}", 10f64.powf(y)))
@@ -141,14 +145,14 @@ fn logarithmic(id: &str) -> Plot<'_> {
 fn twice_logarithmic(id: &str) -> Plot<'_> {
     logarithmic(id)
         .x_axis_formatter(|mark: GridMark, _: &_| power(mark.value))
-        .x_grid_spacer(decades)
+        .x_grid_spacer(|input| decades(input, X_SPACING))
         .label_formatter(|hover: &HoverPosition<'_>| {
             let [x, y] = position(hover).map(|v| 10f64.powf(v));
             let name = match hover {
-                HoverPosition::NearDataPoint { plot_name, .. } => plot_name,
-                HoverPosition::Elsewhere { .. } => "",
+                HoverPosition::NearDataPoint { plot_name, .. } => format!("{plot_name}\n"),
+                HoverPosition::Elsewhere { .. } => String::new(),
             };
-            Some(format!("{name}\n{}: {y:.2e}", number(x)))
+            Some(format!("{name}{}: {y:.2e}", number(x)))
         })
 }
 
@@ -166,10 +170,15 @@ fn position(hover: &HoverPosition<'_>) -> [f64; 2] {
     [at.x, at.y]
 }
 
-/// A line per power of ten, or per two or three where there are many.
-fn decades(input: GridInput) -> Vec<GridMark> {
+/// Least distance of lines that have numbers, in those that the plot could just draw apart (-): numbers closer than
+/// that are left out by the plot, and would all be. They are 30 points apart upwards, 80 sideways, lines 8.
+const Y_SPACING: f64 = 30.0 / 8.0;
+const X_SPACING: f64 = 80.0 / 8.0;
+
+/// A line per power of ten, or per two or three where there is no room for more.
+fn decades(input: GridInput, spacing: f64) -> Vec<GridMark> {
     let (low, high) = input.bounds;
-    let step = ((high - low) / 6.0).ceil().max(1.0);
+    let step = (spacing * input.base_step_size).ceil().max(1.0);
     let first = (low / step).ceil() as i64;
     let marks = (first..first + 64).map(|k| GridMark {
         value: k as f64 * step,

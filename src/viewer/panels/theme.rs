@@ -51,10 +51,10 @@ pub fn as_drawn(color: Color32) -> [f32; 3] {
     [r, g, b].map(|byte| (f32::from(byte) / 255.0).powi(2))
 }
 
-/// The colour of one of many lines. Okabe and Ito's colours, which are told apart with every kind of colour vision,
-/// lightened for a dark ground.
+/// The colour of one of many lines: Okabe and Ito's colours, which are told apart with every kind of colour vision,
+/// lightened for a dark ground, and one more.
 pub fn series(k: usize) -> Color32 {
-    const ALL: [Color32; 8] = [
+    const ALL: [Color32; 9] = [
         Color32::from_rgb(230, 159, 0),
         Color32::from_rgb(86, 180, 233),
         Color32::from_rgb(0, 178, 125),
@@ -63,6 +63,7 @@ pub fn series(k: usize) -> Color32 {
         Color32::from_rgb(226, 106, 30),
         Color32::from_rgb(218, 138, 182),
         Color32::from_rgb(190, 196, 206),
+        Color32::from_rgb(158, 116, 255),
     ];
     ALL[k % ALL.len()]
 }

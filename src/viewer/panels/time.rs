@@ -9,6 +9,9 @@ use crate::viewer::keep::Keep;
 use crate::viewer::keys::Action;
 use crate::viewer::physics::Command;
 
+/// In narrower bars than these (points) the frame rate, time and step, and long words are left out.
+const NARROW: [f32; 3] = [90.0, 270.0, 560.0];
+
 pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     ui.horizontal(|ui| {
         ui.spacing_mut().interact_size.y = 24.0;
@@ -25,7 +28,9 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             if plots.on_hover_text("P").clicked() {
                 context.open.plots = !context.open.plots;
             }
-            frame_rate(ui, context);
+            if ui.available_width() > NARROW[0] {
+                frame_rate(ui, context);
+            }
         });
     });
     past(ui, context);
@@ -138,7 +143,12 @@ fn speed(ui: &mut egui::Ui, context: &mut Context) {
             setup.speed = speed;
         }
     });
-    if ui.checkbox(&mut unlimited, "as fast as possible").changed() {
+    let name = match ui.available_width() < NARROW[2] {
+        true => "fastest",
+        false => "as fast as possible",
+    };
+    let checkbox = ui.checkbox(&mut unlimited, name);
+    if checkbox.on_hover_text("as fast as possible").changed() {
         setup.speed = if unlimited { f64::INFINITY } else { 1.0 };
     }
     if setup.speed != before {
@@ -161,8 +171,10 @@ fn progress(ui: &mut egui::Ui, context: &Context) {
     };
     ui.colored_label(color, text)
         .on_hover_text("simulated seconds per second of real time, measured");
-    let text = format!("t = {:.3} s   step {}", frame.time, frame.step);
-    ui.label(theme::quiet(text));
+    if ui.available_width() > NARROW[1] {
+        let text = format!("t = {:.3} s   step {}", frame.time, frame.step);
+        ui.label(theme::quiet(text));
+    }
 }
 
 /// Smoothed over frames of like length; a much longer one is shown at once.

@@ -9,7 +9,7 @@ use crate::measure::Stage;
 use crate::viewer::comparison::Mode;
 use crate::viewer::frame::{RivalSample, StepSample};
 
-pub const TABLE: Panel = Panel::compared("worlds", table).when(is_on);
+pub const TABLE: Panel = Panel::compared("worlds", table).wide(1.6).when(is_on);
 pub const DISTANCE: Panel = Panel::compared("distance [m]", distance).when(is_on);
 pub const ENERGY: Panel = Panel::compared("total energy [J]", energy).when(is_on);
 pub const JOINT_ERROR: Panel = Panel::compared("joint error [m]", joint_error).when(is_on);
@@ -98,7 +98,7 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
 }
 
 fn distance(ui: &mut egui::Ui, context: &mut Context) {
-    ui.label(theme::quiet("from the simulation's own world, at most [m]"));
+    ui.label(theme::quiet("largest distance [m]"));
     plot(ui, context, "distance", Scale::Logarithmic, 1, |s| {
         s.distance
     });
