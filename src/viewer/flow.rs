@@ -15,7 +15,7 @@ use super::comparison::{Comparison, Mode};
 use super::draw::Drawing;
 use super::frame::Frame;
 use super::hands::Hands;
-use super::physics::Physics;
+use super::physics::{Command, Physics};
 use super::playback::Playback;
 use super::scenes::Scenes;
 use super::setup::Setup;
@@ -241,4 +241,54 @@ fn go_back_and_record(app: &mut App, folder: &std::path::Path) {
         frame.load == load + 1
     });
     assert_eq!(app.world().resource::<Setup>().solver.name, "nncg");
+}
+
+/// What three ticked solvers cost the simulation, in turns with none: steps per second as fast as they go.
+///
+/// `cargo test --release --lib what_comparing_costs -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement of a minute, with nothing else running"]
+fn what_comparing_costs() {
+    for scene in ["crane", "ball_grid_24"] {
+        let app = &mut window(scene);
+        app.world_mut().resource_mut::<Setup>().threads = 1;
+        app.world_mut().resource_mut::<Scenes>().open(scene);
+        wait(app, "the scene", |_, frame| {
+            frame.load >= 1 && frame.step > 3
+        });
+        let physics = app.world().resource::<Physics>();
+        physics.send(Command::Threads(1));
+        physics.send(Command::Speed(f64::INFINITY));
+        let mut rates = [Vec::new(), Vec::new()];
+        let mut longest = Duration::ZERO;
+        for turn in 0..8 {
+            let is_on = turn % 2 == 1;
+            let mut comparison = app.world_mut().resource_mut::<Comparison>();
+            for entrant in &mut comparison.entrants {
+                let ticked = ["colored-gs", "nncg", "jacobi"].contains(&entrant.label.as_str());
+                entrant.on = is_on && ticked;
+            }
+            app.update();
+            let (begin, first) = (Instant::now(), frame(app).step);
+            while begin.elapsed() < Duration::from_secs(5) {
+                let before = Instant::now();
+                app.update();
+                longest = longest.max(before.elapsed());
+                std::thread::sleep(Duration::from_millis(16));
+            }
+            let steps = frame(app).step - first;
+            rates[usize::from(is_on)].push(steps as f64 / begin.elapsed().as_secs_f64());
+        }
+        let comparison = app.world().resource::<Comparison>();
+        let copies = comparison.shown().map(|(.., s)| s.posed.copy_time);
+        let copy = copies.max().unwrap_or_default();
+        let [none, three] = rates.map(|rates| crate::measure::Summary::of(&rates).median);
+        println!(
+            "{scene}: {none:.1} steps/s without, {three:.1} with three solvers ({:.2}); a copy takes {:.2} ms, the \
+             window's own logic at most {:.2} ms per frame",
+            three / none,
+            1e3 * copy.as_secs_f64(),
+            1e3 * longest.as_secs_f64()
+        );
+    }
 }

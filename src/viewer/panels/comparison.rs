@@ -279,43 +279,48 @@ fn sorted(mut lines: Vec<Line<'_>>, sort: Option<(usize, bool)>) -> Vec<Line<'_>
 fn show_table(ui: &mut egui::Ui, context: &mut Context) {
     let comparison = &mut *context.comparison;
     let mut sort = comparison.sort;
-    egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| {
-        let lines: Vec<Line<'_>> = comparison.shown().collect();
-        let lines = sorted(lines, comparison.sort);
-        let is_used = |k: &usize| {
-            let value = |line: &Line<'_>| FIELDS.get(k - 1).map(|f| (f.value)(line.1));
-            *k == 0 || lines.iter().any(|line| value(line) != Some(None))
-        };
-        let columns: Vec<usize> = (0..FIELDS.len() + 2).filter(is_used).collect();
-        egui::Grid::new("compared")
-            .striped(true)
-            .spacing([10.0, 2.0])
-            .show(ui, |ui| {
-                ui.label(theme::quiet("solver"));
+    egui::ScrollArea::vertical()
+        .auto_shrink(false)
+        .show(ui, |ui| {
+            if comparison.shown().next().is_none() {
+                let text = match comparison.is_on() {
+                    true => "no step has been solved yet",
+                    false => "tick solvers in the panel \"Comparison\"",
+                };
+                ui.label(theme::quiet(text));
+                return;
+            }
+            egui::ScrollArea::horizontal().show(ui, |ui| lines_of(ui, comparison, &mut sort));
+            ui.add_space(4.0);
+            sentences(ui, comparison);
+        });
+    comparison.sort = sort;
+}
+
+fn lines_of(ui: &mut egui::Ui, comparison: &Comparison, sort: &mut Option<(usize, bool)>) {
+    let lines = sorted(comparison.shown().collect(), comparison.sort);
+    let is_used = |k: &usize| {
+        let value = |line: &Line<'_>| FIELDS.get(k - 1).map(|f| (f.value)(line.1));
+        *k == 0 || lines.iter().any(|line| value(line) != Some(None))
+    };
+    let columns: Vec<usize> = (0..FIELDS.len() + 2).filter(is_used).collect();
+    egui::Grid::new("compared")
+        .striped(true)
+        .spacing([10.0, 2.0])
+        .show(ui, |ui| {
+            ui.label(theme::quiet("solver"));
+            for column in &columns {
+                heading(ui, *column, sort);
+            }
+            ui.end_row();
+            for (k, outcome, standing) in &lines {
+                ui.colored_label(theme::series(*k), &outcome.label);
                 for column in &columns {
-                    heading(ui, *column, &mut sort);
+                    cell(ui, *column, outcome, standing);
                 }
                 ui.end_row();
-                for (k, outcome, standing) in &lines {
-                    ui.colored_label(theme::series(*k), &outcome.label);
-                    for column in &columns {
-                        cell(ui, *column, outcome, standing);
-                    }
-                    ui.end_row();
-                }
-            });
-        if lines.is_empty() {
-            let text = match comparison.is_on() {
-                true => "no step has been solved yet",
-                false => "tick solvers in the panel \"Comparison\"",
-            };
-            ui.label(theme::quiet(text));
-            return;
-        }
-        ui.add_space(4.0);
-        sentences(ui, comparison);
-    });
-    comparison.sort = sort;
+            }
+        });
 }
 
 fn heading(ui: &mut egui::Ui, column: usize, sort: &mut Option<(usize, bool)>) {

@@ -54,7 +54,6 @@ static PANELS: &[Panel] = &[
     parameters::PANEL,
     controls::PANEL,
     scenes::PANEL,
-    picked::PANEL,
     solver::PANEL,
     comparison::CHOICE,
     stepping::PANEL,
@@ -331,6 +330,7 @@ fn lay_out(
     cell_names(&ctx, &context, free);
     legend::show(&ctx, &context, free);
     selection::show(&ctx, &mut context, free);
+    picked::show(&ctx, &mut context, free);
     toasts::show(&ctx, &mut context.toasts, free);
     let frame = context.playback.frame.as_ref();
     let drives = frame.map_or(&[][..], |f| &f.drives);

@@ -3,13 +3,32 @@
 use bevy_egui::egui;
 
 use super::widgets::{number, table};
-use super::{Context, Panel, theme};
+use super::{Context, theme};
 use crate::viewer::inspect::{RowNumbers, Value};
 
-pub const PANEL: Panel =
-    Panel::right("Contact or joint", true, show).when(|context| context.picked.thing.is_some());
+/// A box over the picture, which moves nothing else.
+pub fn show(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
+    if context.picked.thing.is_none() {
+        return;
+    }
+    let mut open = true;
+    egui::Window::new("Contact or joint")
+        .open(&mut open)
+        .resizable(false)
+        .default_width(280.0)
+        .default_pos(free.right_top() + egui::vec2(-310.0, 12.0))
+        .constrain_to(free)
+        .show(ctx, |ui| {
+            egui::ScrollArea::vertical()
+                .max_height((free.height() - 80.0).max(80.0))
+                .show(ui, |ui| describe(ui, context));
+        });
+    if !open {
+        context.picked.thing = None;
+    }
+}
 
-fn show(ui: &mut egui::Ui, context: &mut Context) {
+fn describe(ui: &mut egui::Ui, context: &Context) {
     let frame = context.playback.frame.as_ref();
     let numbers = frame.and_then(|f| f.picked.as_ref());
     if let Some(numbers) = numbers {
@@ -25,9 +44,6 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         rows(ui, &numbers.rows);
     } else {
         ui.label(theme::quiet("it is open: there is no such contact now"));
-    }
-    if ui.small_button("let go").clicked() {
-        context.picked.thing = None;
     }
 }
 
