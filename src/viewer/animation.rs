@@ -18,7 +18,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// An animation ends by itself after so many pictures: at 0.3 to 1 MB each they fill the memory.
 const MOST: usize = 300;
 /// Pictures wider than this are made smaller (pixels): animations are large files.
-const WIDTH: u32 = 960;
+const WIDTH: u32 = 720;
 /// How fast and how badly 256 colours are chosen, from 1 to 30 (-).
 const SPEED: i32 = 10;
 
@@ -185,10 +185,10 @@ mod tests {
     #[test]
     fn large_windows_are_made_smaller() {
         let large = image::RgbaImage::new(3840, 2160);
-        assert_eq!(smaller(large).dimensions(), (960, 540));
+        assert_eq!(smaller(large).dimensions(), (720, 405));
         assert_eq!(
-            smaller(image::RgbaImage::new(800, 3)).dimensions(),
-            (800, 3)
+            smaller(image::RgbaImage::new(700, 3)).dimensions(),
+            (700, 3)
         );
     }
 }

@@ -145,16 +145,17 @@ impl Comparison {
         self.entrants[k].label != self.entrants[k].config.name
     }
 
-    /// Gives all solvers the budgets that are allowed now; `scene` is the scene's.
-    pub fn allow(&mut self, scene: Budget) {
+    /// Gives all solvers the budgets that are allowed now; `scene` is the scene's solver. One that iterates has no use
+    /// for the iterations of a direct one, and gets the usual ones.
+    pub fn allow(&mut self, scene: &SolverConfig) {
         for entrant in &mut self.entrants {
-            let least = crate::solve::find(&entrant.config.name).map_or(1, |i| i.least_iterations);
+            let mut as_scene = scene.clone();
+            as_scene.switch(&entrant.config.name);
             let to = &mut entrant.config.budget;
             match self.allowed {
                 Allowed::Own => return,
                 Allowed::Scene => {
-                    *to = scene;
-                    to.iterations = to.iterations.max(least);
+                    *to = as_scene.budget;
                     to.time = PATIENCE;
                 }
                 Allowed::EqualQuality => {
@@ -278,7 +279,7 @@ fn renew(mut begun: MessageReader<Begun>, scenes: Res<Scenes>, mut comparison: R
         && comparison.allowed == Allowed::Scene
         && let Some(scene) = &scenes.scene
     {
-        comparison.allow(scene.solver.budget);
+        comparison.allow(&scene.solver);
     }
 }
 

@@ -22,14 +22,41 @@ const AXIS_LEAST_PIXELS: f32 = 12.0;
 
 /// Where one of a joint's frames is.
 pub(super) fn anchor(playback: &Playback, mark: &JointMark, side: usize) -> Vec3 {
-    body_pose(playback, mark.bodies[side]) * mark.anchors[side]
+    anchor_in(0, playback, mark, side)
 }
 
-fn body_pose(playback: &Playback, slot: u32) -> Isometry3d {
+fn anchor_in(world: usize, playback: &Playback, mark: &JointMark, side: usize) -> Vec3 {
+    body_pose(world, playback, mark.bodies[side]) * mark.anchors[side]
+}
+
+fn body_pose(world: usize, playback: &Playback, slot: u32) -> Isometry3d {
     match slot {
         WORLD => Isometry3d::IDENTITY,
-        slot => playback.pose(slot as usize),
+        slot => playback.pose_in(world, slot as usize),
     }
+}
+
+/// A straight line at least so many pixels thick on either side; none where it would be shorter than thick.
+fn line(eye: &Eye, [from, to]: [Vec3; 2], pixels: f32, color: u32) -> Option<Instance> {
+    let (middle, along) = (0.5 * (from + to), to - from);
+    let (width, length) = (pixels * eye.pixel_at(middle), along.length());
+    let is_line = length.is_finite() && length > width;
+    is_line.then(|| Instance::unlit(middle, along / length, [width, 0.5 * length], color))
+}
+
+/// The ropes of the worlds beside the simulation's own; those of its own are drawn with its joints.
+fn paint_rivals_ropes(playback: &Playback, frame: &Frame, eye: &Eye, canvas: &mut Canvas) {
+    let own = canvas.cell;
+    for (k, rival) in frame.rivals.iter().enumerate() {
+        let world = k + 1;
+        canvas.cell = own.map(|_| world as u32);
+        let color = palette::pack(own.map_or(rival.color, |_| palette::ROPE));
+        let ropes = frame.joints.iter().filter(|mark| mark.is_rope);
+        let ends = ropes.map(|mark| [0, 1].map(|side| anchor_in(world, playback, mark, side)));
+        let lines = ends.filter_map(|ends| line(eye, ends, ROPE_PIXELS, color));
+        canvas.add(MeshLibrary::SHAFT, Layer::Bodies, lines);
+    }
+    canvas.cell = own;
 }
 
 pub(super) fn paint(
@@ -42,6 +69,7 @@ pub(super) fn paint(
     let Some(frame) = &playback.frame else {
         return;
     };
+    paint_rivals_ropes(&playback, frame, &eye, &mut canvas);
     let pixel = |at: Vec3| eye.pixel_at(at);
     let (mut lines, mut points) = (Vec::new(), Vec::new());
     for mark in frame.joints.iter().filter(|m| drawing.joints || m.is_rope) {
@@ -51,12 +79,7 @@ pub(super) fn paint(
             palette::ROPE
         });
         let mut line = |from: Vec3, to: Vec3, pixels: f32| {
-            let (middle, along) = (0.5 * (from + to), to - from);
-            let (width, length) = (pixels * pixel(middle), along.length());
-            if length.is_finite() && length > width {
-                let size = [width, 0.5 * length];
-                lines.push(Instance::unlit(middle, along / length, size, color));
-            }
+            lines.extend(line(&eye, [from, to], pixels, color));
         };
         let anchors = [0, 1].map(|side| anchor(&playback, mark, side));
         if !drawing.joints {
@@ -65,7 +88,7 @@ pub(super) fn paint(
         }
         line(anchors[0], anchors[1], AXIS_PIXELS);
         for (side, at) in anchors.into_iter().enumerate() {
-            let pose = body_pose(&playback, mark.bodies[side]);
+            let pose = body_pose(0, &playback, mark.bodies[side]);
             if is_dynamic(frame, mark.bodies[side]) {
                 line(pose.translation.into(), at, ARM_PIXELS);
             }

@@ -124,7 +124,7 @@ fn tick(ui: &mut egui::Ui, comparison: &mut Comparison) {
 fn terms(ui: &mut egui::Ui, context: &mut Context) {
     ui.add_space(4.0);
     let scene = context.scenes.scene.as_ref();
-    let budget = scene.map_or_else(Default::default, |scene| scene.solver.budget);
+    let solver = scene.map_or_else(Default::default, |scene| scene.solver.clone());
     let comparison = &mut *context.comparison;
     let before = (comparison.allowed, comparison.quality, comparison.time);
     grid(ui, "terms", |ui| {
@@ -182,7 +182,7 @@ fn terms(ui: &mut egui::Ui, context: &mut Context) {
         comparison.heat = None;
     }
     if before != (comparison.allowed, comparison.quality, comparison.time) {
-        comparison.allow(budget);
+        comparison.allow(&solver);
     }
     heat(ui, comparison);
     save(ui, context);

@@ -129,7 +129,17 @@ fn plot(id: &str) -> Plot<'_> {
         .allow_boxed_zoom(false)
         .show_background(true)
         .y_axis_min_width(30.0)
+        .y_axis_formatter(|mark: GridMark, _: &_| short(mark))
         .set_margin_fraction(egui::vec2(0.01, 0.06))
+}
+
+/// A number of an axis, in as many digits as tell it from its neighbours, at most; powers of ten where it is large.
+fn short(mark: GridMark) -> String {
+    let digits = (-mark.step_size.log10().floor()).clamp(0.0, 9.0) as usize;
+    match mark.value {
+        v if v.abs() >= 1e6 => format!("{v:.1e}"),
+        v => format!("{v:.digits$}"),
+    }
 }
 
 fn logarithmic(id: &str) -> Plot<'_> {
