@@ -421,6 +421,15 @@ mod tests {
         }
     }
 
+    /// Waits until the numbers of solves are so.
+    fn wait_for(arena: &Arena, is_so: impl Fn(&[u64]) -> bool) {
+        let begin = Instant::now();
+        while !is_so(&arena.progress()) {
+            assert!(begin.elapsed().as_secs() < 60, "nobody solves it");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// What is solved beside the simulation is what `Contest` finds on the same problem, to the last bit.
     #[test]
     fn all_solve_the_very_problem_of_the_step() {
@@ -468,32 +477,31 @@ mod tests {
 
     #[test]
     fn who_stays_goes_on_and_other_terms_ask_for_the_problem_again() {
-        let simulation = simulation("box_stack", 5);
+        let simulation = simulation("box_stack", 40);
         let arena = Arena::default();
         let [first, second] = [entrant("jacobi", 5), entrant("nncg", 5)];
         arena.enter(std::slice::from_ref(&first)).expect("a solver");
         arena.pose(posed(&simulation, 0));
-        let before = wait(&arena, 5);
+        let before = wait(&arena, 40);
         arena.enter(&[second.clone(), first.clone()]).expect("two");
-        assert!(!arena.has_been_given(0, 5), "one has not seen it");
+        assert!(!arena.has_been_given(0, 40), "one has not seen it");
         let standings = arena.standings();
         assert!(standings[0].is_none());
         let kept = standings[1].as_ref().expect("it has not been forgotten");
         assert!(Arc::ptr_eq(kept, &before[0]));
+        let progress = arena.progress();
         arena.pose(posed(&simulation, 0));
-        wait(&arena, 5);
+        wait_for(&arena, |now| {
+            now.iter().all(|solves| !progress.contains(solves))
+        });
         let progress = arena.progress();
         arena.set_terms(Terms {
             cold: true,
             ..Terms::default()
         });
-        assert!(!arena.has_been_given(0, 5));
+        assert!(!arena.has_been_given(0, 40));
         arena.pose(posed(&simulation, 0));
-        let begin = Instant::now();
-        while arena.progress().iter().zip(&progress).any(|(a, b)| a == b) {
-            assert!(begin.elapsed().as_secs() < 60);
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_for(&arena, |now| now.iter().zip(&progress).all(|(a, b)| a != b));
         let warm = before[0].outcome.residual.expect("it is usable");
         let cold = arena.standings()[1].clone().expect("it is solved again");
         assert_ne!(cold.outcome.residual, Some(warm));
