@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use moreau::compare::{
-    Contest, Entrant, FIELDS, Outcome, Rounds, Task, convergence, equal_quality, equal_time,
-    quality_sentence, status_word, time_sentence,
+    Compared, Contest, Entrant, FIELDS, Outcome, Rounds, Task, convergence, csv, equal_quality,
+    equal_time, histories, quality_sentence, status_word, time_sentence,
 };
 use moreau::measure::{Summary, plot, report};
 use moreau::solve::{Budget, SOLVERS, SolverConfig, Status, Value};
@@ -156,12 +156,12 @@ impl EntrantArgs {
             save("plot", path, results.svg().as_bytes())?;
         }
         if let Some(path) = &self.history {
-            save("history", path, results.histories()?.as_bytes())?;
+            save("history", path, histories(results.all())?.as_bytes())?;
         }
         print(&match self.report {
             ReportFormat::Text => results.text(self.quality),
             ReportFormat::Json => format!("{:#}\n", results.json()),
-            ReportFormat::Csv => results.csv()?,
+            ReportFormat::Csv => csv(results.all())?,
         })?;
         results.verdict()
     }
@@ -276,57 +276,13 @@ impl Results {
         self.0.iter().flat_map(of).collect()
     }
 
-    fn csv(&self) -> Result<String, csv::Error> {
-        let fields = FIELDS.iter().map(|f| f.name);
-        let header: Vec<&str> = ["scene", "step", "solver", "status"]
-            .into_iter()
-            .chain(fields)
-            .collect();
-        let mut rows: Vec<Vec<String>> = Vec::new();
-        for (scene, step, outcomes) in &self.0 {
-            for o in outcomes {
-                let step = step.map_or(String::new(), |step| step.to_string());
-                let status = status_word(&o.report.status);
-                let mut row = vec![scene.clone(), step, o.label.clone(), status.into()];
-                row.extend(
-                    FIELDS
-                        .iter()
-                        .map(|field| (field.value)(o).map_or(String::new(), |v| v.to_string())),
-                );
-                rows.push(row);
-            }
-        }
-        report::csv(&header, rows)
-    }
-
-    fn histories(&self) -> Result<String, csv::Error> {
-        let header = [
-            "scene",
-            "step",
-            "solver",
-            "iteration",
-            "time_ms",
-            "residual",
-            "delta",
-        ];
-        let mut rows = Vec::new();
-        for (scene, step, outcomes) in &self.0 {
-            for o in outcomes {
-                for p in &o.report.history {
-                    let time = 1e3 * (o.report.prepare_time + p.time);
-                    rows.push((
-                        scene,
-                        step,
-                        &o.label,
-                        p.iteration,
-                        time,
-                        p.residual,
-                        p.delta,
-                    ));
-                }
-            }
-        }
-        report::csv(&header, rows)
+    fn all(&self) -> impl Iterator<Item = Compared<'_>> {
+        let all = self.0.iter();
+        all.map(|(scene, step, outcomes)| Compared {
+            scene,
+            step: *step,
+            outcomes,
+        })
     }
 
     fn svg(&self) -> String {
