@@ -42,9 +42,16 @@ fn ui_scale(text: &str) -> Result<f32, String> {
 /// Opens the window.
 pub fn run(args: &ViewArgs) -> Result<(), Failure> {
     // A bad scene is reported here; one that turns bad later is reported in the window.
-    // Recordings and states are opened there too.
-    if let Some(scene) = args.scene.as_ref().filter(|s| !viewer::is_kept(s.as_ref())) {
-        super::open_scene(scene)?;
+    match &args.scene {
+        // Recordings and states are opened in the window too.
+        Some(path) if viewer::is_kept(path.as_ref()) => {
+            let opened = std::fs::File::open(path);
+            opened.map_err(|e| Failure::Input(format!("{path}: cannot be read: {e}")))?;
+        }
+        Some(scene) => {
+            super::open_scene(scene)?;
+        }
+        None => {}
     }
     let scene = args.scene.as_deref().unwrap_or(library::DEFAULT_SCENE);
     let window = &args.window;

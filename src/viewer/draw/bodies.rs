@@ -196,7 +196,8 @@ pub(super) fn paint(
     let islands = Some(frame.islands.as_slice());
     let worlds = 1 + frame.rivals.len();
     let is_split = worlds > 1 && eye.worlds > 1;
-    for world in 0..worlds {
+    // The simulation's own world comes last, and so wins where ghosts are at the same place.
+    for world in (0..worlds).rev() {
         let rival = world.checked_sub(1).map(|k| &frame.rivals[k]);
         let look = Look {
             playback: &playback,
