@@ -78,9 +78,12 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
                     if let Some(error) = error {
                         label.on_hover_text(error);
                     }
+                    // It is not evaluated in every step.
+                    let mut samples = context.history.samples.iter().rev();
+                    let residual = samples.find_map(|s| of(s, k)?.residual);
                     for value in [
                         Some(1e3 * sample.time),
-                        sample.residual,
+                        residual,
                         Some(sample.joint_error),
                         Some(sample.penetration),
                         Some(sample.energy.total()),
