@@ -13,11 +13,16 @@ const APART: f64 = 0.5;
 /// What the banner offers: it solves joints exactly.
 const HOLDS: &str = "bpp";
 
+/// Whether the panels are already of a scene that is still being built.
+fn is_loading(context: &Context) -> bool {
+    let built = context.playback.frame.as_ref().map_or(0, |f| f.builds);
+    built < context.scenes.sent
+}
+
 /// Says that a scene is being built while the old one still stands there.
 pub fn loading(ctx: &egui::Context, context: &Context, free: egui::Rect) {
-    let scenes = &context.scenes;
-    let built = context.playback.frame.as_ref().map_or(0, |f| f.builds);
-    let Some(scene) = scenes.scene.as_ref().filter(|_| built < scenes.sent) else {
+    let scene = context.scenes.scene.as_ref();
+    let Some(scene) = scene.filter(|_| is_loading(context)) else {
         return;
     };
     egui::Area::new("loading".into())
@@ -48,7 +53,7 @@ pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
     };
     let error = last.report.joint_error;
     let is_shown = error.is_nan() || error > APART * f64::from(context.bounds.body_size);
-    if last.report.rows == 0 || !is_shown {
+    if last.report.rows == 0 || !is_shown || is_loading(context) {
         return;
     }
     let name = &context.setup.solver.name;
