@@ -247,3 +247,31 @@ fn every_scene_is_replayed_bit_for_bit() {
     let scenes = record_and_replay(0..=14_000, 300) + record_and_replay(14_001..=u64::MAX, 20);
     assert_eq!(scenes, library::shipped_names().count());
 }
+
+/// Two tonnes on links of 3.5 kg are pulled aside by hand, and swing back.
+#[test]
+fn a_hand_leaves_a_cable_whole() {
+    let scene = library::shipped("crane").expect("a shipped scene");
+    let mut session = Session::new(scene.simulation(1).expect("a simulation"));
+    for _ in 0..700 {
+        session.step().expect("a step");
+    }
+    let bodies = &session.simulation().world().bodies;
+    let pipe = (0..bodies.slots()).find(|slot| bodies.label(*slot).contains("pipe"));
+    let pipe = pipe.expect("the load");
+    let (body, begin) = (bodies.id(pipe).expect("a body"), bodies.position[pipe]);
+    let mut worst = 0.0_f64;
+    for step in 0..120 {
+        let share = (f64::from(step) / 40.0).min(1.0);
+        let drag = Drag {
+            body,
+            anchor: Vec3::zeros(),
+            target: begin + Vec3::new(-4.0, -0.5, 2.0) * share,
+        };
+        session.apply(Input::Drag(Some(drag))).expect("a drag");
+        worst = worst.max(session.step().expect("a step").joint_error);
+    }
+    let moved = (session.simulation().world().bodies.position[pipe] - begin).norm();
+    assert!(moved > 1.0, "it was moved by {moved} m alone");
+    assert!(worst < 1e-2, "joints were {worst} m apart");
+}
