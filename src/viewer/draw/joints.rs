@@ -36,12 +36,10 @@ fn body_pose(world: usize, playback: &Playback, slot: u32) -> Isometry3d {
     }
 }
 
-/// A straight line at least so many pixels thick on either side; none where it would be shorter than thick.
-fn line(eye: &Eye, [from, to]: [Vec3; 2], pixels: f32, color: u32) -> Option<Instance> {
-    let (middle, along) = (0.5 * (from + to), to - from);
-    let (width, length) = (pixels * eye.pixel_at(middle), along.length());
-    let is_line = length.is_finite() && length > width;
-    is_line.then(|| Instance::unlit(middle, along / length, [width, 0.5 * length], color))
+/// A line that is longer than thick: of coinciding anchors nothing is drawn.
+fn line(eye: &Eye, ends: [Vec3; 2], pixels: f32, color: u32) -> Option<Instance> {
+    let line = Instance::line(eye, ends, pixels, color)?;
+    (2.0 * line.scale[1] > line.scale[0]).then_some(line)
 }
 
 /// The ropes of the worlds beside the simulation's own; those of its own are drawn with its joints.

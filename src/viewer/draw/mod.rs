@@ -124,6 +124,14 @@ impl Instance {
         }
     }
 
+    /// A straight line so many pixels thick on either side; none without a length.
+    fn line(eye: &Eye, [from, to]: [Vec3; 2], pixels: f32, color: u32) -> Option<Self> {
+        let (middle, along) = (0.5 * (from + to), to - from);
+        let (width, length) = (pixels * eye.pixel_at(middle), along.length());
+        let is_line = length.is_finite() && length > 1e-6;
+        is_line.then(|| Self::unlit(middle, along / length, [width, 0.5 * length], color))
+    }
+
     /// A ball of an overlay.
     fn point(position: Vec3, radius: f32, color: u32) -> Self {
         Self::unlit(position, Vec3::Y, [radius; 2], color)

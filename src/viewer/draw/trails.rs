@@ -96,13 +96,8 @@ pub(super) fn paint(
         let color = own.map_or(0, |(_, color)| *color);
         let now = Vec3::from(playback.pose(trail.body.index()).translation);
         let ends = trail.places().skip(1).chain([now]);
-        trail.places().zip(ends).filter_map(move |(from, to)| {
-            let (along, middle) = (to - from, 0.5 * (from + to));
-            let length = along.length();
-            let size = [PIXELS * eye.pixel_at(middle), 0.5 * length];
-            let is_line = length.is_finite() && length > 1e-6;
-            is_line.then(|| Instance::unlit(middle, along / length, size, color))
-        })
+        let parts = trail.places().zip(ends);
+        parts.filter_map(move |(from, to)| Instance::line(eye, [from, to], PIXELS, color))
     });
     canvas.add(MeshLibrary::SHAFT, Layer::Overlay, lines);
 }
