@@ -1,19 +1,18 @@
 //! The window's side of the comparison: which solvers are ticked, with what, and what they have made of the
 //! latest problem.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bevy::prelude::*;
 
 use super::camera::Eye;
+use super::keep::{News, free_name, write};
 use super::panels::theme;
 use super::physics::{Command, Physics};
 use super::playback::{Begun, Playback};
 use super::scenes::Scenes;
 use super::worlds::{MOST, Wanted};
 use crate::compare::{Compared, Outcome, Standing, Terms, convergence, csv, histories, outcomes};
-use crate::file;
 use crate::measure::plot;
 use crate::problem::StoredProblem;
 use crate::solve::{Budget, SOLVERS, SolverConfig};
@@ -207,8 +206,8 @@ impl Comparison {
         self.standings.iter().flatten().map(AsRef::as_ref).find(of)
     }
 
-    /// Saves a comparison under the first name that is free; where it is, or why it is not.
-    pub fn save(&self, what: Keepsake, scene: &str) -> Result<PathBuf, String> {
+    /// Saves a comparison under the first name that is free.
+    pub fn save(&self, what: Keepsake, scene: &str) -> News {
         let Some((_, _, standing)) = self.shown().next() else {
             return Err("there is nothing to save yet: tick a solver and take a step".into());
         };
@@ -232,10 +231,8 @@ impl Comparison {
             }
             .to_bytes(),
         };
-        let path = free(what.ending()).ok_or("no name is free any more")?;
-        let done = file::save(&path, &bytes);
-        done.map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
-        Ok(std::path::absolute(&path).unwrap_or(path))
+        let path = free_name(what.ending()).ok_or("there is no free name left")?;
+        write(what.name(), &path, &bytes)
     }
 }
 
@@ -249,6 +246,15 @@ pub enum Keepsake {
 }
 
 impl Keepsake {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Table => "the table",
+            Self::Histories => "the convergence",
+            Self::Plots => "the plots",
+            Self::Problem => "the problem",
+        }
+    }
+
     fn ending(self) -> &'static str {
         match self {
             Self::Table => "comparison.csv",
@@ -257,12 +263,6 @@ impl Keepsake {
             Self::Problem => "problem.moreau",
         }
     }
-}
-
-/// The first "moreau-0001-….xyz" that there is not yet.
-fn free(ending: &str) -> Option<PathBuf> {
-    let mut names = (1..10_000).map(|k| PathBuf::from(format!("moreau-{k:04}-{ending}")));
-    names.find(|path| !path.exists())
 }
 
 pub fn plugin(app: &mut App) {

@@ -66,7 +66,7 @@ pub fn free_name(extension: &str) -> Option<PathBuf> {
         .find(|path| !path.exists())
 }
 
-fn write(what: &str, path: &Path, bytes: &[u8]) -> News {
+pub fn write(what: &str, path: &Path, bytes: &[u8]) -> News {
     match file::save(path, bytes) {
         Ok(()) => Ok(format!("saved {what}: {}", full(path))),
         Err(error) => Err(format!("{} cannot be written: {error}", full(path))),

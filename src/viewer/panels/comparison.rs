@@ -222,7 +222,7 @@ fn save(ui: &mut egui::Ui, context: &mut Context) {
         ] {
             if ui.small_button(text).on_hover_text(hint).clicked() {
                 match context.comparison.save(what, &scene) {
-                    Ok(path) => context.toasts.say(format!("saved {}", path.display())),
+                    Ok(saved) => context.toasts.say(saved),
                     Err(error) => context.toasts.fail(error),
                 }
             }
