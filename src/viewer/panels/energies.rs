@@ -28,7 +28,7 @@ fn lines(history: &History) -> Vec<Curve> {
         ("total [J]", Energy::total, first.gravity + first.springs),
     ];
     let has_springs = history.samples.iter().any(|s| s.energy.springs != 0.0);
-    let shown = quantities.into_iter().zip(theme::SERIES);
+    let shown = quantities.into_iter().zip((0..).map(theme::series));
     let shown = shown.filter(|((name, ..), _)| *name != "springs" || has_springs);
     let line = |((name, value, zero), color): (Quantity, _)| Curve {
         name: name.into(),

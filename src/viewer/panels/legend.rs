@@ -89,7 +89,7 @@ pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
 /// Dark enough for its text on any picture.
 fn frame() -> Frame {
     Frame::new()
-        .fill(Color32::from_rgba_unmultiplied(24, 27, 33, 225))
+        .fill(theme::LEGEND)
         .corner_radius(CornerRadius::same(5))
         .inner_margin(Margin::symmetric(8, 6))
 }

@@ -2,27 +2,18 @@
 
 use bevy_egui::egui;
 
-use super::widgets::{number, table};
+use super::widgets::{floating, number, table};
 use super::{Context, theme};
 use crate::viewer::inspect::{RowNumbers, Value};
 
-/// A box over the picture, which moves nothing else.
 pub fn show(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
     if context.picked.thing.is_none() {
         return;
     }
-    let mut open = true;
-    egui::Window::new("Contact or joint")
-        .open(&mut open)
-        .resizable(false)
-        .default_width(280.0)
-        .default_pos(free.right_top() + egui::vec2(-310.0, 12.0))
-        .constrain_to(free)
-        .show(ctx, |ui| {
-            egui::ScrollArea::vertical()
-                .max_height((free.height() - 80.0).max(80.0))
-                .show(ui, |ui| describe(ui, context));
-        });
+    let at = free.right_top() + egui::vec2(-310.0, 12.0);
+    let open = floating(ctx, "Contact or joint", at, free, |ui| {
+        describe(ui, context)
+    });
     if !open {
         context.picked.thing = None;
     }

@@ -2,7 +2,7 @@
 
 use bevy_egui::egui;
 
-use super::widgets::{grid, number, row, table};
+use super::widgets::{floating, grid, number, row, table};
 use super::{Context, theme};
 use crate::math::Vec3;
 use crate::session::Input;
@@ -15,18 +15,8 @@ pub fn show(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
         context.tools.draft = None;
         return;
     }
-    let mut open = true;
-    egui::Window::new("Selected body")
-        .open(&mut open)
-        .resizable(false)
-        .default_width(280.0)
-        .default_pos(free.left_top() + egui::vec2(12.0, 12.0))
-        .constrain_to(free)
-        .show(ctx, |ui| {
-            egui::ScrollArea::vertical()
-                .max_height((free.height() - 80.0).max(80.0))
-                .show(ui, |ui| body(ui, context));
-        });
+    let at = free.left_top() + egui::vec2(12.0, 12.0);
+    let open = floating(ctx, "Selected body", at, free, |ui| body(ui, context));
     if !open {
         context.hands.selected = None;
     }

@@ -59,7 +59,7 @@ fn show_plot(ui: &mut egui::Ui, context: &mut Context) {
     let chosen = statistics
         .iter()
         .filter(|s| context.open.statistics.contains(s.name));
-    let lines = chosen.zip(theme::SERIES.into_iter().cycle());
+    let lines = chosen.zip((0..).map(theme::series));
     let lines: Vec<Curve> = lines
         .map(|(statistic, color)| {
             let (scale, unit) = match statistic.unit {

@@ -31,9 +31,6 @@ pub const STAGES: [Color32; Stage::PARTS.len()] = [
     Color32::from_rgb(224, 140, 190),
 ];
 
-/// Colours of lines that have none of their own.
-pub const SERIES: [Color32; 5] = [ACCENT, WARNING, GOOD, ERROR, STAGES[3]];
-
 /// The simulation's own world beside others.
 pub const OWN_WORLD: Color32 = Color32::from_rgb(235, 238, 242);
 /// Behind texts over the picture: dark enough on any picture.
@@ -137,8 +134,7 @@ pub fn message(color: Color32) -> Frame {
 
 /// The colour that joints of this error are drawn in (m).
 pub fn joint_error(error: f64) -> Color32 {
-    let [r, g, b, _] = palette::pack(palette::error(Some(error))).to_le_bytes();
-    Color32::from_rgb(r, g, b)
+    drawn(palette::error(Some(error)))
 }
 
 pub fn quiet(text: impl Into<String>) -> egui::RichText {

@@ -114,6 +114,29 @@ pub fn milliseconds(
     response
 }
 
+/// A box over the picture, which moves nothing else; false once it has been closed.
+pub fn floating(
+    ctx: &egui::Context,
+    title: &str,
+    at: egui::Pos2,
+    free: egui::Rect,
+    add: impl FnOnce(&mut egui::Ui),
+) -> bool {
+    let mut open = true;
+    egui::Window::new(title)
+        .open(&mut open)
+        .resizable(false)
+        .default_width(280.0)
+        .default_pos(at)
+        .constrain_to(free)
+        .show(ctx, |ui| {
+            egui::ScrollArea::vertical()
+                .max_height((free.height() - 80.0).max(80.0))
+                .show(ui, add);
+        });
+    open
+}
+
 pub fn swatch(ui: &mut egui::Ui, color: egui::Color32) {
     let (rect, _) = ui.allocate_exact_size(egui::vec2(8.0, 8.0), egui::Sense::hover());
     ui.painter().rect_filled(rect, 2.0, color);
