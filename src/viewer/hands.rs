@@ -3,12 +3,12 @@
 use bevy::prelude::*;
 
 use super::camera::{Bounds, Eye, Pointer};
-use super::frame::BodyLook;
+use super::frame::{self, BodyLook};
 use super::inspect::Picked;
 use super::keys::Action;
 use super::physics::Physics;
 use super::playback::{Begun, Playback};
-use crate::math::{self, Pose};
+use crate::math;
 use crate::session::{Drag, Input, Throw};
 use crate::world::{BodyId, BodyKind, Shape};
 
@@ -100,7 +100,7 @@ pub fn drag(
         let dynamic = hit.filter(|(look, _)| look.kind == BodyKind::Dynamic);
         hands.grip = dynamic.map(|(look, distance)| {
             let target = double(origin + way * distance);
-            let pose = center_pose(playback.pose(look.id.index()));
+            let pose = frame::pose(playback.pose(look.id.index()));
             let drag = Drag {
                 body: look.id,
                 anchor: pose.inverse_transform_point(target),
@@ -136,7 +136,7 @@ pub fn pick(playback: &Playback, origin: Vec3, way: Vec3) -> Option<(&BodyLook, 
     let (origin, way) = (double(origin), double(way));
     for look in frame.table.bodies.iter().flatten() {
         let Some(shape) = &look.shape else { continue };
-        let pose = center_pose(playback.pose(look.id.index())).compose(&look.offset);
+        let pose = frame::pose(playback.pose(look.id.index())).compose(&look.offset);
         let farthest = best.map_or(1e6, |(_, d)| d);
         let to = pose.position - origin;
         let radius = shape.bounding_radius();
@@ -155,12 +155,6 @@ pub fn pick(playback: &Playback, origin: Vec3, way: Vec3) -> Option<(&BodyLook, 
         }
     }
     best.map(|(look, distance)| (look, distance as f32))
-}
-
-fn center_pose(pose: Isometry3d) -> Pose {
-    let [i, j, k, w] = pose.rotation.to_array().map(f64::from);
-    let rotation = math::Quat::new_normalize(nalgebra::Quaternion::new(w, i, j, k));
-    Pose::new(double(pose.translation.into()), rotation)
 }
 
 pub fn double(v: Vec3) -> math::Vec3 {

@@ -29,7 +29,6 @@ impl Worlds {
     /// Wants these from now on; they begin with the present state.
     pub fn want(&mut self, wanted: Vec<Wanted>, now: &Simulation) -> Result<(), String> {
         self.wanted = wanted;
-        self.wanted.truncate(MOST);
         self.begin(now)
     }
 
