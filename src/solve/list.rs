@@ -1,7 +1,7 @@
 //! The list of solvers.
 
 use super::solver::SolverInfo;
-use super::{bpp, prox};
+use super::{bpp, newton, prox};
 
 /// Every solver there is.
 pub static SOLVERS: &[&SolverInfo] = &[
@@ -14,6 +14,7 @@ pub static SOLVERS: &[&SolverInfo] = &[
     &prox::nncg::INFO,
     &prox::apgd::INFO,
     &bpp::INFO,
+    &newton::INFO,
 ];
 
 /// The entry of a solver by name.

@@ -6,12 +6,15 @@
 pub mod bpp;
 mod budget;
 mod config;
+mod gmres;
 mod list;
 mod matrix_view;
+pub mod newton;
 mod parameter;
 pub mod prox;
 mod report;
 mod solver;
+mod sparse;
 
 pub use budget::{Budget, ToleranceNorm};
 pub use config::{ConfigError, SolverConfig};

@@ -1,7 +1,9 @@
 //! Coulomb–Contensou friction, with spin: (‖Λ_T‖/(μΛ_N))² + (Λ_τ/(⅔ μΛ_N))² ≤ 1 (Nützi 2011, 4.24).
 //! The limit surface is taken as an ellipsoid; Λ_τ is the spin moment over the contact radius R_c.
 
-use super::{ContactMaterial, Friction, FrictionLaw, FrictionRow, Law, TANGENTS, projection};
+use super::{
+    ContactMaterial, Friction, FrictionLaw, FrictionRow, Law, Slope, TANGENTS, projection,
+};
 use crate::math::Vec3;
 
 /// The law.
@@ -28,6 +30,22 @@ impl Law for Contensou {
         friction[0] *= scale;
         friction[1] *= scale;
         friction[2] = p[1];
+    }
+
+    fn slope(self, friction: &[f64], mu: [f64; 2], normal: f64, slope: &mut Slope) {
+        let a = mu[0] * normal;
+        let axes = [a, a, SPIN_SHARE * a];
+        projection::ellipsoid_slope([friction[0], friction[1], friction[2]], axes, slope);
+    }
+
+    fn support(self, velocity: &[f64], mu: [f64; 2]) -> f64 {
+        let slide = velocity[0].hypot(velocity[1]);
+        mu[0] * slide.hypot(SPIN_SHARE * velocity[2])
+    }
+
+    fn support_gradient(self, velocity: &[f64], mu: [f64; 2], gradient: &mut [f64]) {
+        let mu = mu[0];
+        projection::length_gradient(velocity, &[mu, mu, SPIN_SHARE * mu], gradient);
     }
 
     fn row_bound(self, row: usize, mu: [f64; 2]) -> f64 {

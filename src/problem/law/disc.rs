@@ -1,6 +1,6 @@
 //! Isotropic Coulomb friction: ‖Λ_T‖ ≤ μ Λ_N (Nützi 2011, 4.22).
 
-use super::{FrictionRow, Law, TANGENTS, projection};
+use super::{FrictionRow, Law, Slope, TANGENTS, projection};
 
 /// The law.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,18 @@ impl Law for Disc {
             impulse[1] *= scale;
             impulse[2] *= scale;
         }
+    }
+
+    fn slope(self, friction: &[f64], mu: [f64; 2], normal: f64, slope: &mut Slope) {
+        projection::disc_slope([friction[0], friction[1]], mu[0] * normal, 0, slope);
+    }
+
+    fn support(self, velocity: &[f64], mu: [f64; 2]) -> f64 {
+        mu[0] * velocity[0].hypot(velocity[1])
+    }
+
+    fn support_gradient(self, velocity: &[f64], mu: [f64; 2], gradient: &mut [f64]) {
+        projection::length_gradient(velocity, &[mu[0], mu[0]], gradient);
     }
 
     fn row_bound(self, _row: usize, mu: [f64; 2]) -> f64 {

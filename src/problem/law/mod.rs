@@ -50,6 +50,9 @@ pub const TANGENTS: [FrictionRow; 2] = [
     },
 ];
 
+/// The derivative of a projection: rows and columns are the friction rows.
+pub type Slope = [[f64; FrictionLaw::MAX_ROWS]; FrictionLaw::MAX_ROWS];
+
 /// One friction law. `mu` are its two coefficients as [`Friction::mu`] has them, `normal` is Λ_N ≥ 0,
 /// and `friction` are the impulses of the rows after the normal one (N s).
 pub trait Law: Copy {
@@ -66,6 +69,17 @@ pub trait Law: Copy {
             self.project(friction, mu, normal);
         });
     }
+
+    /// What the projection of a friction impulse onto the set that the normal impulse allows does to small changes
+    /// of the friction impulse: its derivative, symmetric, written to `slope`.
+    fn slope(self, friction: &[f64], mu: [f64; 2], normal: f64, slope: &mut Slope);
+
+    /// The most power that friction impulses at a unit normal impulse take out of a velocity: the support function
+    /// of the set, μ‖w_T‖ for the disc (m/s).
+    fn support(self, velocity: &[f64], mu: [f64; 2]) -> f64;
+
+    /// The gradient of the support function, written to `gradient` (-); zero at rest.
+    fn support_gradient(self, velocity: &[f64], mu: [f64; 2], gradient: &mut [f64]);
 
     /// The bound of one row by itself, as a multiple of Λ_N: half a side of the box around the set, or
     /// of the set itself where that is a box or a pyramid.
@@ -127,6 +141,18 @@ macro_rules! laws {
             #[inline]
             fn project_cone(self, impulse: &mut [f64], mu: [f64; 2]) {
                 match self { $(Self::$name $(($parameters))? => $law.project_cone(impulse, mu),)* }
+            }
+            #[inline]
+            fn slope(self, friction: &[f64], mu: [f64; 2], normal: f64, slope: &mut Slope) {
+                match self { $(Self::$name $(($parameters))? => $law.slope(friction, mu, normal, slope),)* }
+            }
+            #[inline]
+            fn support(self, velocity: &[f64], mu: [f64; 2]) -> f64 {
+                match self { $(Self::$name $(($parameters))? => $law.support(velocity, mu),)* }
+            }
+            #[inline]
+            fn support_gradient(self, velocity: &[f64], mu: [f64; 2], gradient: &mut [f64]) {
+                match self { $(Self::$name $(($parameters))? => $law.support_gradient(velocity, mu, gradient),)* }
             }
             #[inline]
             fn row_bound(self, row: usize, mu: [f64; 2]) -> f64 {

@@ -1,6 +1,6 @@
 //! Euclidean projections onto the sets of the friction laws.
 
-use super::FrictionLaw;
+use super::{FrictionLaw, Slope};
 
 /// Projection onto [−bound, bound]; zero where the bound is negative, NaN where either is NaN.
 #[inline(always)]
@@ -43,27 +43,111 @@ pub fn ellipse(v: [f64; 2], a: [f64; 2]) -> [f64; 2] {
     if x * x + y * y <= 1.0 {
         return v;
     }
-    let p = [a[0] * v[0].abs(), a[1] * v[1].abs()];
-    let s = [a[0] * a[0], a[1] * a[1]];
-    let value = |t: f64| {
-        let (q0, q1) = (p[0] / (s[0] + t), p[1] / (s[1] + t));
-        (q0, q1, q0 * q0 + q1 * q1 - 1.0)
-    };
+    let t = multiplier(v, a);
+    let s = a.map(|a| a * a);
+    [v[0] * s[0] / (s[0] + t), v[1] * s[1] / (s[1] + t)]
+}
+
+/// The t > 0 with Σ (a_i v_i/(a_i² + t))² = 1, for a point outside of the ellipsoid.
+fn multiplier<const N: usize>(v: [f64; N], a: [f64; N]) -> f64 {
+    let p: [f64; N] = std::array::from_fn(|k| a[k] * v[k].abs());
+    let s = a.map(|a| a * a);
     // Each term alone must be at most 1 at the root: a lower bound.
-    let mut t = (p[0] - s[0]).max(p[1] - s[1]).max(0.0);
+    let mut t = (0..N).map(|k| p[k] - s[k]).fold(0.0, f64::max);
     for _ in 0..60 {
-        let (q0, q1, f) = value(t);
+        let (mut sum, mut slope) = (0.0, 0.0);
+        for k in 0..N {
+            let q = p[k] / (s[k] + t);
+            sum += q * q;
+            slope += q * q / (s[k] + t);
+        }
+        let f = sum - 1.0;
         if f <= 0.0 {
             break;
         }
-        let slope = -2.0 * (q0 * q0 / (s[0] + t) + q1 * q1 / (s[1] + t));
-        let next = t - f / slope;
+        let next = t - f / (-2.0 * slope);
         if next <= t {
             break;
         }
         t = next;
     }
-    [v[0] * s[0] / (s[0] + t), v[1] * s[1] / (s[1] + t)]
+    t
+}
+
+/// The derivative of [`disc`], written to the rows and columns from `at` on: the identity inside, r/‖v‖ across v
+/// outside.
+pub fn disc_slope(v: [f64; 2], radius: f64, at: usize, slope: &mut Slope) {
+    let square = v[0] * v[0] + v[1] * v[1];
+    let entries = if radius <= 0.0 {
+        [0.0; 3]
+    } else if square <= radius * radius {
+        [1.0, 0.0, 1.0]
+    } else {
+        let scale = radius / (square.sqrt() * square);
+        [
+            scale * v[1] * v[1],
+            -scale * v[0] * v[1],
+            scale * v[0] * v[0],
+        ]
+    };
+    slope[at][at] = entries[0];
+    slope[at][at + 1] = entries[1];
+    slope[at + 1][at] = entries[1];
+    slope[at + 1][at + 1] = entries[2];
+}
+
+/// The derivative of the projection onto an ellipsoid with half axes `a`. With p_i = s_i v_i/(s_i + t), s = a², and
+/// Σ p_i²/s_i = 1 it is diag(s_i/(s_i + t)) − g gᵀ/κ, where g_i = p_i/(s_i + t) and κ = Σ p_i²/(s_i (s_i + t)).
+pub fn ellipsoid_slope<const N: usize>(v: [f64; N], a: [f64; N], slope: &mut Slope) {
+    for row in &mut slope[..N] {
+        row[..N].fill(0.0);
+    }
+    if a.iter().any(|a| *a <= 0.0) {
+        // A degenerate ellipsoid: a segment or a point.
+        for k in 0..N {
+            slope[k][k] = f64::from(u8::from(v[k].abs() < a[k]));
+        }
+        return;
+    }
+    let outside: f64 = (0..N).map(|k| (v[k] / a[k]).powi(2)).sum();
+    if outside <= 1.0 {
+        for (k, row) in slope[..N].iter_mut().enumerate() {
+            row[k] = 1.0;
+        }
+        return;
+    }
+    let t = multiplier(v, a);
+    let s = a.map(|a| a * a);
+    let p: [f64; N] = std::array::from_fn(|k| v[k] * s[k] / (s[k] + t));
+    let g: [f64; N] = std::array::from_fn(|k| p[k] / (s[k] + t));
+    let curvature: f64 = (0..N).map(|k| p[k] * g[k] / s[k]).sum();
+    for i in 0..N {
+        for j in 0..N {
+            slope[i][j] = -g[i] * g[j] / curvature;
+        }
+        slope[i][i] += s[i] / (s[i] + t);
+    }
+}
+
+/// The derivative of the projection onto an interval around zero row by row.
+pub fn rows_slope(friction: &[f64], bound: impl Fn(usize) -> f64, slope: &mut Slope) {
+    for (k, f) in friction.iter().enumerate() {
+        slope[k][..friction.len()].fill(0.0);
+        slope[k][k] = f64::from(u8::from(f.abs() < bound(k)));
+    }
+}
+
+/// The gradient of v ↦ ‖diag(a) v‖; zero at zero.
+pub fn length_gradient(v: &[f64], a: &[f64], gradient: &mut [f64]) {
+    let square: f64 = v.iter().zip(a).map(|(v, a)| (v * a) * (v * a)).sum();
+    let by = if square > 0.0 {
+        1.0 / square.sqrt()
+    } else {
+        0.0
+    };
+    for ((g, v), a) in gradient.iter_mut().zip(v).zip(a) {
+        *g = a * a * v * by;
+    }
 }
 
 /// Projection of (n₀, f₀) onto the cone {(n, f): n ≥ 0, f ∈ n 𝒮}, from the projection onto n 𝒮 alone.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FrictionRow, Law, TANGENTS, projection};
+use super::{FrictionRow, Law, Slope, TANGENTS, projection};
 use crate::check::{Invalid, demand};
 
 /// Most sides a polyhedral friction law may have.
@@ -72,6 +72,25 @@ impl Law for Pyramid {
         let bound = self.row_bound(0, mu) * normal;
         for f in friction {
             *f = projection::within(*f, bound);
+        }
+    }
+
+    fn slope(self, friction: &[f64], mu: [f64; 2], normal: f64, slope: &mut Slope) {
+        projection::rows_slope(friction, |row| self.row_bound(row, mu) * normal, slope);
+    }
+
+    fn support(self, velocity: &[f64], mu: [f64; 2]) -> f64 {
+        let rows = velocity.iter().enumerate();
+        rows.map(|(row, w)| self.row_bound(row, mu) * w.abs()).sum()
+    }
+
+    fn support_gradient(self, velocity: &[f64], mu: [f64; 2], gradient: &mut [f64]) {
+        for (row, (g, w)) in gradient.iter_mut().zip(velocity).enumerate() {
+            *g = if *w == 0.0 {
+                0.0
+            } else {
+                self.row_bound(row, mu).copysign(*w)
+            };
         }
     }
 

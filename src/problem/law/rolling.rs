@@ -2,7 +2,9 @@
 //! k is in metres (Chrono's rolling friction, Siconos' RollingFrictionContact in its separable form):
 //! ‖Λ_T‖ ≤ μ Λ_N and ‖Λ_R‖ ≤ (k/ℓ) Λ_N, where Λ_R is the couple over the length ℓ of its rows.
 
-use super::{ContactMaterial, Friction, FrictionLaw, FrictionRow, Law, TANGENTS, projection};
+use super::{
+    ContactMaterial, Friction, FrictionLaw, FrictionRow, Law, Slope, TANGENTS, projection,
+};
 use crate::math::Vec3;
 
 /// The law. Its coefficients are μ and k/ℓ.
@@ -25,6 +27,28 @@ impl Law for Rolling {
         for (pair, mu) in friction.chunks_exact_mut(2).zip(mu) {
             let p = projection::disc([pair[0], pair[1]], mu * normal);
             pair.copy_from_slice(&p);
+        }
+    }
+
+    fn slope(self, friction: &[f64], mu: [f64; 2], normal: f64, slope: &mut Slope) {
+        for row in &mut slope[..4] {
+            row[..4].fill(0.0);
+        }
+        for (k, mu) in mu.into_iter().enumerate() {
+            let pair = [friction[2 * k], friction[2 * k + 1]];
+            projection::disc_slope(pair, mu * normal, 2 * k, slope);
+        }
+    }
+
+    fn support(self, velocity: &[f64], mu: [f64; 2]) -> f64 {
+        let pairs = velocity.chunks_exact(2).zip(mu);
+        pairs.map(|(pair, mu)| mu * pair[0].hypot(pair[1])).sum()
+    }
+
+    fn support_gradient(self, velocity: &[f64], mu: [f64; 2], gradient: &mut [f64]) {
+        let pairs = velocity.chunks_exact(2).zip(gradient.chunks_exact_mut(2));
+        for ((velocity, gradient), mu) in pairs.zip(mu) {
+            projection::length_gradient(velocity, &[mu, mu], gradient);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Friction bounded row by row: |Λ_T1| ≤ μ₁ Λ_N, |Λ_T2| ≤ μ₂ Λ_N, the box that a linear
 //! complementarity problem can hold (Lefebvre 2020, 1.13).
 
-use super::{FrictionRow, Law, TANGENTS, projection};
+use super::{FrictionRow, Law, Slope, TANGENTS, projection};
 
 /// The law.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,25 @@ impl Law for Square {
     fn project(self, friction: &mut [f64], mu: [f64; 2], normal: f64) {
         friction[0] = projection::within(friction[0], mu[0] * normal);
         friction[1] = projection::within(friction[1], mu[1] * normal);
+    }
+
+    fn slope(self, friction: &[f64], mu: [f64; 2], normal: f64, slope: &mut Slope) {
+        projection::rows_slope(friction, |row| self.row_bound(row, mu) * normal, slope);
+    }
+
+    fn support(self, velocity: &[f64], mu: [f64; 2]) -> f64 {
+        let rows = velocity.iter().enumerate();
+        rows.map(|(row, w)| self.row_bound(row, mu) * w.abs()).sum()
+    }
+
+    fn support_gradient(self, velocity: &[f64], mu: [f64; 2], gradient: &mut [f64]) {
+        for (row, (g, w)) in gradient.iter_mut().zip(velocity).enumerate() {
+            *g = if *w == 0.0 {
+                0.0
+            } else {
+                self.row_bound(row, mu).copysign(*w)
+            };
+        }
     }
 
     fn row_bound(self, row: usize, mu: [f64; 2]) -> f64 {

@@ -19,7 +19,6 @@ mod coupled;
 mod factor;
 mod friction;
 mod full;
-mod gmres;
 mod island;
 mod ladder;
 mod lcp;
@@ -31,7 +30,6 @@ mod pivot;
 mod report;
 mod skyline;
 mod slipping;
-mod sparse;
 #[cfg(test)]
 mod tests;
 mod tuning;

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use super::gmres::Gmres;
 use super::lcp::{Lcp, Set};
 use super::tuning::Tuning;
+use crate::solve::gmres::Gmres;
 
 /// The slipping rows of an island, and the memory to solve for them.
 #[derive(Clone, Debug, Default)]

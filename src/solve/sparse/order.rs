@@ -93,11 +93,48 @@ impl Graph {
         }
     }
 
-    /// The groups in an order of little fill, first eliminated first.
-    pub fn minimum_degree(&self) -> Vec<u32> {
+    /// The groups in an order of little fill, first eliminated first. Groups of rows from `positive` on follow one
+    /// at least of their neighbours of the others.
+    pub fn minimum_degree(&self, positive: u32) -> Vec<u32> {
         let groups = self.first.len() as u32;
         let ordered = amd::order(groups, &self.start, &self.neighbour, &Control::default());
         let (order, ..) = ordered.expect("compressed columns with ascending rows");
-        order
+        if self.first.iter().all(|row| *row < positive) {
+            return order;
+        }
+        self.delay(&order, positive)
+    }
+
+    /// The order with every group of rows from `positive` on put behind its first neighbour of the others, if it
+    /// stood before all of them.
+    fn delay(&self, order: &[u32], positive: u32) -> Vec<u32> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Is {
+            Open,
+            Waiting,
+            Done,
+        }
+        let is_negative = |g: u32| self.first[g as usize] >= positive;
+        let mut state = vec![Is::Open; order.len()];
+        let mut delayed = Vec::with_capacity(order.len());
+        for &g in order {
+            let mut others = self.neighbours(g).iter().filter(|h| !is_negative(**h));
+            if is_negative(g)
+                && others.clone().next().is_some()
+                && others.all(|h| state[*h as usize] != Is::Done)
+            {
+                state[g as usize] = Is::Waiting;
+                continue;
+            }
+            state[g as usize] = Is::Done;
+            delayed.push(g);
+            for &h in self.neighbours(g) {
+                if state[h as usize] == Is::Waiting {
+                    state[h as usize] = Is::Done;
+                    delayed.push(h);
+                }
+            }
+        }
+        delayed
     }
 }

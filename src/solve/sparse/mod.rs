@@ -1,5 +1,6 @@
 //! Sparse LDLᵀ of symmetric positive definite matrices of 50 to 2000 rows in real time, with rows
-//! taken out and put back between solves.
+//! taken out and put back between solves; and of quasi-definite ones, [H Jᵀ; J −C] with positive definite H and
+//! C, which have such a factor in every order too (Vanderbei 1995).
 //!
 //! - `order`: rows with the same pattern, and approximate minimum degree on the groups of them;
 //! - `symbolic`: elimination tree, supernodes and the layout of their panels;
@@ -24,7 +25,7 @@ const PIVOT_FLOOR: f64 = 1e-14;
 
 /// The matrix is not positive definite, or not by enough.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("pivot {pivot:e} of row {row} is not positive enough")]
+#[error("pivot {pivot:e} of row {row} is not of its sign, or too small")]
 pub struct Breakdown {
     /// The row, as the matrix was given.
     pub row: usize,
@@ -43,6 +44,8 @@ pub struct SparseLdl {
     /// The pattern that was analysed.
     col_start: Vec<u32>,
     row: Vec<u32>,
+    /// Rows from this one on have negative pivots.
+    positive: usize,
     /// Whether `numeric` is a factor for its tight set.
     valid: bool,
     /// Patterns analysed.
@@ -73,11 +76,33 @@ impl SparseLdl {
         tight: &[bool],
     ) -> Result<(), Breakdown> {
         assert_eq!(tight.len(), n, "one flag per row");
-        self.load(n, col_start, row, value);
+        self.load(n, n, col_start, row, value);
         self.factor_all(tight)
     }
 
-    fn load(&mut self, n: usize, col_start: &[u32], row: &[u32], value: &[f64]) {
+    /// [`SparseLdl::factor`] of a quasi-definite matrix: the rows from `positive` on have negative pivots. Such a
+    /// row is eliminated after one at least of the other rows that it couples with, since its own diagonal may be
+    /// next to nothing.
+    ///
+    /// # Errors
+    /// At the first pivot that is too small or not of its sign, or is no number.
+    ///
+    /// # Panics
+    /// As [`SparseLdl::factor`].
+    pub fn factor_quasi_definite(
+        &mut self,
+        n: usize,
+        positive: usize,
+        (col_start, row): (&[u32], &[u32]),
+        value: &[f64],
+        tight: &[bool],
+    ) -> Result<(), Breakdown> {
+        assert_eq!(tight.len(), n, "one flag per row");
+        self.load(n, positive, col_start, row, value);
+        self.factor_all(tight)
+    }
+
+    fn load(&mut self, n: usize, positive: usize, col_start: &[u32], row: &[u32], value: &[f64]) {
         assert!(
             col_start.len() == n + 1
                 && col_start[0] == 0
@@ -85,12 +110,16 @@ impl SparseLdl {
                 && row.len() == value.len(),
             "a compressed lower triangle of {n} rows"
         );
-        if col_start != self.col_start || row != self.row {
+        if positive != self.positive || col_start != self.col_start || row != self.row {
             self.rows = n;
+            self.positive = positive;
             col_start.clone_into(&mut self.col_start);
             row.clone_into(&mut self.row);
-            self.symbolic.analyse(n, col_start, row);
+            self.symbolic.analyse(n, positive, col_start, row);
             self.numeric.resize(&self.symbolic);
+            for (negative, i) in self.numeric.negative.iter_mut().zip(&self.symbolic.order) {
+                *negative = *i as usize >= positive;
+            }
             self.affected.resize(self.symbolic.nodes(), false);
             self.analyses += 1;
         }
@@ -174,6 +203,21 @@ impl SparseLdl {
                 x[*i as usize] = solved;
             }
         }
+    }
+
+    /// Entries of L below its diagonal, the stored zeros included, and multiplications of one factorisation with all
+    /// rows.
+    pub fn cost(&self) -> [f64; 2] {
+        let [mut entries, mut work] = [0.0; 2];
+        for s in 0..self.symbolic.nodes() {
+            let [width, height] = [self.symbolic.columns(s).len(), self.symbolic.rows(s).len()];
+            for k in 1..=width {
+                let below = (height - k) as f64;
+                entries += below;
+                work += 0.5 * below * (below + 3.0);
+            }
+        }
+        [entries, work]
     }
 
     /// The original row at each position of the order of elimination.

@@ -110,13 +110,14 @@ impl Symbolic {
         }
     }
 
-    /// Analyses the lower triangle, diagonal included, in compressed columns with ascending rows.
+    /// Analyses the lower triangle, diagonal included, in compressed columns with ascending rows. Rows from
+    /// `positive` on have negative pivots.
     ///
     /// # Panics
     /// When that is not what it gets.
-    pub fn analyse(&mut self, n: usize, col_start: &[u32], row: &[u32]) {
+    pub fn analyse(&mut self, n: usize, positive: usize, col_start: &[u32], row: &[u32]) {
         self.graph.refill(n, col_start, row);
-        self.tree.grow(&self.graph);
+        self.tree.grow(&self.graph, positive);
         self.place_rows(n);
         self.cut(n);
         self.find_sources();
@@ -225,8 +226,8 @@ impl Tree {
     }
 
     /// Orders the groups, and finds what each reaches from the subtree of every row.
-    fn grow(&mut self, graph: &Graph) {
-        let order = graph.minimum_degree();
+    fn grow(&mut self, graph: &Graph, positive: usize) {
+        let order = graph.minimum_degree(positive as u32);
         let groups = order.len();
         self.place.resize(groups, 0);
         self.begin.clear();

@@ -10,12 +10,16 @@ use pulp::{Simd, WithSimd};
 
 use super::symbolic::{LANES, Symbolic};
 use super::{Breakdown, PIVOT_FLOOR};
-use crate::solve::bpp::panels::total;
 
 /// Eight numbers, aligned for the widest registers.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C, align(64))]
 pub struct Octet(pub [f64; LANES]);
+
+/// Their sum, in pairs.
+fn total(s: [f64; LANES]) -> f64 {
+    ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
+}
 
 /// Columns that the dense kernel computes at once at most.
 const TILE: usize = 6;
@@ -35,6 +39,8 @@ pub struct Numeric {
     pub inverse: Vec<f64>,
     /// The tight set, by position.
     pub tight: Vec<bool>,
+    /// The rows whose pivots are negative, by position.
+    pub negative: Vec<bool>,
     /// A vector by position; zero between uses.
     pub dense: Vec<f64>,
     /// A vector of a panel's rows.
@@ -187,6 +193,8 @@ impl Numeric {
         self.inverse.resize(n, 1.0);
         self.tight.clear();
         self.tight.resize(n, false);
+        self.negative.clear();
+        self.negative.resize(n, false);
         self.dense.clear();
         self.dense.resize(n, 0.0);
         self.map.resize(n, 0);
@@ -293,8 +301,10 @@ impl Numeric {
                 } else {
                     diagonal[j * stride * LANES + j]
                 };
+                let is_negative = self.negative[first + j] && !self.tight[first + j];
+                let size = if is_negative { -pivot } else { pivot };
                 // Written so that NaN does not pass.
-                if !(pivot > PIVOT_FLOOR * scale && pivot < f64::INFINITY) {
+                if !(size > PIVOT_FLOOR * scale.abs() && size < f64::INFINITY) {
                     return Err(Breakdown {
                         row: symbolic.order[first + j] as usize,
                         pivot,

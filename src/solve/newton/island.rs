@@ -1,0 +1,332 @@
+//! One island as the solver works on it: masses, Jacobians and laws, numbered within the island.
+//!
+//! A velocity is 6 numbers per body (v, ω), and so is a momentum. Constraints are the contacts, each a block of
+//! rows, and the general rows, each by itself.
+
+use crate::math::Twist;
+use crate::problem::delassus::{block_bodies, block_jacobian};
+use crate::problem::{Friction, FrictionLaw, Problem};
+
+/// Numbers per body.
+pub const DOF: usize = 6;
+/// Marks a side of a contact that impulses do not move.
+pub const NONE: u32 = u32::MAX;
+
+/// A row of J for one body.
+pub type Row = [f64; DOF];
+
+/// The contacts of an island; rows of all contacts are counted through.
+#[derive(Clone, Debug, Default)]
+pub struct Contacts {
+    /// The problem's number of each.
+    pub source: Vec<u32>,
+    /// First row of each, and one past the last.
+    pub start: Vec<u32>,
+    /// The bodies that impulses move, within the island.
+    pub bodies: Vec<[u32; 2]>,
+    /// Friction.
+    pub friction: Vec<Friction>,
+    /// The largest of the contact's diagonal entries of A (1/kg).
+    pub scale: Vec<f64>,
+    /// Per row: J on both bodies.
+    pub jacobian: Vec<[Row; 2]>,
+    /// Per row: J u_free + bias (m/s) is `free`.
+    pub free: Vec<f64>,
+    /// Per row: C (1/kg).
+    pub compliance: Vec<f64>,
+    /// Per row: the diagonal of A (1/kg).
+    pub diagonal: Vec<f64>,
+}
+
+/// The general rows of an island.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// The problem's number of each.
+    pub source: Vec<u32>,
+    /// First entry of each, and one past the last.
+    pub start: Vec<u32>,
+    /// Body of each entry.
+    pub body: Vec<u32>,
+    /// J of each entry.
+    pub jacobian: Vec<Row>,
+    /// Interval of Λ (N s).
+    pub bounds: Vec<[f64; 2]>,
+    /// J u_free + bias (m/s).
+    pub free: Vec<f64>,
+    /// C (1/kg).
+    pub compliance: Vec<f64>,
+    /// The diagonal of A (1/kg).
+    pub diagonal: Vec<f64>,
+}
+
+/// An island. Keeps its memory.
+#[derive(Clone, Debug, Default)]
+pub struct Island {
+    /// The problem's number of each body.
+    pub bodies: Vec<u32>,
+    /// 1/m and the inverse inertia's lower triangle, row by row.
+    pub inverse_mass: Vec<[f64; 7]>,
+    /// m and the inertia's lower triangle, row by row.
+    pub mass: Vec<[f64; 7]>,
+    pub contacts: Contacts,
+    pub rows: Rows,
+}
+
+fn flat(t: &Twist) -> Row {
+    let (v, w) = (&t.linear, &t.angular);
+    [v.x, v.y, v.z, w.x, w.y, w.z]
+}
+
+#[inline(always)]
+pub fn dot(a: &Row, b: &[f64]) -> f64 {
+    let mut sum = a[0] * b[0];
+    for k in 1..DOF {
+        sum += a[k] * b[k];
+    }
+    sum
+}
+
+/// The six numbers of a body.
+#[inline(always)]
+pub fn of(body: u32, v: &[f64]) -> &[f64] {
+    &v[DOF * body as usize..][..DOF]
+}
+
+#[inline(always)]
+fn add(body: u32, v: &mut [f64], j: &Row, by: f64) {
+    for (v, j) in v[DOF * body as usize..][..DOF].iter_mut().zip(j) {
+        *v += j * by;
+    }
+}
+
+/// The product of a block diagonal matrix of [`Island::mass`]'s kind with a vector.
+fn multiply(blocks: &[[f64; 7]], x: &[f64], y: &mut [f64]) {
+    for ((b, x), y) in blocks.iter().zip(x.as_chunks().0).zip(y.as_chunks_mut().0) {
+        let x: &Row = x;
+        *y = [
+            b[0] * x[0],
+            b[0] * x[1],
+            b[0] * x[2],
+            b[1] * x[3] + b[2] * x[4] + b[4] * x[5],
+            b[2] * x[3] + b[3] * x[4] + b[5] * x[5],
+            b[4] * x[3] + b[5] * x[4] + b[6] * x[5],
+        ];
+    }
+}
+
+impl Contacts {
+    /// Number of contacts.
+    pub fn len(&self) -> usize {
+        self.source.len()
+    }
+
+    /// The rows of contact `c`.
+    #[inline(always)]
+    pub fn rows(&self, c: usize) -> std::ops::Range<usize> {
+        self.start[c] as usize..self.start[c + 1] as usize
+    }
+
+    /// J v of one row.
+    #[inline(always)]
+    pub fn row_product(&self, c: usize, row: usize, v: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for (body, j) in self.bodies[c].iter().zip(&self.jacobian[row]) {
+            if *body != NONE {
+                sum += dot(j, of(*body, v));
+            }
+        }
+        sum
+    }
+
+    /// y ← J v.
+    pub fn product(&self, v: &[f64], y: &mut [f64]) {
+        for c in 0..self.len() {
+            for row in self.rows(c) {
+                y[row] = self.row_product(c, row, v);
+            }
+        }
+    }
+
+    /// v ← v + Jᵀ x.
+    pub fn add_transposed(&self, x: &[f64], v: &mut [f64]) {
+        for c in 0..self.len() {
+            for row in self.rows(c) {
+                for (body, j) in self.bodies[c].iter().zip(&self.jacobian[row]) {
+                    if *body != NONE && x[row] != 0.0 {
+                        add(*body, v, j, x[row]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Rows {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.source.len()
+    }
+
+    /// Entries (body, J) of row `r`.
+    #[inline(always)]
+    pub fn entries(&self, r: usize) -> impl Iterator<Item = (u32, &Row)> {
+        let span = self.start[r] as usize..self.start[r + 1] as usize;
+        self.body[span.clone()]
+            .iter()
+            .copied()
+            .zip(&self.jacobian[span])
+    }
+
+    /// The bodies of row `r`.
+    pub fn bodies(&self, r: usize) -> &[u32] {
+        &self.body[self.start[r] as usize..self.start[r + 1] as usize]
+    }
+
+    /// y ← J v.
+    pub fn product(&self, v: &[f64], y: &mut [f64]) {
+        for (r, y) in y.iter_mut().enumerate() {
+            *y = self.entries(r).map(|(b, j)| dot(j, of(b, v))).sum();
+        }
+    }
+
+    /// v ← v + Jᵀ x.
+    pub fn add_transposed(&self, x: &[f64], v: &mut [f64]) {
+        for (r, x) in x.iter().enumerate() {
+            for (body, j) in self.entries(r) {
+                add(body, v, j, *x);
+            }
+        }
+    }
+
+    /// Whether any impulse is allowed.
+    pub fn is_bilateral(&self, r: usize) -> bool {
+        self.bounds[r] == [f64::NEG_INFINITY, f64::INFINITY]
+    }
+}
+
+impl Island {
+    /// Unknown velocities.
+    pub fn velocities(&self) -> usize {
+        DOF * self.bodies.len()
+    }
+
+    /// Takes an island of a problem; `local` has the number of every body within its island.
+    pub fn refill(&mut self, problem: &Problem, island: usize, local: &[u32]) {
+        self.bodies.clear();
+        let bodies = problem.islands.bodies.of(island);
+        self.bodies.extend_from_slice(bodies);
+        self.mass.clear();
+        self.inverse_mass.clear();
+        for body in bodies {
+            let body = *body as usize;
+            let m = problem.bodies.inverse_mass[body];
+            let i = problem.bodies.inverse_inertia[body];
+            self.inverse_mass
+                .push([m, i.xx, i.xy, i.yy, i.xz, i.yz, i.zz]);
+            // A body that does not turn has an inertia that nothing turns.
+            let inertia = i.inverse().unwrap_or_default();
+            let [xx, yy, zz] = [(i.xx, inertia.xx), (i.yy, inertia.yy), (i.zz, inertia.zz)]
+                .map(|(inverse, x)| if inverse == 0.0 { STUCK / m } else { x });
+            self.mass
+                .push([1.0 / m, xx, inertia.xy, yy, inertia.xz, inertia.yz, zz]);
+        }
+        self.take_contacts(problem, island, local);
+        self.take_rows(problem, island, local);
+    }
+
+    fn take_contacts(&mut self, problem: &Problem, island: usize, local: &[u32]) {
+        let out = &mut self.contacts;
+        out.source.clear();
+        out.source
+            .extend_from_slice(problem.islands.contacts.of(island));
+        out.start.clear();
+        out.start.push(0);
+        for v in [&mut out.free, &mut out.compliance, &mut out.diagonal] {
+            v.clear();
+        }
+        out.bodies.clear();
+        out.friction.clear();
+        out.scale.clear();
+        out.jacobian.clear();
+        let free = &problem.bodies.free_velocity;
+        let mut jacobian = [Twist::ZERO; FrictionLaw::MAX_ROWS];
+        for c in &out.source {
+            let c = *c as usize;
+            let friction = problem.contacts.friction[c];
+            let n = friction.law.row_count();
+            let first = out.free.len();
+            let mut pair = [NONE; 2];
+            out.jacobian.resize(first + n, [[0.0; DOF]; 2]);
+            for body in block_bodies(problem, c) {
+                let side = usize::from(problem.contacts.bodies[c][1] == body);
+                pair[side] = local[body as usize];
+                block_jacobian(problem, c, body, &mut jacobian);
+                for (out, j) in out.jacobian[first..].iter_mut().zip(&jacobian) {
+                    out[side] = flat(j);
+                }
+            }
+            let mut w = [0.0; FrictionLaw::MAX_ROWS];
+            problem.contact_velocity(c, free, &[0.0; FrictionLaw::MAX_ROWS][..n], &mut w);
+            out.free.extend_from_slice(&w[..n]);
+            problem.contact_diagonal(c, &mut w);
+            out.diagonal.extend_from_slice(&w[..n]);
+            out.scale.push(w[..n].iter().copied().fold(0.0, f64::max));
+            let [normal, other] = problem.contacts.compliance[c];
+            out.compliance.push(normal);
+            out.compliance.resize(first + n, other);
+            out.bodies.push(pair);
+            out.friction.push(friction);
+            out.start.push((first + n) as u32);
+        }
+    }
+
+    fn take_rows(&mut self, problem: &Problem, island: usize, local: &[u32]) {
+        let out = &mut self.rows;
+        out.source.clear();
+        out.source
+            .extend_from_slice(problem.islands.rows.of(island));
+        out.start.clear();
+        out.start.push(0);
+        out.body.clear();
+        out.jacobian.clear();
+        for v in [&mut out.free, &mut out.compliance, &mut out.diagonal] {
+            v.clear();
+        }
+        out.bounds.clear();
+        let free = &problem.bodies.free_velocity;
+        let contacts = problem.contacts.len();
+        let mut jacobian = [Twist::ZERO; FrictionLaw::MAX_ROWS];
+        for r in &out.source {
+            let r = *r as usize;
+            for body in block_bodies(problem, contacts + r) {
+                block_jacobian(problem, contacts + r, body, &mut jacobian);
+                out.body.push(local[body as usize]);
+                out.jacobian.push(flat(&jacobian[0]));
+            }
+            out.start.push(out.body.len() as u32);
+            out.bounds.push(problem.rows.bounds[r]);
+            out.free.push(problem.row_velocity(r, free, 0.0));
+            out.compliance.push(problem.rows.compliance[r]);
+            out.diagonal.push(problem.row_diagonal(r));
+        }
+    }
+
+    /// The largest velocity that a row has without impulses, bias included (m/s).
+    pub fn speed(&self) -> f64 {
+        let free = self.contacts.free.iter().chain(&self.rows.free);
+        free.fold(0.0, |a: f64, b| a.max(b.abs()))
+    }
+
+    /// y ← M x.
+    pub fn mass_product(&self, x: &[f64], y: &mut [f64]) {
+        multiply(&self.mass, x, y);
+    }
+
+    /// y ← M⁻¹ x.
+    pub fn inverse_product(&self, x: &[f64], y: &mut [f64]) {
+        multiply(&self.inverse_mass, x, y);
+    }
+}
+
+/// The moment of inertia of a body that does not turn, in units of its mass times m².
+const STUCK: f64 = 1e12;

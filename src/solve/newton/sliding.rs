@@ -1,0 +1,134 @@
+//! What σ inside adds to the matrix K of a Newton step: per sliding contact a matrix of rank one, since σ pulls its
+//! impulse along one direction and follows w_T along another.
+//!
+//! With q = ∇σᵀ J dv per sliding contact the step is d₀ + K⁻¹ Jᵀ p q, where p = −ρ ∂P/∂z_N and d₀ = K⁻¹ r. So q solves
+//! q − ∇σᵀ J K⁻¹ Jᵀ p q = ∇σᵀ J d₀, which GMRES does in the few dimensions of the sliding contacts, one solve with the
+//! factor of K per direction.
+
+use super::engine::Engine;
+use crate::problem::FrictionLaw;
+use crate::problem::law::{Law, Slope};
+
+/// Most directions.
+const DIRECTIONS: usize = 30;
+/// The accuracy of q (-).
+const ACCURACY: f64 = 1e-3;
+
+/// The sliding contacts, and memory.
+#[derive(Clone, Debug, Default)]
+pub struct Sliding {
+    contact: Vec<u32>,
+    /// p and ∇σ, row by row of these contacts.
+    pull: Vec<f64>,
+    gradient: Vec<f64>,
+    /// A response of v and of the general rows.
+    response: [Vec<f64>; 2],
+}
+
+impl Sliding {
+    pub fn clear(&mut self) {
+        self.contact.clear();
+        self.pull.clear();
+        self.gradient.clear();
+    }
+}
+
+impl Engine {
+    /// Notes contact `c`, whose impulse changes by −`slope` w, if it slides.
+    pub(super) fn note_sliding(&mut self, c: usize, slope: &Slope) {
+        let contacts = &self.island.contacts;
+        let rows = contacts.rows(c);
+        let n = rows.len();
+        let mut w = [0.0; FrictionLaw::MAX_ROWS];
+        for (w, row) in w.iter_mut().zip(rows) {
+            *w = self.w[0][row] + contacts.compliance[row] * self.x[row];
+        }
+        let friction = &contacts.friction[c];
+        let sigma = friction.law.support(&w[1..n], friction.mu);
+        if sigma == 0.0 {
+            return;
+        }
+        let mut gradient = [0.0; FrictionLaw::MAX_ROWS];
+        let law = friction.law;
+        law.support_gradient(&w[1..n], friction.mu, &mut gradient[1..n]);
+        let by = sigma / sigma.hypot(self.rounding);
+        let sliding = &mut self.sliding;
+        sliding.contact.push(c as u32);
+        sliding
+            .gradient
+            .extend(gradient[..n].iter().map(|g| g * by));
+        sliding.pull.extend(slope[..n].iter().map(|row| -row[0]));
+    }
+
+    /// Turns the step d₀ in `dv` and `dy` into the one with σ inside.
+    pub(super) fn follow_sliding(&mut self) {
+        let n = self.sliding.contact.len();
+        if n == 0 {
+            return;
+        }
+        let mut gmres = std::mem::take(&mut self.gmres);
+        let [mut v, mut y] = std::mem::take(&mut self.sliding.response);
+        v.resize(self.dv.len(), 0.0);
+        y.resize(self.dy.len(), 0.0);
+        gmres.reset(n, DIRECTIONS);
+        self.follow(&self.dv, &mut gmres.residual);
+        let square: f64 = gmres.residual.iter().map(|x| x * x).sum();
+        let tolerance = ACCURACY * square.sqrt();
+        if gmres.begin(tolerance) {
+            loop {
+                let (direction, image) = gmres.direction_and_image();
+                let direction = &direction[..n];
+                self.respond(direction, &mut v, &mut y);
+                self.follow(&v, image);
+                for (image, d) in image.iter_mut().zip(direction) {
+                    *image = d - *image;
+                }
+                if !gmres.extend(tolerance) {
+                    break;
+                }
+            }
+            if gmres.finish() {
+                self.respond(&gmres.step, &mut v, &mut y);
+                for (dv, v) in self.dv.iter_mut().zip(&v) {
+                    *dv += v;
+                }
+                for (dy, y) in self.dy.iter_mut().zip(&y) {
+                    *dy += y;
+                }
+            }
+        }
+        self.gmres = gmres;
+        self.sliding.response = [v, y];
+    }
+
+    /// K⁻¹ Jᵀ p q.
+    fn respond(&mut self, q: &[f64], v: &mut [f64], y: &mut [f64]) {
+        let contacts = &self.island.contacts;
+        let x = &mut self.dw[0];
+        x.fill(0.0);
+        let mut pull = self.sliding.pull.iter();
+        for (c, q) in self.sliding.contact.iter().zip(q) {
+            for (row, p) in contacts.rows(*c as usize).zip(&mut pull) {
+                x[row] = p * q;
+            }
+        }
+        v.fill(0.0);
+        y.fill(0.0);
+        contacts.add_transposed(x, v);
+        self.tally.solves += 1;
+        self.system.solve(v, y);
+    }
+
+    /// ∇σᵀ J v of every sliding contact.
+    fn follow(&self, v: &[f64], out: &mut [f64]) {
+        let contacts = &self.island.contacts;
+        let mut gradient = self.sliding.gradient.iter();
+        for (c, out) in self.sliding.contact.iter().zip(out) {
+            let c = *c as usize;
+            let rows = contacts.rows(c).zip(&mut gradient);
+            *out = rows
+                .map(|(row, g)| g * contacts.row_product(c, row, v))
+                .sum();
+        }
+    }
+}

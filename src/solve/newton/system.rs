@@ -1,0 +1,216 @@
+//! The matrix of a Newton step, [H Jᵀ; J −E]: H = M + Σ J_cᵀ D_c J_c over the velocities, contacts taken in by their
+//! D, and below it the general rows with their own J and E, so that minimum degree decides for each part of a
+//! machine whether it is factored in the velocities or in the rows.
+
+use super::island::{DOF, Island, NONE};
+use crate::problem::law::Slope;
+use crate::solve::sparse::{Breakdown, SparseLdl};
+
+/// Pattern, numbers and factor. Keeps its memory.
+#[derive(Clone, Debug, Default)]
+pub struct System {
+    start: Vec<u32>,
+    row: Vec<u32>,
+    value: Vec<f64>,
+    /// M and J, without contacts and E.
+    constant: Vec<f64>,
+    /// Where the 6×6 block of each contact's bodies begins in each column of the first one, or none.
+    pair_at: Vec<[u32; DOF]>,
+    /// Pairs of bodies that contacts couple, ascending.
+    pairs: Vec<[u32; 2]>,
+    tight: Vec<bool>,
+    ldl: SparseLdl,
+    /// The order of the unknowns is that of velocities and then rows.
+    rhs: Vec<f64>,
+}
+
+impl System {
+    /// Finds the pattern, and writes what does not change from step to step.
+    pub fn refill(&mut self, island: &Island) {
+        self.find_pairs(island);
+        let bodies = island.bodies.len();
+        let rows = &island.rows;
+        // The rows of each body, and the rows with the same bodies before each.
+        let mut of_body: Vec<Vec<u32>> = vec![Vec::new(); bodies];
+        for r in 0..rows.len() {
+            for body in rows.bodies(r) {
+                of_body[*body as usize].push(r as u32);
+            }
+        }
+        self.start.clear();
+        self.row.clear();
+        self.constant.clear();
+        self.start.push(0);
+        let mut pair = 0;
+        for body in 0..bodies {
+            let first = pair;
+            while pair < self.pairs.len() && self.pairs[pair][0] as usize == body {
+                pair += 1;
+            }
+            for k in 0..DOF {
+                for i in k..DOF {
+                    self.row.push((DOF * body + i) as u32);
+                    self.constant.push(mass_entry(&island.mass[body], i, k));
+                }
+                for [_, other] in &self.pairs[first..pair] {
+                    let rows = DOF as u32 * other..DOF as u32 * (other + 1);
+                    self.row.extend(rows);
+                    self.constant.extend([0.0; DOF]);
+                }
+                for r in &of_body[body] {
+                    let mut entries = rows.entries(*r as usize);
+                    let entry = entries.find(|(b, _)| *b as usize == body);
+                    self.row.push((DOF * bodies) as u32 + r);
+                    self.constant.push(entry.map_or(0.0, |(_, j)| j[k]));
+                }
+                self.start.push(self.row.len() as u32);
+            }
+        }
+        self.add_row_columns(island);
+        self.place_contacts(island);
+    }
+
+    /// The columns of the general rows. Those of the same bodies that follow each other are coupled by zeros, so
+    /// that they stand together in the order of elimination.
+    fn add_row_columns(&mut self, island: &Island) {
+        let rows = &island.rows;
+        let first = DOF * island.bodies.len();
+        for r in 0..rows.len() {
+            let mut end = r + 1;
+            while end < rows.len() && rows.bodies(end) == rows.bodies(r) {
+                end += 1;
+            }
+            self.row.extend((first + r) as u32..(first + end) as u32);
+            self.constant.resize(self.row.len(), 0.0);
+            self.start.push(self.row.len() as u32);
+        }
+    }
+
+    fn find_pairs(&mut self, island: &Island) {
+        self.pairs.clear();
+        let pairs = island.contacts.bodies.iter().filter(|b| !b.contains(&NONE));
+        self.pairs
+            .extend(pairs.map(|[a, b]| [*a.min(b), *a.max(b)]));
+        self.pairs.sort_unstable();
+        self.pairs.dedup();
+    }
+
+    fn place_contacts(&mut self, island: &Island) {
+        self.pair_at.clear();
+        for [a, b] in &island.contacts.bodies {
+            let mut at = [NONE; DOF];
+            if *a != NONE && *b != NONE {
+                let (low, high) = (*a.min(b), *a.max(b));
+                let first = self.pairs.partition_point(|p| p[0] < low);
+                let place = self.pairs.partition_point(|p| *p < [low, high]) - first;
+                for (k, at) in at.iter_mut().enumerate() {
+                    let column = self.start[DOF * low as usize + k];
+                    *at = column + (DOF - k + DOF * place) as u32;
+                }
+            }
+            self.pair_at.push(at);
+        }
+        self.tight.clear();
+        self.tight.resize(self.start.len() - 1, false);
+        self.rhs.resize(self.start.len() - 1, 0.0);
+    }
+
+    /// Begins a matrix without contacts.
+    pub fn begin(&mut self) {
+        self.value.clone_from(&self.constant);
+    }
+
+    /// Adds J_cᵀ D J_c of contact `c`.
+    pub fn add_contact(&mut self, island: &Island, c: usize, slope: &Slope) {
+        let contacts = &island.contacts;
+        let rows = contacts.rows(c);
+        let jacobian = &contacts.jacobian[rows];
+        let bodies = contacts.bodies[c];
+        for side in 0..2 {
+            if bodies[side] == NONE {
+                continue;
+            }
+            // D J of this side.
+            let mut weighted = [[0.0; DOF]; crate::problem::FrictionLaw::MAX_ROWS];
+            for (weighted, d) in weighted.iter_mut().zip(&slope[..jacobian.len()]) {
+                for (d, j) in d.iter().zip(jacobian) {
+                    for (w, j) in weighted.iter_mut().zip(&j[side]) {
+                        *w += d * j;
+                    }
+                }
+            }
+            for k in 0..DOF {
+                let begin = self.start[DOF * bodies[side] as usize + k] as usize;
+                let column = &mut self.value[begin..begin + DOF - k];
+                for (w, j) in weighted.iter().zip(jacobian) {
+                    for (v, j) in column.iter_mut().zip(&j[side][k..]) {
+                        *v += j * w[k];
+                    }
+                }
+            }
+            let other = 1 - side;
+            if bodies[other] != NONE && bodies[side] < bodies[other] {
+                for (k, at) in self.pair_at[c].iter().enumerate() {
+                    let column = &mut self.value[*at as usize..][..DOF];
+                    for (w, j) in weighted.iter().zip(jacobian) {
+                        for (v, j) in column.iter_mut().zip(&j[other]) {
+                            *v += j * w[k];
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sets E of general row `r`, or takes it out.
+    pub fn set_row(&mut self, island: &Island, r: usize, e: Option<f64>) {
+        let row = island.velocities() + r;
+        self.tight[row] = e.is_none();
+        self.value[self.start[row] as usize] = -e.unwrap_or(1.0);
+    }
+
+    /// Factors the matrix.
+    ///
+    /// # Errors
+    /// At a pivot of the wrong sign, or not finite.
+    pub fn factor(&mut self, island: &Island) -> Result<(), Breakdown> {
+        let n = self.start.len() - 1;
+        self.ldl.factor_quasi_definite(
+            n,
+            island.velocities(),
+            (&self.start, &self.row),
+            &self.value,
+            &self.tight,
+        )
+    }
+
+    /// Solves with the last factor: `x` are the velocities and `y` the rows. Entries of rows that are out become 0.
+    pub fn solve(&mut self, x: &mut [f64], y: &mut [f64]) {
+        let n = x.len();
+        self.rhs[..n].copy_from_slice(x);
+        self.rhs[n..].copy_from_slice(y);
+        self.ldl.solve(&mut self.rhs);
+        x.copy_from_slice(&self.rhs[..n]);
+        for (k, y) in y.iter_mut().enumerate() {
+            *y = if self.tight[n + k] {
+                0.0
+            } else {
+                self.rhs[n + k]
+            };
+        }
+    }
+
+    /// Non-zeros of the factor, and operations of one factorisation.
+    pub fn cost(&self) -> [f64; 2] {
+        self.ldl.cost()
+    }
+}
+
+/// Entry (i, k), i ≥ k, of a body's mass matrix.
+fn mass_entry(m: &[f64; 7], i: usize, k: usize) -> f64 {
+    match (i, k) {
+        (0..3, _) if i == k => m[0],
+        (3.., 3..) => m[1 + (i - 3) * (i - 2) / 2 + (k - 3)],
+        _ => 0.0,
+    }
+}
