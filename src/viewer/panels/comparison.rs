@@ -213,7 +213,8 @@ fn save(ui: &mut egui::Ui, context: &mut Context) {
                 "convergence",
                 "every iteration's residual as CSV",
             ),
-            (Keepsake::Plots, "plots", "both plots as SVG"),
+            (Keepsake::Plots, "SVG", "both plots as SVG"),
+            (Keepsake::Picture, "PNG", "both plots as PNG"),
             (
                 Keepsake::Problem,
                 "problem",
