@@ -191,7 +191,8 @@ impl Comparison {
         let world = |(k, entrant): (usize, &Ticked)| Wanted {
             label: entrant.label.clone(),
             config: entrant.config.clone(),
-            color: theme::as_drawn(theme::series(k)),
+            number: k,
+            color: theme::as_drawn(theme::DARK.series(k)),
         };
         match self.mode {
             Mode::SameProblem => Vec::new(),

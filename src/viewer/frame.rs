@@ -97,7 +97,9 @@ impl BodyTable {
 #[derive(Clone, Debug, Default)]
 pub struct RivalView {
     pub label: String,
-    /// Linear RGB.
+    /// Its solver's number among all, which gives it its colour in the panels.
+    pub number: usize,
+    /// Linear RGB, in the picture.
     pub color: [f32; 3],
     /// Why it takes no more steps.
     pub error: Option<String>,

@@ -14,6 +14,8 @@ pub const MOST: usize = 3;
 pub struct Wanted {
     pub label: String,
     pub config: SolverConfig,
+    /// Its solver's number among all.
+    pub number: usize,
     /// Linear RGB.
     pub color: [f32; 3],
 }
@@ -79,6 +81,7 @@ impl Worlds {
     pub fn fill(&self, frame: &mut Frame) {
         let view = |(rival, wanted): (&Rival, &Wanted)| RivalView {
             label: rival.label.clone(),
+            number: wanted.number,
             color: wanted.color,
             error: rival.error().map(str::to_owned),
         };

@@ -27,6 +27,7 @@ pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
         .fixed_pos(free.left_bottom() + egui::vec2(10.0, -10.0))
         .show(ctx, |ui| {
             frame().show(ui, |ui| {
+                theme::over_picture(ui);
                 ui.spacing_mut().item_spacing.y = 2.0;
                 if drawing.points {
                     for state in ContactState::ALL {
