@@ -358,6 +358,8 @@ pub struct Frame {
     pub contacts: Vec<ContactView>,
     /// What each of them does.
     pub states: Vec<ContactState>,
+    /// Their graph colours, where asked for and where the solver has any; else empty.
+    pub colors: Vec<u32>,
     /// How many contacts one of `contacts` stands for: 1 unless there are too many to draw.
     pub contact_stride: usize,
     /// The joints, where asked for; else ropes alone.

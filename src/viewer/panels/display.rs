@@ -34,6 +34,12 @@ static SWITCHES: [&[Switch]; 2] = [
         ),
         ("islands", Some(Action::Islands), "", |d| &mut d.islands),
         (
+            "graph colours",
+            Some(Action::Colors),
+            "contact points in the colour that the solver sweeps them in (colored-gs)",
+            |d| &mut d.colors,
+        ),
+        (
             "bounding boxes",
             Some(Action::Boxes),
             "along the axes of the world, around each body's shape",

@@ -344,6 +344,10 @@ impl Solver for ColoredGs {
         true
     }
 
+    fn contact_colors(&self) -> Option<Vec<u32>> {
+        self.layout.contact_colors(self.threshold)
+    }
+
     fn state(&self) -> Vec<u8> {
         self.coloring.state()
     }
