@@ -223,7 +223,7 @@ fn residual(ui: &mut egui::Ui, context: &mut Context) {
 fn iterations(ui: &mut egui::Ui, context: &mut Context) {
     let count = |s: &StepSample| Some(f64::from(s.report.solve.iterations));
     let line = Curve {
-        name: "iterations".into(),
+        name: "iterations, most of any island".into(),
         color: theme::of(ui).warning,
         points: over_time(&context.history, count),
     };

@@ -29,7 +29,8 @@ fn show_table(ui: &mut egui::Ui, context: &mut Context) {
             for statistic in &solve.statistics {
                 let mut shown = chosen.contains(statistic.name);
                 let label = ui.toggle_value(&mut shown, statistic.name);
-                if label.on_hover_text("press to plot it over time").changed() {
+                let hint = format!("{}\nPress to plot it over time.", statistic.summary);
+                if label.on_hover_text(hint.trim()).changed() {
                     toggle(chosen, statistic.name);
                     wanted |= shown;
                 }
