@@ -150,6 +150,8 @@ struct State {
     goal: Option<u64>,
     /// Where the recording goes when it ends.
     recording_path: PathBuf,
+    /// The state that was saved last.
+    saved: Option<PathBuf>,
     news: Vec<News>,
     charge: Arc<Charge>,
     /// Whether a recording or a state is open, and not a scene.
@@ -403,6 +405,13 @@ impl Worker {
             }
             Keep::ScrubTo(step) => self.wish(step),
             Keep::Open { path, threads } => self.open(PathBuf::as_path(&path), threads),
+            Keep::OpenSaved { threads } => match self.state.saved.clone() {
+                Some(path) => self.open(&path, threads),
+                None => {
+                    let text = "no state has been saved yet; F6 saves one";
+                    self.state.news.push(Err(text.into()));
+                }
+            },
             Keep::StopRecording => self.stop_recording(),
             other => {
                 self.arrive();
@@ -424,7 +433,13 @@ impl Worker {
                 }
                 Err(error) => Err(error.to_string()),
             },
-            Keep::SaveState(path) => guarded(|| keep::save_state(session.simulation(), &path)),
+            Keep::SaveState(path) => {
+                let saved = guarded(|| keep::save_state(session.simulation(), &path));
+                if saved.is_ok() {
+                    self.state.saved = Some(path);
+                }
+                saved
+            }
             Keep::SaveScene { .. } if self.state.has_no_scene => Err(
                 "this came from a file that holds a state, and not a scene: save the state".into(),
             ),
@@ -880,6 +895,13 @@ mod tests {
 
         open("a.snap");
         let (frame, _) = wait(&physics, |f, _| f.load == before.load + 2);
+        assert_eq!((frame.step, &frame.poses), (12, &before.poses));
+        // What could not be saved is not what was saved last.
+        keep(Keep::SaveState(path("no folder/b.snap")));
+        keep(Keep::OpenSaved { threads: 1 });
+        let (frame, news) = wait(&physics, |f, _| f.load == before.load + 3);
+        assert!(news[0].is_err(), "{news:?}");
+        says(&news, "a.snap");
         assert_eq!((frame.step, frame.poses), (12, before.poses));
         std::fs::remove_dir_all(&folder).expect("it is ours");
     }

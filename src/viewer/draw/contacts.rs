@@ -93,6 +93,12 @@ pub(super) fn paint(
     paint_arrows(&mut canvas, &eye, &arrows, 0.035 * size);
 }
 
+/// How large the point of a contact is drawn (m), among bodies of a size.
+pub fn point_radius(eye: &Eye, size: f32, at: Vec3) -> f32 {
+    let [least, most] = POINT_PIXELS.map(|pixels| pixels * eye.pixel_at(at));
+    (0.06 * size).clamp(least, most)
+}
+
 /// The contact points, by their graph colours where these are wanted and known, else by their states.
 fn paint_points(frame: &Frame, drawing: &Drawing, eye: &Eye, size: f32, canvas: &mut Canvas) {
     let by_graph = drawing.colors && !frame.colors.is_empty();
@@ -105,8 +111,7 @@ fn paint_points(frame: &Frame, drawing: &Drawing, eye: &Eye, size: f32, canvas: 
     };
     let points = frame.contacts.iter().enumerate().map(|(k, contact)| {
         let at = vec3(contact.point);
-        let [least, most] = POINT_PIXELS.map(|pixels| pixels * eye.pixel_at(at));
-        let radius = (0.06 * size).clamp(least, most);
+        let radius = point_radius(eye, size, at);
         Instance::point(at, radius, palette::pack(color(k)))
     });
     canvas.add(MeshLibrary::BALL + 1, Layer::Overlay, points);

@@ -21,7 +21,7 @@ use bevy::prelude::*;
 use bevy::render::render_resource::ShaderType;
 use bytemuck::{Pod, Zeroable};
 
-pub use contacts::ArrowScale;
+pub use contacts::{ArrowScale, point_radius};
 pub use gpu::Quality;
 use mesh::{MeshId, MeshLibrary};
 pub use trails::MOST_TRAILS;
