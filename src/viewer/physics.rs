@@ -360,9 +360,9 @@ impl Worker {
         }
     }
 
-    fn with_worlds(&mut self, act: impl FnOnce(&mut Worlds, &Simulation) -> Result<(), String>) {
+    fn with_worlds(&mut self, act: impl FnOnce(&mut Worlds, &Session) -> Result<(), String>) {
         if let Some(session) = &self.session
-            && let Err(text) = act(&mut self.worlds, session.simulation())
+            && let Err(text) = act(&mut self.worlds, session)
         {
             self.state.notice = Some(Notice {
                 is_error: true,
@@ -564,9 +564,14 @@ impl Worker {
         };
         let is_solver = matches!(input, Input::Solver(_));
         let is_edit = matches!(input, Input::Edit(_));
+        let was_replay = session.replayed().is_some();
         let done = guarded(|| session.apply(input.clone()).map_err(|e| e.to_string()));
-        if done.is_ok() {
+        if done.is_ok() && !was_replay {
             self.worlds.apply(&input);
+            // What was held in the past has been let go of there too.
+            if session.drag().is_none() {
+                self.worlds.apply(&Input::Drag(None));
+            }
         }
         if is_solver && done.is_ok() {
             self.state.failure_shown = false;
@@ -582,6 +587,10 @@ impl Worker {
                     self.start = Some(simulation.snapshot());
                 }
             }
+        }
+        if was_replay {
+            // They stood still in the meantime.
+            self.with_worlds(Worlds::begin);
         }
         self.take_charge(false);
     }

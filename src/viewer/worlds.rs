@@ -1,9 +1,9 @@
 //! The worlds beside the simulation's own: each lives through the same inputs with another solver.
 
 use super::frame::{Energy, Frame, RivalSample, RivalView, isometry};
-use crate::session::{Input, Rival, distance};
+use crate::session::{Input, Rival, Session, distance};
 use crate::solve::SolverConfig;
-use crate::step::{ResidualSchedule, Simulation, Snapshot};
+use crate::step::ResidualSchedule;
 use crate::world::World;
 
 /// Most worlds beside the simulation's own: four share a picture.
@@ -29,20 +29,19 @@ pub struct Worlds {
 
 impl Worlds {
     /// Wants these from now on; they begin with the present state.
-    pub fn want(&mut self, wanted: Vec<Wanted>, now: &Simulation) -> Result<(), String> {
+    pub fn want(&mut self, wanted: Vec<Wanted>, now: &Session) -> Result<(), String> {
         self.wanted = wanted;
         self.begin(now)
     }
 
     /// Lets all of them begin with the present state.
-    pub fn begin(&mut self, now: &Simulation) -> Result<(), String> {
+    pub fn begin(&mut self, now: &Session) -> Result<(), String> {
         self.rivals.clear();
         if self.wanted.is_empty() {
             return Ok(());
         }
-        let start: Snapshot = now.snapshot();
         for wanted in &self.wanted {
-            let rival = Rival::new(&wanted.label, &start, wanted.config.clone(), 1);
+            let rival = Rival::new(&wanted.label, now, wanted.config.clone(), 1);
             let rival = rival.map_err(|e| format!("no world for {}: {e}", wanted.label))?;
             self.rivals.push(rival);
         }

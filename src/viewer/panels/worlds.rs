@@ -52,6 +52,12 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
         ui.label(theme::quiet("no step taken yet"));
         return;
     };
+    let frame = context.playback.frame.as_ref();
+    if frame.is_some_and(|f| f.replayed.is_some()) {
+        let text =
+            "A recording is replayed: until something else is done the other worlds stand still.";
+        ui.colored_label(theme::of(ui).warning, text);
+    }
     let errors = context.playback.frame.iter().flat_map(|f| &f.rivals);
     let errors: Vec<Option<String>> = errors.map(|r| r.error.clone()).collect();
     egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| {
