@@ -33,7 +33,7 @@ pub static FIELDS: [Field; 14] = [
     Field {
         name: "iterations",
         unit: "-",
-        summary: "Iterations done; what one is, each solver says itself.",
+        summary: "Of the island that took most; what one is, each solver says itself.",
         value: |o| Some(f64::from(o.report.iterations)),
     },
     Field {

@@ -8,6 +8,9 @@ use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::JudgedLaw;
 
+/// Stands for no graph colour.
+pub const NO_COLOR: u32 = u32::MAX;
+
 /// What to solve for and how to report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
@@ -52,6 +55,13 @@ pub trait Solver: Send {
 
     /// The matrices of the largest island of the last solve, for pictures; none where there are none.
     fn matrix_view(&self) -> Option<MatrixView> {
+        None
+    }
+
+    /// The graph colour of each contact of the last solve, in the order of the problem: contacts of one colour share
+    /// no body, and the colours are swept one after the other. [`NO_COLOR`] stands for a contact that is not swept;
+    /// none where the solver has no colours.
+    fn contact_colors(&self) -> Option<Vec<u32>> {
         None
     }
 

@@ -194,12 +194,19 @@ fn iterate(
     report.solve_time = clock.elapsed();
     report.record_time = clock.recording.as_secs_f64();
     let halvings = solver.monitors().iter().map(|m| m.halvings).max();
-    report.note(HALVINGS, "-", Over::Sum, halvings.unwrap_or(0).into());
+    report.note(
+        HALVINGS,
+        "After divergence; the most of any part that is watched by itself.",
+        "-",
+        Over::Sum,
+        halvings.unwrap_or(0).into(),
+    );
     if let [read, written] = solver.traffic()
         && read > 0
     {
-        report.note(BYTES_READ, "B", Over::Last, read as f64);
-        report.note(BYTES_WRITTEN, "B", Over::Last, written as f64);
+        let all = "All islands together.";
+        report.note(BYTES_READ, all, "B", Over::Last, read as f64);
+        report.note(BYTES_WRITTEN, all, "B", Over::Last, written as f64);
     }
     report
 }

@@ -314,7 +314,8 @@ impl Solver for ColoredGs {
     ) -> SolveReport {
         let mut report = iterate(self, problem, request, lambda, u);
         let large = self.layout.batches.iter().filter(|b| b.is_large);
-        report.note(PARALLEL, "-", Over::Last, large.count() as f64);
+        let summary = "Islands that are large enough to be swept colour by colour on all threads.";
+        report.note(PARALLEL, summary, "-", Over::Last, large.count() as f64);
         report.distributions.push(Distribution {
             name: COLORS,
             counts: self.layout.counts.clone(),
@@ -342,6 +343,10 @@ impl Solver for ColoredGs {
             wide.velocities(problem.bodies.len(), u);
         });
         true
+    }
+
+    fn contact_colors(&self) -> Option<Vec<u32>> {
+        self.layout.contact_colors(self.threshold)
     }
 
     fn state(&self) -> Vec<u8> {
