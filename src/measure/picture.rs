@@ -15,18 +15,38 @@ pub fn png(svg: &str) -> Result<Vec<u8>, String> {
     let mut options = Options::default();
     let fonts = options.fontdb_mut();
     fonts.load_font_data(UBUNTU_LIGHT.to_vec());
-    // What the first one lacks, such as raised digits, is taken from the second.
+    // What the first one lacks is taken from the second.
     fonts.load_font_data(HACK_REGULAR.to_vec());
     let first = fonts.faces().next().and_then(|face| face.families.first());
     let name = first.map(|family| family.0.clone());
     fonts.set_sans_serif_family(name.ok_or("the font cannot be read")?);
-    let tree = Tree::from_str(svg, &options).map_err(|e| e.to_string())?;
+    let tree = Tree::from_str(&raised(svg), &options).map_err(|e| e.to_string())?;
     let size = tree.size();
     let [width, height] = [size.width(), size.height()].map(|side| (SCALE * side).ceil() as u32);
     let mut picture = Pixmap::new(width, height).ok_or("it is too large for a picture")?;
     let enlarged = Transform::from_scale(SCALE, SCALE);
     resvg::render(&tree, enlarged, &mut picture.as_mut());
     picture.encode_png().map_err(|e| e.to_string())
+}
+
+/// Raised digits as plain ones that are raised: the first font has not all of them, and a number of two fonts looks
+/// like two numbers.
+fn raised(svg: &str) -> String {
+    let mut out = String::with_capacity(svg.len());
+    let mut is_up = false;
+    for c in svg.chars() {
+        let mut digits = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻".chars().zip("0123456789−".chars());
+        let digit = digits.find(|(raised, _)| *raised == c);
+        if digit.is_some() != is_up {
+            is_up = !is_up;
+            out += match is_up {
+                true => "<tspan baseline-shift=\"super\" font-size=\"9\">",
+                false => "</tspan>",
+            };
+        }
+        out.push(digit.map_or(c, |(_, plain)| plain));
+    }
+    out
 }
 
 #[cfg(test)]
@@ -58,6 +78,15 @@ mod tests {
             assert!(count(k + 92..k + 804, &|c| c == blue) > 2000, "the line");
             assert!(count(k + 20..k + 70, &|c| c.red() < 0.5) > 300, "the title");
         }
+    }
+
+    #[test]
+    fn raised_digits_are_plain_ones_that_are_raised() {
+        let up = "<tspan baseline-shift=\"super\" font-size=\"9\">";
+        assert_eq!(
+            raised("<text>5·10⁻¹²</text>"),
+            format!("<text>5·10{up}−12</tspan></text>")
+        );
     }
 
     #[test]

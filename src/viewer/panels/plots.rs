@@ -2,7 +2,7 @@
 //! steps spent their time on.
 
 use bevy_egui::egui::{self, Color32};
-use egui_plot::{FilledArea, GridInput, GridMark, HoverPosition, Line, Plot, PlotPoints};
+use egui_plot::{FilledArea, GridInput, GridMark, HoverPosition, Line, Plot, PlotPoints, Points};
 
 use super::widgets::number;
 use super::{Context, Panel, Place, at, theme};
@@ -113,6 +113,11 @@ pub fn curves(ui: &mut egui::Ui, id: &str, scale: Scale, curves: Vec<Curve>) {
                 if scale == Scale::LogLog {
                     *x = x.max(FLOOR).log10();
                 }
+            }
+            // A line of one point is hardly seen.
+            if let [only] = curve.points[..] {
+                let point = Points::new(curve.name.as_str(), vec![only]);
+                plot.points(point.color(curve.color).radius(2.5));
             }
             let line = Line::new(curve.name, curve.points).color(curve.color);
             plot.line(line.width(width));

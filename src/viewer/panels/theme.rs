@@ -67,6 +67,8 @@ pub struct Theme {
     stripe: Color32,
     line: Color32,
     button: Color32,
+    /// Sliders' rails, and boxes to tick.
+    rail: Color32,
     hovered: Color32,
     /// What is chosen, and its text.
     chosen: [Color32; 2],
@@ -131,6 +133,7 @@ pub static DARK: Theme = Theme {
     stripe: rgb(30, 34, 41),
     line: rgb(48, 54, 64),
     button: rgb(42, 48, 58),
+    rail: rgb(42, 48, 58),
     hovered: rgb(54, 62, 75),
     chosen: [rgb(36, 78, 128), rgb(220, 235, 255)],
     shadow: 110,
@@ -161,12 +164,12 @@ pub static LIGHT: Theme = Theme {
         tight: rgb(208, 40, 40),
     },
     series: [
-        rgb(148, 94, 0),
+        rgb(166, 92, 0),
         rgb(0, 112, 170),
         rgb(0, 116, 80),
-        rgb(112, 106, 0),
+        rgb(80, 86, 0),
         rgb(20, 66, 150),
-        rgb(190, 62, 0),
+        rgb(186, 40, 0),
         rgb(168, 58, 120),
         rgb(92, 99, 110),
         rgb(108, 62, 214),
@@ -177,7 +180,8 @@ pub static LIGHT: Theme = Theme {
     ground: rgb(255, 255, 255),
     stripe: rgb(236, 239, 243),
     line: rgb(208, 214, 222),
-    button: rgb(224, 228, 234),
+    button: rgb(222, 226, 233),
+    rail: rgb(196, 203, 213),
     hovered: rgb(210, 216, 225),
     chosen: [rgb(186, 214, 251), rgb(8, 42, 92)],
     shadow: 40,
@@ -245,7 +249,7 @@ impl Theme {
         v.widgets.noninteractive.fg_stroke = Stroke::new(1.0, self.text);
         v.widgets.inactive.fg_stroke = Stroke::new(1.0, self.text);
         v.widgets.inactive.weak_bg_fill = self.button;
-        v.widgets.inactive.bg_fill = self.button;
+        v.widgets.inactive.bg_fill = self.rail;
         v.widgets.hovered.weak_bg_fill = self.hovered;
         for w in [
             &mut v.widgets.inactive,
@@ -348,6 +352,7 @@ mod tests {
             }
             assert!(contrast(theme.chosen[0], theme.chosen[1]) >= READABLE);
             assert!(contrast(theme.button, theme.text) >= READABLE);
+            assert!(contrast(theme.rail, theme.text) >= READABLE);
             let matrix = &theme.matrix;
             let stages = theme.stages.map(|color| (color, theme.ground));
             let entries = [matrix.entry, matrix.free, matrix.tight];
