@@ -17,7 +17,7 @@ use super::{Failure, ReportFormat, print, save};
 #[derive(Args, Clone, Debug)]
 pub struct EntrantArgs {
     /// Solvers, each with parameters if they are not to be the defaults: colored-gs:precision=f64,nncg,bpp
-    /// [default: all of them]
+    /// [default: all of them, on a problem without bodies all that need none]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     solvers: Vec<String>,
     /// Stop at this residual estimate (m/s), instead of the budget's
@@ -52,7 +52,7 @@ pub struct EntrantArgs {
 /// Where solvers begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Start {
-    /// At the impulses that the step began with
+    /// At the impulses that the step began with, or at the file's first guess
     #[default]
     Warm,
     /// At Λ = 0
@@ -140,6 +140,11 @@ impl EntrantArgs {
             outcome.velocity = Vec::new();
         }
         results.0.push((stated.scene, stated.step, outcomes));
+    }
+
+    /// Whether no solver is named, so that all of them take part.
+    pub fn are_all(&self) -> bool {
+        self.solvers.is_empty()
     }
 
     /// Number of threads; 0 means all.

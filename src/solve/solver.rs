@@ -5,8 +5,8 @@ use super::matrix_view::MatrixView;
 use super::parameter::{Parameter, Parameters};
 use super::report::SolveReport;
 use crate::math::Twist;
-use crate::problem::Problem;
 use crate::problem::residual::JudgedLaw;
+use crate::problem::{MatrixProblem, Problem};
 
 /// Stands for no graph colour.
 pub const NO_COLOR: u32 = u32::MAX;
@@ -19,6 +19,11 @@ pub struct Request {
     /// Whether to record a history. Its cost is in none of the times.
     pub history: bool,
 }
+
+/// Why a solver cannot solve a problem that has no bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} needs bodies, which this problem has not")]
+pub struct NeedsBodies(pub &'static str);
 
 /// A solver of [`Problem`]s. It keeps its memory between solves.
 pub trait Solver: Send {
@@ -39,6 +44,19 @@ pub trait Solver: Send {
         lambda: &mut [f64],
         u: &mut Vec<Twist>,
     ) -> SolveReport;
+
+    /// Solves a problem that has no bodies, as [`Solver::solve`] does one that has.
+    ///
+    /// # Errors
+    /// The solver reads bodies, and not A alone.
+    fn solve_matrices(
+        &mut self,
+        _problem: &MatrixProblem,
+        _request: &Request,
+        _lambda: &mut [f64],
+    ) -> Result<SolveReport, NeedsBodies> {
+        Err(NeedsBodies(self.info().name))
+    }
 
     /// Solves A Λ + bias ≥ 0 ⟂ Λ ≥ 0 over the normal rows of the contacts of the problem that was
     /// solved last, from nothing, with what is still packed of it: the pass that corrects positions.

@@ -6,14 +6,15 @@
 use rayon::prelude::*;
 
 use super::block::{Change, PackedBody, PackedContact, Span, Sweep};
+use super::form::Packs;
 use super::matrix::Matrix;
 use super::monitor::{Monitor, State, relative};
 use super::pack::Packed;
 use super::parameters::{BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
-use super::{ProxIteration, alpha, return_to_checkpoints, solver};
+use super::{ProxIteration, alpha, return_to_checkpoints, solver_of_any_form};
 use crate::math::Twist;
+use crate::problem::FrictionLaw;
 use crate::problem::islands::Grouped;
-use crate::problem::{FrictionLaw, Problem};
 use crate::solve::{Budget, Parameters, SolverInfo};
 
 /// The entry in the list.
@@ -31,7 +32,7 @@ pub static INFO: SolverInfo = SolverInfo {
             "factor on the R-factors; with local ones, contacts of many neighbours need about 0.35",
         ),
     ],
-    make: |parameters| solver(&INFO, Jacobi::new(parameters)),
+    make: |parameters| solver_of_any_form(&INFO, Jacobi::new(parameters)),
 };
 
 /// Blocks per work block.
@@ -198,10 +199,10 @@ impl Jacobi {
     }
 }
 
-impl ProxIteration for Jacobi {
-    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
+impl<P: Packs> ProxIteration<P> for Jacobi {
+    fn prepare(&mut self, problem: &P, lambda: &[f64]) {
         self.packing.pack(problem, &mut self.packed, usize::MAX);
-        self.scheme = self.choice.decide(problem);
+        self.scheme = problem.scheme(&mut self.choice);
         self.packed.load(problem, lambda, &mut self.lambda);
         self.checkpoint.clone_from(&self.lambda);
         self.bodies.clone_from(&self.packed.template);
@@ -214,11 +215,11 @@ impl ProxIteration for Jacobi {
             self.touches.fill(bodies, touches(&self.packed));
             self.gather();
         } else {
-            self.matrix.refill(problem, &self.packed, self.scheme);
+            problem.refill(&mut self.matrix, &self.packed, self.scheme);
         }
     }
 
-    fn iterate(&mut self, _problem: &Problem, budget: &Budget) {
+    fn iterate(&mut self, _problem: &P, budget: &Budget) {
         self.project(relative(budget));
         self.observe(budget);
         if self.scheme == Scheme::Factorized {
@@ -243,7 +244,7 @@ impl ProxIteration for Jacobi {
         );
     }
 
-    fn store(&self, problem: &Problem, lambda: &mut [f64]) {
+    fn store(&self, problem: &P, lambda: &mut [f64]) {
         self.packed.store(problem, &self.lambda, lambda);
     }
 
