@@ -160,6 +160,45 @@ impl Delassus {
         place
     }
 
+    /// The same A with its blocks in another order: the block row that each becomes, within its island, contacts
+    /// before general rows.
+    pub(crate) fn reordered(&self, order: &[u32]) -> Self {
+        let mut out = Self {
+            island_start: self.island_start.clone(),
+            block_row: vec![0],
+            start: vec![0],
+            value_start: vec![0],
+            ..Self::default()
+        };
+        let mut place = vec![0; order.len()];
+        for (k, b) in (0..).zip(order) {
+            place[*b as usize] = k;
+        }
+        for &b in order {
+            let b = b as usize;
+            let height = self.rows(b).len();
+            let mut at = self.value_start[b];
+            let mut entries: Vec<(u32, Range<usize>)> = Vec::new();
+            for c in &self.column[self.start[b]..self.start[b + 1]] {
+                let size = height * self.rows(*c as usize).len();
+                entries.push((place[*c as usize], at..at + size));
+                at += size;
+            }
+            entries.sort_unstable_by_key(|(c, _)| *c);
+            for (c, values) in entries {
+                out.column.push(c);
+                out.value.extend_from_slice(&self.value[values]);
+            }
+            out.source.push(self.source[b]);
+            out.threes.push(self.threes[b]);
+            out.block_row
+                .push(out.block_row[out.block_row.len() - 1] + height as u32);
+            out.start.push(out.column.len());
+            out.value_start.push(out.value.len());
+        }
+        out
+    }
+
     /// The own block of block row `b`, row-major.
     pub fn own(&self, b: usize) -> &[f64] {
         let rows = self.rows(b).len();

@@ -51,6 +51,11 @@ impl Ldl {
     pub fn factor(m: &Sparse) -> Result<Self, NotPositive> {
         assert_eq!(m.rows(), m.columns, "a square matrix");
         let n = m.columns;
+        // `amd` wants the diagonal, too.
+        if let Some(unknown) = (0..n).find(|k| m.at(*k, *k) <= 0.0) {
+            let pivot = m.at(unknown, unknown);
+            return Err(NotPositive { unknown, pivot });
+        }
         let mut ldl = Self {
             order: minimum_degree(m),
             place: vec![0; n],
@@ -92,9 +97,11 @@ impl Ldl {
                 }
             }
         }
-        self.start = vec![0; n + 1];
-        for k in 0..n {
-            self.start[k + 1] = self.start[k] + count[k];
+        let mut end = 0;
+        self.start = vec![0];
+        for count in count {
+            end += count;
+            self.start.push(end);
         }
         self.row = vec![0; self.start[n]];
         self.value = vec![0.0; self.start[n]];
@@ -264,7 +271,7 @@ mod tests {
             // hᵀ M⁻¹ g both ways.
             let h = [(0, 1.5), (n / 2, -0.5)];
             let g = [(n - 1, 2.0)];
-            let mut half = |entries: &[(usize, f64)]| {
+            let half = |entries: &[(usize, f64)]| {
                 let mut dense = vec![0.0; n];
                 let mut work = HalfSolve::default();
                 ldl.half_solve(entries.iter().copied(), &mut work, |k, v| {

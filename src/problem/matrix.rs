@@ -72,18 +72,28 @@ impl MatrixProblem {
             not_negative(&format!("A ({k}, {k})"), a.at(k, k))?;
         }
         let a = Delassus::from_sparse(a, laws.mu.len());
-        let mut place = vec![0; a.blocks()];
-        for (k, source) in (0..).zip(&a.source) {
-            place[*source as usize] = k;
-        }
         Ok(Self {
             mu: laws.mu,
             bounds: laws.bounds,
+            place: places(&a),
             a,
-            place,
             b,
             masses: None,
         })
+    }
+
+    /// The same problem, whose A has its blocks in another order, within islands and contacts before general rows;
+    /// Λ keeps its own.
+    pub(crate) fn reordered(&self, order: &[u32]) -> Self {
+        let a = self.a.reordered(order);
+        Self {
+            mu: self.mu.clone(),
+            bounds: self.bounds.clone(),
+            place: places(&a),
+            a,
+            b: self.b.clone(),
+            masses: None,
+        }
     }
 
     /// A problem of which M and J are known; A and b follow.
@@ -155,4 +165,13 @@ impl MatrixProblem {
             self.a.multiply_row(b, &by_blocks, 0, y);
         }
     }
+}
+
+/// The block row of each contact, and then of each general row.
+fn places(a: &Delassus) -> Vec<u32> {
+    let mut place = vec![0; a.blocks()];
+    for (k, source) in (0..).zip(&a.source) {
+        place[*source as usize] = k;
+    }
+    place
 }

@@ -3,7 +3,6 @@
 use hdf5_pure::{FileBuilder, GroupBuilder};
 
 use super::FclibError;
-use crate::problem::law::Law;
 use crate::problem::{Form, FrictionLaw, Sparse};
 
 /// Which of FCLIB's two forms.
@@ -70,14 +69,11 @@ pub fn to_bytes(
 fn check_laws(problem: &impl Form) -> Result<(), FclibError> {
     for c in 0..problem.contact_count() {
         let friction = problem.friction_of(c);
-        let is_disc = friction.law == FrictionLaw::Disc;
-        // Without friction every law is the same, but the rows are still the law's own.
-        if !is_disc {
-            let law = friction.law;
-            let rows = law.rows().len();
+        if friction.law != FrictionLaw::Disc {
             return Err(FclibError::Unsupported(format!(
-                "contact {c} has the friction law \"{law}\" with {rows} rows, and FCLIB's contacts are discs; the \
-                 scene's value friction sets the law"
+                "contact {c} has the friction law \"{}\", and FCLIB's contacts are discs; the scene's \
+                 settings.friction_law, or its material, asks for it",
+                friction.law
             )));
         }
     }
