@@ -575,6 +575,22 @@ fn solvers_are_compared_on_a_step() {
 }
 
 #[test]
+fn a_plot_is_drawn_as_png_where_there_is_what_draws_it() {
+    let plot = scratch("compare.png");
+    let path = plot.display().to_string();
+    let args = ["compare", "box_stack", "--solvers", "bpp", "--plot", &path];
+    if cfg!(feature = "viewer") {
+        good(&args);
+        let bytes = std::fs::read(&plot).expect("a picture");
+        assert!(bytes.starts_with(b"\x89PNG"));
+    } else {
+        let (code, message) = bad(&args);
+        assert_eq!(code, Some(2));
+        assert!(message.contains("name it .svg"), "{message}");
+    }
+}
+
+#[test]
 fn a_problem_is_exported_and_solved() {
     let file = scratch("crane.problem");
     let path = file.display().to_string();

@@ -58,7 +58,12 @@ fn every_solve_of_a_step_is_counted() {
     thrice.world_mut().settings.joint_iterations = 3;
     let [first, second] = [&mut once, &mut thrice].map(|s| {
         let reads = with_counting_clock(s);
-        let pivots = s.step().unwrap().solve.statistic("pivots").unwrap();
+        let pivots = s
+            .step()
+            .unwrap()
+            .solve
+            .statistic("pivots of all islands")
+            .unwrap();
         (reads.load(Ordering::Relaxed), pivots, s.report().timings)
     });
     // Two more solves, each with its own lap and one of assembling.

@@ -239,6 +239,39 @@ fn a_solver_that_solved_something_else_before_solves_as_a_new_one() {
 }
 
 /// Single precision stops where it resolves nothing any more, and says so; mixed goes on.
+/// The colours are those that the histogram counts, and no two contacts of one share a body but within a manifold.
+#[test]
+fn every_contact_has_the_colour_that_it_is_swept_in() {
+    let problem = thrown_grid(5);
+    let relaxed = with(
+        &[("treatment", "relaxed")],
+        &[("threshold", 60)],
+        Budget::default(),
+    );
+    for (config, is_relaxed) in [(with(&[], &[], Budget::default()), false), (relaxed, true)] {
+        let mut solver = config.build().unwrap();
+        assert_eq!(solver.contact_colors(), None, "nothing has been solved");
+        let mut lambda = vec![0.0; problem.row_count()];
+        let report = solver.solve(&problem, &Request::default(), &mut lambda, &mut Vec::new());
+        let colors = solver.contact_colors().expect("colours");
+        let counts = report.distribution(COLORS).expect("a histogram");
+        let mut found = vec![0; counts.len()];
+        colors.iter().for_each(|color| found[*color as usize] += 1);
+        assert_eq!(found, counts);
+        let last = counts.len() as u32 - 1;
+        let mut users = BTreeMap::new();
+        for (bodies, color) in problem.contacts.bodies.iter().zip(&colors) {
+            let dynamic = bodies
+                .iter()
+                .filter(|b| problem.bodies.is_dynamic(**b as usize));
+            for body in dynamic.filter(|_| !is_relaxed || *color < last) {
+                let by = users.entry((*body, *color)).or_insert(*bodies);
+                assert_eq!(by, bodies, "colour {color} of body {body}");
+            }
+        }
+    }
+}
+
 #[test]
 fn precisions_end_where_they_say() {
     let problem = thrown_grid(6);

@@ -36,7 +36,7 @@ fn entrant(name: &str, iterations: u32, tolerance: f64) -> Entrant {
 
 fn run(stored: &StoredProblem, entrants: Vec<Entrant>, start: bool) -> Vec<Outcome> {
     let task = Task {
-        problem: &stored.problem,
+        problem: (&stored.problem).into(),
         start: start.then_some(&stored.start[..]),
         reach: &stored.reach,
     };

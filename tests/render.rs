@@ -152,6 +152,10 @@ fn layers_show_and_hide(screen: &mut Offscreen, simulation: &Simulation) {
             centers: true,
             ..Drawing::default()
         },
+        Drawing {
+            colors: true,
+            ..Drawing::default()
+        },
     ] {
         assert!(draw(layer) != plain, "{layer:?} shows nothing");
     }

@@ -72,7 +72,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
             if args.wants(step) {
                 let solve = |simulation: &mut Simulation| {
                     let task = Task {
-                        problem: simulation.problem(),
+                        problem: simulation.problem().into(),
                         start: Some(simulation.warm_start()),
                         reach: &reach,
                     };

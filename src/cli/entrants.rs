@@ -1,6 +1,6 @@
 //! What `compare` and `solve` have in common: who takes part, with what, and how it is reported.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use moreau::compare::{
@@ -17,7 +17,7 @@ use super::{Failure, ReportFormat, print, save};
 #[derive(Args, Clone, Debug)]
 pub struct EntrantArgs {
     /// Solvers, each with parameters if they are not to be the defaults: colored-gs:precision=f64,nncg,bpp
-    /// [default: all of them]
+    /// [default: all of them, on a problem without bodies all that need none]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     solvers: Vec<String>,
     /// Stop at this residual estimate (m/s), instead of the budget's
@@ -38,8 +38,8 @@ pub struct EntrantArgs {
     /// The residual whose time is compared (m/s)
     #[arg(long, default_value_t = 1e-6, value_name = "M/S", value_parser = positive)]
     quality: f64,
-    /// Draw the residual by iteration and by time
-    #[arg(long, value_name = "F.svg")]
+    /// Draw the residual by iteration and by time, as SVG or PNG
+    #[arg(long, value_name = "F.svg|F.png", value_parser = plot_file)]
     plot: Option<PathBuf>,
     /// Write the residual after every iteration as comma-separated values
     #[arg(long, value_name = "F.csv")]
@@ -52,7 +52,7 @@ pub struct EntrantArgs {
 /// Where solvers begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Start {
-    /// At the impulses that the step began with
+    /// At the impulses that the step began with, or at the file's first guess
     #[default]
     Warm,
     /// At Λ = 0
@@ -142,6 +142,11 @@ impl EntrantArgs {
         results.0.push((stated.scene, stated.step, outcomes));
     }
 
+    /// Whether no solver is named, so that all of them take part.
+    pub fn are_all(&self) -> bool {
+        self.solvers.is_empty()
+    }
+
     /// Number of threads; 0 means all.
     pub fn threads(&self) -> usize {
         self.threads as usize
@@ -153,7 +158,7 @@ impl EntrantArgs {
     /// Files that cannot be written, or a solver that failed.
     pub fn finish(&self, results: &Results) -> Result<(), Failure> {
         if let Some(path) = &self.plot {
-            save("plot", path, results.svg().as_bytes())?;
+            save("plot", path, &drawn(results.svg(), path)?)?;
         }
         if let Some(path) = &self.history {
             save("history", path, histories(results.all())?.as_bytes())?;
@@ -165,6 +170,31 @@ impl EntrantArgs {
         })?;
         results.verdict()
     }
+}
+
+fn is_png(path: &Path) -> bool {
+    let extension = path.extension();
+    extension.is_some_and(|e| e.eq_ignore_ascii_case("png"))
+}
+
+/// A plot's file, refused before any work where it cannot be drawn.
+fn plot_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if is_png(&path) && cfg!(not(feature = "viewer")) {
+        return Err("this build draws no PNG (it lacks the feature `viewer`); name it .svg".into());
+    }
+    Ok(path)
+}
+
+/// A plot as the ending of its file asks for.
+fn drawn(svg: String, path: &Path) -> Result<Vec<u8>, Failure> {
+    #[cfg(feature = "viewer")]
+    if is_png(path) {
+        let png = moreau::measure::picture::png(&svg);
+        return png.map_err(|why| Failure::Input(format!("{}: {why}", path.display())));
+    }
+    _ = path;
+    Ok(svg.into_bytes())
 }
 
 /// The solver's default settings for problems that come without a scene, but for the iterations: whoever solves a

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use moreau::check::nearest;
-use moreau::file::{self, FileError};
+use moreau::file;
 use moreau::papers;
 use moreau::scene::{Scene, SceneError, library};
 use moreau::solve::ConfigError;
@@ -220,11 +220,14 @@ fn save(what: &str, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     saved.map_err(|e| Failure::Input(unwritable(what, path, &e)))
 }
 
-/// Reads a file of one of our own kinds.
-fn load<T>(path: &Path, read: fn(&[u8]) -> Result<T, FileError>) -> Result<T, Failure> {
+/// Reads a file, and what is in it.
+fn load<T, E: Display>(
+    path: &Path,
+    read: impl FnOnce(Vec<u8>) -> Result<T, E>,
+) -> Result<T, Failure> {
     let unreadable = |e: &dyn Display| Failure::Input(format!("{}: {e}", path.display()));
     let bytes = std::fs::read(path).map_err(|e| unreadable(&e))?;
-    read(&bytes).map_err(|e| unreadable(&e))
+    read(bytes).map_err(|e| unreadable(&e))
 }
 
 /// Says that a file or folder that was asked for cannot be made.

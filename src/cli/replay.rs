@@ -23,7 +23,7 @@ pub struct ReplayArgs {
 
 /// Takes the steps of a recording again.
 pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
-    let recording = load(&args.recording, Recording::from_bytes)?;
+    let recording = load(&args.recording, |bytes| Recording::from_bytes(&bytes))?;
     let mut replay = Replay::new(&recording, args.threads as usize)?;
     let progress = report::progress(
         Some(recording.len() as u64),

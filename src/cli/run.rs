@@ -404,7 +404,7 @@ impl Record {
         row("contacts", self.summary(|s| s.contacts as f64), count);
         row("islands", self.summary(|s| s.islands as f64), count);
         let iterations = self.summary(|s| f64::from(s.solve.iterations));
-        row("iterations", iterations, count);
+        row("iterations, most of any island", iterations, count);
         if let Some(residual) = self.residual() {
             row("residual [m/s]", residual, small);
         }
@@ -454,7 +454,7 @@ mod tests {
         let mut record = Record::default();
         for (name, value) in [("pivots", 3.0), ("fallbacks", 0.1 + 0.2)] {
             let mut step = StepReport::default();
-            step.solve.note(name, "-", Over::Sum, value);
+            step.solve.note(name, "", "-", Over::Sum, value);
             record.steps.push(step);
         }
         let csv = record.as_csv().expect("plain values");

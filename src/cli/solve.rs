@@ -1,10 +1,11 @@
 //! `moreau solve`: solvers on a problem file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use moreau::compare::Task;
+use moreau::compare::{Contest, Task};
 use moreau::problem::StoredProblem;
+use moreau::problem::fclib::{self, FclibProblem};
 
 use super::entrants::{EntrantArgs, Results, Stated, default_config};
 use super::{Failure, load};
@@ -12,27 +13,71 @@ use super::{Failure, load};
 /// Arguments of `solve`.
 #[derive(Args, Clone, Debug)]
 pub struct SolveArgs {
-    /// A problem that `moreau export` or the viewer wrote
+    /// A problem that `moreau export` or the viewer wrote, or one of FCLIB (HDF5)
     problem: PathBuf,
     #[command(flatten)]
     entrants: EntrantArgs,
 }
 
+/// The problem of a file.
+enum Loaded {
+    Own(StoredProblem),
+    Fclib(FclibProblem),
+}
+
+impl Loaded {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        load(path, |bytes| match fclib::is_hdf5(&bytes) {
+            true => fclib::from_bytes(bytes)
+                .map(Self::Fclib)
+                .map_err(|e| e.to_string()),
+            false => StoredProblem::from_bytes(&bytes)
+                .map(Self::Own)
+                .map_err(|e| e.to_string()),
+        })
+    }
+
+    fn task(&self) -> Task<'_> {
+        match self {
+            Self::Own(stored) => Task {
+                problem: (&stored.problem).into(),
+                start: Some(&stored.start),
+                reach: &stored.reach,
+            },
+            Self::Fclib(stored) => Task {
+                problem: (&stored.problem).into(),
+                start: stored.guess.as_deref(),
+                reach: &[],
+            },
+        }
+    }
+
+    /// Where it comes from.
+    fn origin(&self, path: &Path) -> String {
+        let file = path.file_name().unwrap_or_default().display();
+        match self {
+            Self::Own(stored) => stored.origin.clone(),
+            Self::Fclib(stored) if stored.title.is_empty() => file.to_string(),
+            Self::Fclib(stored) => format!("{file}: {}", stored.title),
+        }
+    }
+}
+
 /// Solves the problem of a file.
 pub fn run(args: &SolveArgs) -> Result<(), Failure> {
-    let stored = load(&args.problem, StoredProblem::from_bytes)?;
-    let mut contest = args.entrants.contest(&default_config())?;
+    let loaded = Loaded::read(&args.problem)?;
+    let mut contest: Contest = args.entrants.contest(&default_config())?;
+    if matches!(loaded, Loaded::Fclib(_)) && args.entrants.are_all() {
+        contest
+            .entrants
+            .retain_mut(|entrant| !entrant.needs_bodies());
+    }
     let mut results = Results::default();
     let mut solve = || {
-        let task = Task {
-            problem: &stored.problem,
-            start: Some(&stored.start),
-            reach: &stored.reach,
-        };
         let stated = Stated {
-            scene: stored.origin.clone(),
+            scene: loaded.origin(&args.problem),
             step: None,
-            task,
+            task: loaded.task(),
         };
         args.entrants.run(&mut contest, stated, &mut results);
     };

@@ -255,7 +255,7 @@ pub enum ArenaError {
 fn task(posed: &Posed, terms: Terms) -> Task<'_> {
     let stated = &posed.stated;
     Task {
-        problem: &stated.problem,
+        problem: (&stated.problem).into(),
         start: (!terms.cold).then_some(&stated.start),
         reach: &stated.reach,
     }

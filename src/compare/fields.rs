@@ -33,7 +33,7 @@ pub static FIELDS: [Field; 14] = [
     Field {
         name: "iterations",
         unit: "-",
-        summary: "Iterations done; what one is, each solver says itself.",
+        summary: "Of the island that took most; what one is, each solver says itself.",
         value: |o| Some(f64::from(o.report.iterations)),
     },
     Field {
@@ -74,7 +74,7 @@ pub static FIELDS: [Field; 14] = [
     Field {
         name: "natural_map",
         unit: "-",
-        summary: "FCLIB's own residual; only for problems that come from there.",
+        summary: "FCLIB's own residual, which depends on units; only for problems without bodies.",
         value: |o| o.residual.and_then(|r| r.natural_map),
     },
     residual!(

@@ -13,9 +13,9 @@ mod tables;
 
 use crate::math::Twist;
 use crate::measure::Summary;
-use crate::problem::Problem;
-use crate::problem::residual::{self, JudgedLaw, Residual, ResidualWorkspace};
-use crate::solve::{ConfigError, Request, SolveReport, Solver, SolverConfig};
+use crate::problem::residual::{JudgedLaw, Residual, ResidualWorkspace};
+use crate::problem::{Form, MatrixProblem, Problem};
+use crate::solve::{ConfigError, NeedsBodies, Request, SolveReport, Solver, SolverConfig, Status};
 pub use arena::{Arena, ArenaError, Posed, Standing, Terms, outcomes};
 pub use fields::{FIELDS, Field, status_word};
 pub use plots::convergence;
@@ -62,7 +62,69 @@ impl Entrant {
             history,
         };
         let (lambda, velocity) = (&mut self.lambda, &mut self.velocity);
-        self.solver.solve(task.problem, &request, lambda, velocity)
+        velocity.clear();
+        match task.problem {
+            Given::Bodies(problem) => self.solver.solve(problem, &request, lambda, velocity),
+            Given::Matrices(problem) => self
+                .solver
+                .solve_matrices(problem, &request, lambda)
+                .unwrap_or_else(|needs: NeedsBodies| SolveReport {
+                    status: Status::Failed(needs.to_string()),
+                    ..SolveReport::default()
+                }),
+        }
+    }
+
+    /// Whether the solver reads bodies, and not A alone.
+    pub fn needs_bodies(&mut self) -> bool {
+        let nothing = MatrixProblem::default();
+        let solved = self
+            .solver
+            .solve_matrices(&nothing, &Request::default(), &mut []);
+        solved.is_err()
+    }
+}
+
+/// A problem in the form that it has.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    /// With bodies.
+    Bodies(&'a Problem),
+    /// Without.
+    Matrices(&'a MatrixProblem),
+}
+
+impl<'a> From<&'a Problem> for Given<'a> {
+    fn from(problem: &'a Problem) -> Self {
+        Self::Bodies(problem)
+    }
+}
+
+impl<'a> From<&'a MatrixProblem> for Given<'a> {
+    fn from(problem: &'a MatrixProblem) -> Self {
+        Self::Matrices(problem)
+    }
+}
+
+impl Given<'_> {
+    /// Length of Λ.
+    pub fn row_count(self) -> usize {
+        match self {
+            Self::Bodies(problem) => problem.row_count(),
+            Self::Matrices(problem) => problem.row_count(),
+        }
+    }
+
+    fn residual(
+        self,
+        lambda: &[f64],
+        law: JudgedLaw,
+        workspace: &mut ResidualWorkspace,
+    ) -> Residual {
+        match self {
+            Self::Bodies(problem) => problem.residual(lambda, law, workspace),
+            Self::Matrices(problem) => problem.residual(lambda, law, workspace),
+        }
     }
 }
 
@@ -70,10 +132,10 @@ impl Entrant {
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
     /// The problem.
-    pub problem: &'a Problem,
+    pub problem: Given<'a>,
     /// The impulses that they begin with (N s); none for Λ = 0.
     pub start: Option<&'a [f64]>,
-    /// The bodies' bounding radii (m).
+    /// The bodies' bounding radii (m); empty where there are no bodies.
     pub reach: &'a [f64],
 }
 
@@ -198,7 +260,7 @@ fn median(reports: &[SolveReport]) -> SolveReport {
 fn judge(
     entrant: &Entrant,
     report: SolveReport,
-    problem: &Problem,
+    problem: Given<'_>,
     workspace: &mut ResidualWorkspace,
 ) -> Outcome {
     let is_usable = report.status.is_usable();
@@ -206,8 +268,7 @@ fn judge(
         true => (entrant.lambda.clone(), entrant.velocity.clone()),
         false => Default::default(),
     };
-    let mut by =
-        |law| is_usable.then(|| residual::evaluate(problem, &entrant.lambda, law, workspace));
+    let mut by = |law| is_usable.then(|| problem.residual(&entrant.lambda, law, workspace));
     let own = by(JudgedLaw::Own);
     let judged = entrant.solver.judged_law();
     let residual = if judged == JudgedLaw::Own {
@@ -246,6 +307,7 @@ fn distances(answers: &[(f64, &[Twist])], task: &Task<'_>) -> Vec<Option<f64>> {
     let best = answers.iter().min_by(|a, b| a.0.total_cmp(&b.0));
     let best = best.filter(|(error, _)| error.is_finite());
     let of = |(_, velocity): &(f64, &[Twist])| {
+        // Without bodies nobody has velocities.
         let (_, best) = best.filter(|_| !velocity.is_empty())?;
         Some(distance(velocity, best, task))
     };
@@ -254,7 +316,10 @@ fn distances(answers: &[(f64, &[Twist])], task: &Task<'_>) -> Vec<Option<f64>> {
 
 /// max |v − v*| + r|ω − ω*| over the bodies that impulses move (m/s).
 fn distance(velocity: &[Twist], other: &[Twist], task: &Task<'_>) -> f64 {
-    let bodies = &task.problem.bodies;
+    let Given::Bodies(problem) = task.problem else {
+        return 0.0;
+    };
+    let bodies = &problem.bodies;
     let of = |k: usize| {
         let reach = task.reach.get(k).copied().unwrap_or(0.0);
         let linear = (velocity[k].linear - other[k].linear).norm();

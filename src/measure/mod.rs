@@ -2,6 +2,8 @@
 //! line shows them.
 
 pub mod clock;
+#[cfg(feature = "viewer")]
+pub mod picture;
 pub mod plot;
 #[cfg(feature = "cli")]
 pub mod report;

@@ -9,8 +9,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::islands::{Grouped, span};
+use super::islands::{Grouped, find_root, join, span};
 use super::law::{FrictionRow, Law};
+use super::sparse::Sparse;
 use super::{FrictionLaw, Problem};
 use crate::math::{Twist, Vec3};
 
@@ -72,6 +73,143 @@ impl Delassus {
             .for_each(|(b, (columns, values))| self.fill(problem, b, columns, values));
         self.column = column;
         self.value = value;
+    }
+
+    /// A from its numbers, whose first rows are those of `contacts` contacts, three each, and whose others are
+    /// general rows. Islands are what its blocks connect, in whichever direction.
+    ///
+    /// # Panics
+    /// If it is not square, or has fewer rows.
+    pub fn from_sparse(a: &Sparse, contacts: usize) -> Self {
+        let first = 3 * contacts;
+        assert!(a.rows() == a.columns && first <= a.columns, "a square A");
+        let source_of = |row: usize| {
+            if row < first {
+                row / 3
+            } else {
+                contacts + row - first
+            }
+        };
+        let rows_of = |source: usize| {
+            let at = if source < contacts {
+                3 * source
+            } else {
+                first + source - contacts
+            };
+            at..at + if source < contacts { 3 } else { 1 }
+        };
+        let blocks = contacts + a.columns - first;
+        // Which blocks each one's rows hold, itself always.
+        let mut pattern: Vec<Vec<u32>> = Vec::with_capacity(blocks);
+        let mut parent: Vec<u32> = (0..blocks as u32).collect();
+        for b in 0..blocks {
+            let entries = rows_of(b).flat_map(|r| a.row(r).map(|(c, _)| source_of(c) as u32));
+            let mut columns: Vec<u32> = entries.chain([b as u32]).collect();
+            columns.sort_unstable();
+            columns.dedup();
+            for c in &columns {
+                join(&mut parent, b as u32, *c);
+            }
+            pattern.push(columns);
+        }
+        let mut out = Self::default();
+        let place = out.order_by_island(&mut parent);
+        out.block_row.push(0);
+        out.start.push(0);
+        out.value_start.push(0);
+        for s in out.source.clone() {
+            let rows = rows_of(s as usize);
+            out.block_row
+                .push(out.block_row[out.block_row.len() - 1] + rows.len() as u32);
+            let columns = &pattern[s as usize];
+            out.threes
+                .push(rows.len() == 3 && columns.iter().all(|c| (*c as usize) < contacts));
+            for c in columns {
+                out.column.push(place[*c as usize]);
+                let columns = rows_of(*c as usize);
+                out.value.extend(
+                    rows.clone()
+                        .flat_map(|r| columns.clone().map(move |c| a.at(r, c))),
+                );
+            }
+            out.start.push(out.column.len());
+            out.value_start.push(out.value.len());
+        }
+        out
+    }
+
+    /// Orders blocks by the islands that `parent` joins them to; the place of each.
+    fn order_by_island(&mut self, parent: &mut [u32]) -> Vec<u32> {
+        let blocks = parent.len();
+        let mut key = vec![0; blocks];
+        let mut islands = 0;
+        for b in 0..blocks {
+            // Roots are the first blocks of their islands.
+            let root = find_root(parent, b as u32) as usize;
+            key[b] = if root == b { islands } else { key[root] };
+            islands += u32::from(root == b);
+        }
+        let mut grouped = Grouped::default();
+        grouped.fill_by_key(islands as usize, &key);
+        self.source = grouped.items;
+        self.island_start = grouped.start;
+        let mut place = vec![0; blocks];
+        for (k, source) in self.source.iter().enumerate() {
+            place[*source as usize] = k as u32;
+        }
+        place
+    }
+
+    /// The same A with its blocks in another order: the block row that each becomes, within its island, contacts
+    /// before general rows.
+    pub(crate) fn reordered(&self, order: &[u32]) -> Self {
+        let mut out = Self {
+            island_start: self.island_start.clone(),
+            block_row: vec![0],
+            start: vec![0],
+            value_start: vec![0],
+            ..Self::default()
+        };
+        let mut place = vec![0; order.len()];
+        for (k, b) in (0..).zip(order) {
+            place[*b as usize] = k;
+        }
+        for &b in order {
+            let b = b as usize;
+            let height = self.rows(b).len();
+            let mut at = self.value_start[b];
+            let mut entries: Vec<(u32, Range<usize>)> = Vec::new();
+            for c in &self.column[self.start[b]..self.start[b + 1]] {
+                let size = height * self.rows(*c as usize).len();
+                entries.push((place[*c as usize], at..at + size));
+                at += size;
+            }
+            entries.sort_unstable_by_key(|(c, _)| *c);
+            for (c, values) in entries {
+                out.column.push(c);
+                out.value.extend_from_slice(&self.value[values]);
+            }
+            out.source.push(self.source[b]);
+            out.threes.push(self.threes[b]);
+            out.block_row
+                .push(out.block_row[out.block_row.len() - 1] + height as u32);
+            out.start.push(out.column.len());
+            out.value_start.push(out.value.len());
+        }
+        out
+    }
+
+    /// The own block of block row `b`, row-major.
+    pub fn own(&self, b: usize) -> &[f64] {
+        let rows = self.rows(b).len();
+        let mut at = self.value_start[b];
+        for c in &self.column[self.start[b]..self.start[b + 1]] {
+            if *c as usize == b {
+                return &self.value[at..at + rows * rows];
+            }
+            at += rows * self.rows(*c as usize).len();
+        }
+        &[]
     }
 
     /// Number of block rows.
@@ -176,9 +314,7 @@ impl Delassus {
             values = rest;
             own.couple(problem, self.source[c as usize] as usize, sides, block);
             if c as usize == b {
-                for k in 0..width {
-                    block[k * width + k] += block_compliance(problem, own.source, k);
-                }
+                add_compliance(problem, own.source, block);
             }
             *column = c;
         }
@@ -229,6 +365,21 @@ impl Delassus {
                 *y += line.iter().zip(x).map(|(a, b)| a * b).sum::<f64>();
             }
         }
+    }
+}
+
+/// The own block of A of a block of the problem, row-major (1/kg), written to `block`.
+pub(super) fn own_block(problem: &Problem, source: usize, block: &mut [f64]) {
+    let own = OwnSides::of(problem, source);
+    let sides = (1 << block_bodies(problem, source).count()) - 1;
+    own.couple(problem, source, sides, block);
+    add_compliance(problem, source, block);
+}
+
+fn add_compliance(problem: &Problem, source: usize, block: &mut [f64]) {
+    let width = block_rows(problem, source);
+    for k in 0..width {
+        block[k * width + k] += block_compliance(problem, source, k);
     }
 }
 
@@ -343,7 +494,7 @@ pub(crate) fn block_bodies(problem: &Problem, source: usize) -> impl Iterator<It
 
 /// The bodies of a block, in its order, each once.
 #[inline]
-fn all_bodies(problem: &Problem, source: usize) -> impl Iterator<Item = u32> + Clone {
+pub(super) fn all_bodies(problem: &Problem, source: usize) -> impl Iterator<Item = u32> + Clone {
     let bodies = match problem.contacts.bodies.get(source) {
         Some(pair) => &pair[..],
         None => problem.rows.bodies(source - problem.contacts.len()),

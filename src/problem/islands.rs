@@ -152,18 +152,22 @@ impl Islands {
             let root = find_root(&mut self.parent, b);
             match first {
                 None => first = Some(root),
-                Some(other) if other != root => {
-                    let (low, high) = (other.min(root), other.max(root));
-                    self.parent[high as usize] = low;
-                    first = Some(low);
-                }
-                Some(_) => {}
+                Some(other) => first = Some(join(&mut self.parent, other, root)),
             }
         }
     }
 }
 
-fn find_root(parent: &mut [u32], mut b: u32) -> u32 {
+/// Joins the components of `a` and `b`; the root of both, which is the smaller of theirs.
+pub(super) fn join(parent: &mut [u32], a: u32, b: u32) -> u32 {
+    let (a, b) = (find_root(parent, a), find_root(parent, b));
+    let (low, high) = (a.min(b), a.max(b));
+    parent[high as usize] = low;
+    low
+}
+
+/// The root of what `b` is joined to.
+pub(super) fn find_root(parent: &mut [u32], mut b: u32) -> u32 {
     while parent[b as usize] != b {
         let grand = parent[parent[b as usize] as usize];
         parent[b as usize] = grand;

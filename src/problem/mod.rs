@@ -7,12 +7,22 @@
 //!
 //! A = J M⁻¹ Jᵀ + C is never formed unless somebody asks ([`delassus`]); J and M⁻¹ act through the
 //! compact contact frames.
+//!
+//! A problem that comes from elsewhere may have no bodies: a [`MatrixProblem`] is A itself, or M and J. What all
+//! forms have in common is [`Form`].
 
 mod check;
 pub mod delassus;
+#[cfg(feature = "fclib")]
+pub mod fclib;
+mod form;
 pub mod islands;
 pub mod law;
+mod ldl;
+mod masses;
+mod matrix;
 pub mod residual;
+mod sparse;
 mod stored;
 
 use std::borrow::Borrow;
@@ -20,9 +30,13 @@ use std::borrow::Borrow;
 use serde::{Deserialize, Serialize};
 
 use crate::math::{SymMat3, Twist, Vec3};
+pub use form::Form;
 pub use islands::Islands;
 pub use law::{Friction, FrictionLaw};
 use law::{FrictionRow, Law};
+pub use masses::Masses;
+pub use matrix::{Laws, MatrixProblem};
+pub use sparse::Sparse;
 pub use stored::StoredProblem;
 
 /// Biases of a contact: along n, t₁ and t₂, and of its couples in the order of the law's rows.

@@ -6,7 +6,9 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::form::Form;
 use super::law::{Law, projection};
+use super::matrix::MatrixProblem;
 use super::{Friction, FrictionLaw, Problem};
 use crate::math::Twist;
 
@@ -34,7 +36,8 @@ pub struct Residual {
     pub bilateral: f64,
     /// Poulsen's quality ½ ‖prox(Λ − R w) − Λ‖² with R = 100 (N² s²).
     pub gamma: f64,
-    /// FCLIB's natural map residual (-); only for problems that come from there.
+    /// FCLIB's ‖r − P_K(r − û)‖/‖q‖ over the contacts, û = u + (μ‖u_T‖, 0, 0) (-); only of problems without bodies,
+    /// since its ρ = 1 depends on units.
     pub natural_map: Option<f64>,
 }
 
@@ -57,6 +60,8 @@ pub enum JudgedLaw {
 #[derive(Clone, Debug, Default)]
 pub struct ResidualWorkspace {
     velocity: Vec<Twist>,
+    /// w of problems without bodies.
+    rows: Vec<f64>,
     parts: Vec<Part>,
 }
 
@@ -76,29 +81,106 @@ pub fn evaluate(
     assert_eq!(lambda.len(), problem.row_count(), "one impulse per row");
     problem.velocities(lambda, &mut workspace.velocity);
     let u = &workspace.velocity;
-    let contacts = problem.contacts.len();
-    let units = contacts.div_ceil(CHUNK) + problem.rows.len().div_ceil(CHUNK);
-    (0..units)
+    let contact = |part: &mut Part, c: usize| {
+        part.add_contact(problem, c, u, &lambda[problem.contacts.rows(c)], law);
+    };
+    let row = |part: &mut Part, r: usize| {
+        let x = lambda[problem.contact_rows() + r];
+        let w = problem.row_velocity(r, u, x);
+        part.add_row(problem.rows.bounds[r], x, w, problem.row_diagonal(r));
+    };
+    let counts = [problem.contacts.len(), problem.rows.len()];
+    sum_parts(counts, contact, row, &mut workspace.parts)
+}
+
+/// Evaluates the residual of `lambda` for a problem without bodies, with the natural map.
+///
+/// # Panics
+/// If `lambda` is not as long as the problem has rows.
+pub fn of_matrices(
+    problem: &MatrixProblem,
+    lambda: &[f64],
+    law: JudgedLaw,
+    workspace: &mut ResidualWorkspace,
+) -> Residual {
+    assert_eq!(lambda.len(), problem.row_count(), "one impulse per row");
+    workspace.rows.resize(lambda.len(), 0.0);
+    problem.product(lambda, &mut workspace.rows);
+    let w = &workspace.rows;
+    let contact = |part: &mut Part, c: usize| {
+        let rows = problem.rows_of(c);
+        let own = problem.a().own(problem.place(c));
+        let diagonal = [own[0], own[4], own[8]];
+        let friction = problem.friction_of(c);
+        part.judge(
+            Judged { friction, by: law },
+            &lambda[rows.clone()],
+            &w[rows],
+            &diagonal,
+        );
+    };
+    let (contacts, general) = (problem.contact_count(), problem.general_rows());
+    let row = |part: &mut Part, r: usize| {
+        let at = general.start + r;
+        let diagonal = problem.a().own(problem.place(contacts + r))[0];
+        part.add_row(problem.bounds_of(r), lambda[at], w[at], diagonal);
+    };
+    let counts = [contacts, general.len()];
+    let mut out = sum_parts(counts, contact, row, &mut workspace.parts);
+    out.natural_map = Some(natural_map(problem, lambda, w));
+    out
+}
+
+/// ‖r − P_K(r − û)‖/‖q‖ over the contacts, û = u + (μ‖u_T‖, 0, 0), K the cones ‖r_T‖ ≤ μ r_N (Acary & Brémond
+/// 2018, "On solving contact problems with Coulomb friction", 3.1). ‖q‖ is left out where it is 0.
+fn natural_map(problem: &MatrixProblem, lambda: &[f64], w: &[f64]) -> f64 {
+    let (mut squares, mut scale) = (0.0, 0.0);
+    for c in 0..problem.contact_count() {
+        let friction = problem.friction_of(c);
+        let rows = problem.rows_of(c);
+        let (x, w) = (&lambda[rows.clone()], &w[rows.clone()]);
+        let shifted = w[0] + friction.mu[0] * w[1].hypot(w[2]);
+        let mut to = [x[0] - shifted, x[1] - w[1], x[2] - w[2]];
+        friction.law.project_cone(&mut to, friction.mu);
+        squares += x
+            .iter()
+            .zip(&to)
+            .map(|(x, to)| (x - to) * (x - to))
+            .sum::<f64>();
+        scale += problem.offset()[rows].iter().map(|q| q * q).sum::<f64>();
+    }
+    if scale > 0.0 {
+        (squares / scale).sqrt()
+    } else {
+        squares.sqrt()
+    }
+}
+
+/// All contacts and rows, in parallel, summed in a fixed order, so that the result is the same for every number of
+/// threads.
+fn sum_parts(
+    [contacts, rows]: [usize; 2],
+    contact: impl Fn(&mut Part, usize) + Sync,
+    row: impl Fn(&mut Part, usize) + Sync,
+    parts: &mut Vec<Part>,
+) -> Residual {
+    let first_rows = contacts.div_ceil(CHUNK);
+    (0..first_rows + rows.div_ceil(CHUNK))
         .into_par_iter()
         .map(|unit| {
             let mut part = Part::default();
-            let first_rows = contacts.div_ceil(CHUNK);
             if unit < first_rows {
-                for c in unit * CHUNK..((unit + 1) * CHUNK).min(contacts) {
-                    part.add_contact(problem, c, u, &lambda[problem.contacts.rows(c)], law);
-                }
+                let all = unit * CHUNK..((unit + 1) * CHUNK).min(contacts);
+                all.for_each(|c| contact(&mut part, c));
             } else {
                 let begin = (unit - first_rows) * CHUNK;
-                for r in begin..(begin + CHUNK).min(problem.rows.len()) {
-                    part.add_row(problem, r, u, lambda[problem.contact_rows() + r]);
-                }
+                (begin..(begin + CHUNK).min(rows)).for_each(|r| row(&mut part, r));
             }
             part
         })
-        .collect_into_vec(&mut workspace.parts);
-    // Sums in a fixed order, so that the result is the same for every number of threads.
+        .collect_into_vec(parts);
     let mut whole = Part::default();
-    for part in &workspace.parts {
+    for part in parts {
         whole.merge(part);
     }
     let mut out = whole.residual;
@@ -168,37 +250,36 @@ impl Part {
         let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
         problem.contact_velocity(c, u, block, &mut w);
         problem.contact_diagonal(c, &mut diagonal);
-        let own = problem.contacts.friction[c];
+        let friction = problem.contacts.friction[c];
         let rows = block.len();
-        let out = &mut self.residual;
-        let errors = if law == JudgedLaw::Coulomb && own.law.is_polyhedral() {
+        if law == JudgedLaw::Coulomb && friction.law.is_polyhedral() {
             // The same impulse, seen as a disc contact: tangential components only.
-            let ([f1, f2], _) = own.impulse(&block[1..]);
+            let ([f1, f2], _) = friction.impulse(&block[1..]);
             let as_disc = [block[0], f1, f2];
             let (w, diagonal) = as_disc_contact(problem, c, u, &as_disc);
             let disc = Judged {
                 friction: Friction {
                     law: FrictionLaw::Disc,
-                    ..own
+                    ..friction
                 },
                 by: JudgedLaw::Coulomb,
             };
-            add_contact(out, disc, &as_disc, &w, &diagonal)
+            self.judge(disc, &as_disc, &w, &diagonal);
         } else {
-            let own = Judged {
-                friction: own,
-                by: law,
-            };
-            add_contact(out, own, block, &w[..rows], &diagonal[..rows])
-        };
-        for error in errors {
+            let own = Judged { friction, by: law };
+            self.judge(own, block, &w[..rows], &diagonal[..rows]);
+        }
+    }
+
+    fn judge(&mut self, judged: Judged, x: &[f64], w: &[f64], diagonal: &[f64]) {
+        for error in add_contact(&mut self.residual, judged, x, w, diagonal) {
             self.note(error);
         }
     }
 
-    fn add_row(&mut self, problem: &Problem, r: usize, u: &[Twist], x: f64) {
-        let w = problem.row_velocity(r, u, x);
-        let [lo, hi] = problem.rows.bounds[r];
+    /// A general row with the impulse x, the velocity w and its entry on the diagonal of A.
+    fn add_row(&mut self, bounds: [f64; 2], x: f64, w: f64, diagonal: f64) {
+        let [lo, hi] = bounds;
         // `max` and `min` would hide a NaN, `clamp` would panic on one in the bounds.
         let error = |rho: f64| {
             let moved = x - rho * w;
@@ -208,7 +289,7 @@ impl Part {
                 x - moved.max(lo).min(hi)
             }
         };
-        let rho = 1.0 / problem.row_diagonal(r);
+        let rho = 1.0 / diagonal;
         // Between immovable bodies nothing can be solved, and nothing is owed.
         self.note(if rho.is_infinite() {
             0.0
@@ -218,7 +299,7 @@ impl Part {
         let out = &mut self.residual;
         out.cone = max(out.cone, max(lo - x, x - hi).max(0.0));
         out.gamma += 0.5 * error(POULSEN_R).powi(2);
-        if problem.rows.is_bilateral(r) {
+        if bounds == [f64::NEG_INFINITY, f64::INFINITY] {
             out.bilateral = max(out.bilateral, w.abs());
         } else if lo == 0.0 && hi == f64::INFINITY {
             out.penetration_velocity = max(out.penetration_velocity, -w);
@@ -316,17 +397,23 @@ fn add_contact(
         largest = largest.max(normal);
         normal = largest;
     }
-    let (rho_n, rho_t) = (1.0 / normal, 1.0 / largest);
-    let errors = if rho_n.is_finite() && rho_t.is_finite() {
-        let (normal, friction) = moved(rho_n, rho_t);
-        if judged.by == JudgedLaw::Relaxed {
-            [(normal * normal + friction).sqrt() / rho_n, 0.0]
+    // Where no impulse moves anything, as between immovable bodies, nothing can be solved, and nothing is owed.
+    let step = |diagonal: f64| if diagonal == 0.0 { 0.0 } else { 1.0 / diagonal };
+    let owed = |change: f64, diagonal: f64| {
+        if diagonal == 0.0 {
+            0.0
         } else {
-            [normal / rho_n, friction.sqrt() / rho_t]
+            change / (1.0 / diagonal)
         }
+    };
+    let (of_normal, of_friction) = moved(step(normal), step(largest));
+    let errors = if judged.by == JudgedLaw::Relaxed {
+        [
+            owed((of_normal * of_normal + of_friction).sqrt(), normal),
+            0.0,
+        ]
     } else {
-        // Both bodies are immovable: nothing can be solved here, and nothing is owed.
-        [0.0, 0.0]
+        [owed(of_normal, normal), owed(of_friction.sqrt(), largest)]
     };
     let (normal, friction) = moved(POULSEN_R, POULSEN_R);
     out.gamma += 0.5 * (normal * normal + friction);

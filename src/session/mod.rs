@@ -128,6 +128,17 @@ impl Session {
     /// # Errors
     /// As [`Simulation::step`].
     pub fn step(&mut self) -> Result<&StepReport, StepError> {
+        self.do_again();
+        self.advance()
+    }
+
+    /// What pulls at a body.
+    pub fn drag(&self) -> Option<Drag> {
+        self.drag
+    }
+
+    /// Does what was done before the next step the first time, in the past and in a replay, and says what that was.
+    fn do_again(&mut self) -> Vec<Input> {
         let step = self.simulation.world().step_index;
         let was_past = self.is_past();
         let again = self.ring.as_mut().and_then(|ring| ring.begin_step(step));
@@ -139,13 +150,20 @@ impl Session {
             recording.cut(step);
         }
         let taped = self.tape.as_ref().and_then(|tape| tape.inputs(step));
-        for input in again.or(taped).unwrap_or_default() {
+        let inputs = again.or(taped).unwrap_or_default();
+        for input in &inputs {
             // What was refused was not recorded: it is refused only where states differ already.
-            let done = self.perform(&input);
+            let done = self.perform(input);
             if let (Ok(()), true, Some(ring)) = (done, is_new, &mut self.ring) {
-                ring.add_input(step, &input);
+                ring.add_input(step, input);
             }
         }
+        inputs
+    }
+
+    /// The step itself.
+    fn advance(&mut self) -> Result<&StepReport, StepError> {
+        let step = self.simulation.world().step_index;
         // A step that panicked, and was caught outside, has not put it back.
         self.put_back();
         self.pulled = self.drag.and_then(|drag| drag.pull(&mut self.simulation));

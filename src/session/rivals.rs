@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{Input, Session};
 use crate::solve::{ConfigError, SolverConfig};
-use crate::step::{Simulation, Snapshot, StepError};
+use crate::step::{Simulation, StepError};
 use crate::world::World;
 
 /// A world that lives through what another one does, with a solver of its own.
@@ -17,21 +17,24 @@ pub struct Rival {
 }
 
 impl Rival {
-    /// A rival that begins in this state.
+    /// A rival that begins in the state of another world, with what pulls at a body there.
     ///
     /// # Errors
     /// A solver that is not there or cannot have such parameters.
     pub fn new(
         label: impl Into<String>,
-        start: &Snapshot,
+        first: &Session,
         config: SolverConfig,
         threads: usize,
     ) -> Result<Self, ConfigError> {
+        let start = first.simulation().snapshot();
         let mut simulation = Simulation::new(start.world().clone(), config, threads)?;
-        simulation.restore(start);
+        simulation.restore(&start);
+        let mut session = Session::new(simulation);
+        session.drag = first.drag;
         Ok(Self {
             label: label.into(),
-            session: Session::new(simulation),
+            session,
             error: None,
         })
     }
@@ -70,16 +73,19 @@ impl Rival {
     }
 }
 
-/// A step in all worlds, at once.
+/// A step in all worlds, at once. In the past, what was done then is done again in all of them.
 ///
 /// # Errors
 /// The first one's; what goes wrong in a rival's, [`Rival::error`] says.
 pub fn step_all(first: &mut Session, rivals: &mut [Rival]) -> Result<(), StepError> {
+    for input in first.do_again() {
+        rivals.iter_mut().for_each(|rival| rival.apply(&input));
+    }
     std::thread::scope(|scope| {
         for rival in rivals {
             scope.spawn(|| rival.step());
         }
-        first.step().map(|_| ())
+        first.advance().map(|_| ())
     })
 }
 
@@ -97,7 +103,7 @@ mod tests {
     use super::*;
     use crate::math::Vec3;
     use crate::scene::library;
-    use crate::session::Throw;
+    use crate::session::{Drag, Spacing, Throw};
 
     fn first() -> Session {
         let scene = library::shipped("box_stack").expect("a shipped scene");
@@ -108,12 +114,11 @@ mod tests {
     #[test]
     fn worlds_live_through_the_same() {
         let mut first = first();
-        let start = first.simulation().snapshot();
         let same = first.simulation().solver_config().clone();
         let mut other = same.clone();
         other.switch("jacobi");
         other.budget.iterations = 3;
-        let rival = |label, config| Rival::new(label, &start, config, 1).expect("a rival");
+        let rival = |label, config| Rival::new(label, &first, config, 1).expect("a rival");
         let mut rivals = [rival("same", same.clone()), rival("other", other)];
         for step in 0..60 {
             if step == 10 {
@@ -141,5 +146,48 @@ mod tests {
         let apart = distance(other.simulation().world(), world);
         assert!(apart > 1e-6 && apart.is_finite(), "{apart} m apart");
         assert!(rivals.iter().all(|rival| rival.error().is_none()));
+    }
+
+    /// Who goes back in time and on again does what was done then: in worlds that begin there too, also where
+    /// something was held at that moment.
+    #[test]
+    fn what_was_done_after_a_past_moment_reaches_worlds_that_begin_there() {
+        let mut first = first();
+        first.keep(crate::session::DEFAULT_LIMIT, Spacing::Steps(8));
+        let bodies = &first.simulation().world().bodies;
+        let slot = (0..bodies.slots()).rfind(|slot| bodies.is_dynamic(*slot));
+        let body = slot.and_then(|slot| bodies.id(slot)).expect("a body");
+        let throw = Input::Throw(Throw {
+            start: Vec3::new(-3.0, 1.0, 0.0),
+            velocity: Vec3::new(8.0, 1.0, 0.0),
+            radius: 0.2,
+        });
+        let drag = Drag {
+            body,
+            anchor: Vec3::zeros(),
+            target: Vec3::new(1.0, 12.0, 0.0),
+        };
+        for step in 0..40 {
+            match step {
+                5 => first.apply(Input::Drag(Some(drag))).expect("a drag"),
+                20 => first.apply(throw.clone()).expect("a throw"),
+                25 => first.apply(Input::Drag(None)).expect("let go"),
+                _ => {}
+            }
+            first.step().expect("a step");
+        }
+        let after = first.simulation().world().state_hash();
+        for moment in [3, 12, 20] {
+            first.go_to(moment).expect("a kept state");
+            let config = first.simulation().solver_config().clone();
+            let rival = Rival::new("same", &first, config, 1).expect("a rival");
+            let mut rivals = [rival];
+            while first.simulation().world().step_index < 40 {
+                step_all(&mut first, &mut rivals).expect("a step");
+            }
+            assert_eq!(first.simulation().world().state_hash(), after);
+            let found = rivals[0].simulation().world().state_hash();
+            assert_eq!(found, after, "begun after step {moment}");
+        }
     }
 }

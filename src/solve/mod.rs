@@ -22,4 +22,4 @@ pub use list::{SOLVERS, find};
 pub use matrix_view::MatrixView;
 pub use parameter::{Parameter, ParameterKind, Parameters, Value};
 pub use report::{Distribution, HistoryPoint, Over, SolveReport, Statistic, Status};
-pub use solver::{Request, Solver, SolverInfo};
+pub use solver::{NO_COLOR, NeedsBodies, Request, Solver, SolverInfo};

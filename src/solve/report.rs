@@ -34,6 +34,8 @@ pub struct HistoryPoint {
 pub struct Statistic {
     /// What it is.
     pub name: &'static str,
+    /// The same in a sentence or two, and how several islands' become one.
+    pub summary: &'static str,
     /// Its unit, "-" for none.
     pub unit: &'static str,
     /// The number.
@@ -67,7 +69,8 @@ pub struct Distribution {
 pub struct SolveReport {
     /// Why it stopped.
     pub status: Status,
-    /// Iterations done.
+    /// Iterations of the island that took most, and not of all islands together; those of a step's several solves are
+    /// added.
     pub iterations: u32,
     /// Time before the first iteration (packing, colouring, factorisation) (s).
     pub prepare_time: f64,
@@ -100,9 +103,17 @@ impl SolveReport {
     }
 
     /// Adds a number of the solver's own.
-    pub fn note(&mut self, name: &'static str, unit: &'static str, over: Over, value: f64) {
+    pub fn note(
+        &mut self,
+        name: &'static str,
+        summary: &'static str,
+        unit: &'static str,
+        over: Over,
+        value: f64,
+    ) {
         self.statistics.push(Statistic {
             name,
+            summary,
             unit,
             value,
             over,

@@ -5,8 +5,11 @@ use super::matrix_view::MatrixView;
 use super::parameter::{Parameter, Parameters};
 use super::report::SolveReport;
 use crate::math::Twist;
-use crate::problem::Problem;
 use crate::problem::residual::JudgedLaw;
+use crate::problem::{MatrixProblem, Problem};
+
+/// Stands for no graph colour.
+pub const NO_COLOR: u32 = u32::MAX;
 
 /// What to solve for and how to report.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,6 +19,11 @@ pub struct Request {
     /// Whether to record a history. Its cost is in none of the times.
     pub history: bool,
 }
+
+/// Why a solver cannot solve a problem that has no bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} needs bodies, which this problem has not")]
+pub struct NeedsBodies(pub &'static str);
 
 /// A solver of [`Problem`]s. It keeps its memory between solves.
 pub trait Solver: Send {
@@ -37,6 +45,19 @@ pub trait Solver: Send {
         u: &mut Vec<Twist>,
     ) -> SolveReport;
 
+    /// Solves a problem that has no bodies, as [`Solver::solve`] does one that has.
+    ///
+    /// # Errors
+    /// The solver reads bodies, and not A alone.
+    fn solve_matrices(
+        &mut self,
+        _problem: &MatrixProblem,
+        _request: &Request,
+        _lambda: &mut [f64],
+    ) -> Result<SolveReport, NeedsBodies> {
+        Err(NeedsBodies(self.info().name))
+    }
+
     /// Solves A Λ + bias ≥ 0 ⟂ Λ ≥ 0 over the normal rows of the contacts of the problem that was
     /// solved last, from nothing, with what is still packed of it: the pass that corrects positions.
     /// `bias` has one entry per contact (m/s). `u` becomes M⁻¹ Jᵀ Λ. False where the solver cannot.
@@ -52,6 +73,13 @@ pub trait Solver: Send {
 
     /// The matrices of the largest island of the last solve, for pictures; none where there are none.
     fn matrix_view(&self) -> Option<MatrixView> {
+        None
+    }
+
+    /// The graph colour of each contact of the last solve, in the order of the problem: contacts of one colour share
+    /// no body, and the colours are swept one after the other. [`NO_COLOR`] stands for a contact that is not swept;
+    /// none where the solver has no colours.
+    fn contact_colors(&self) -> Option<Vec<u32>> {
         None
     }
 

@@ -284,6 +284,12 @@ impl Simulation {
     pub fn matrix_view(&self) -> Option<MatrixView> {
         self.solvers.chosen().matrix_view()
     }
+
+    /// The graph colour of each contact of the last solve, as [`Simulation::contacts`] has them; none where the
+    /// solver has no colours.
+    pub fn contact_colors(&self) -> Option<Vec<u32>> {
+        self.solvers.chosen().contact_colors()
+    }
 }
 
 impl ResidualSchedule {

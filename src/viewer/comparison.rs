@@ -13,7 +13,7 @@ use super::playback::{Begun, Playback};
 use super::scenes::Scenes;
 use super::worlds::{MOST, Wanted};
 use crate::compare::{Compared, Outcome, Standing, Terms, convergence, csv, histories, outcomes};
-use crate::measure::plot;
+use crate::measure::{picture, plot};
 use crate::problem::StoredProblem;
 use crate::solve::{Budget, SOLVERS, SolverConfig};
 
@@ -191,7 +191,8 @@ impl Comparison {
         let world = |(k, entrant): (usize, &Ticked)| Wanted {
             label: entrant.label.clone(),
             config: entrant.config.clone(),
-            color: theme::as_drawn(theme::series(k)),
+            number: k,
+            color: theme::as_drawn(theme::DARK.series(k)),
         };
         match self.mode {
             Mode::SameProblem => Vec::new(),
@@ -221,9 +222,13 @@ impl Comparison {
         let bytes = match what {
             Keepsake::Table => csv(steps).map_err(|e| e.to_string())?.into_bytes(),
             Keepsake::Histories => histories(steps).map_err(|e| e.to_string())?.into_bytes(),
-            Keepsake::Plots => {
+            Keepsake::Plots | Keepsake::Picture => {
                 let title = format!("{scene}, step {}", posed.step);
-                plot::column(&convergence(&found, &title)).into_bytes()
+                let svg = plot::column(&convergence(&found, &title));
+                match what {
+                    Keepsake::Picture => picture::png(&svg)?,
+                    _ => svg.into_bytes(),
+                }
             }
             Keepsake::Problem => StoredProblem {
                 origin: format!("{scene}, step {}", posed.step),
@@ -242,6 +247,8 @@ pub enum Keepsake {
     Table,
     Histories,
     Plots,
+    /// The plots as PNG.
+    Picture,
     Problem,
 }
 
@@ -250,7 +257,7 @@ impl Keepsake {
         match self {
             Self::Table => "the table",
             Self::Histories => "the convergence",
-            Self::Plots => "the plots",
+            Self::Plots | Self::Picture => "the plots",
             Self::Problem => "the problem",
         }
     }
@@ -260,6 +267,7 @@ impl Keepsake {
             Self::Table => "comparison.csv",
             Self::Histories => "convergence.csv",
             Self::Plots => "comparison.svg",
+            Self::Picture => "comparison.png",
             Self::Problem => "problem.moreau",
         }
     }

@@ -1,5 +1,7 @@
 //! What a user does, one thing after the other, with real key events: everything of the window but its drawing.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bevy::input::ButtonState;
@@ -22,7 +24,10 @@ use super::setup::Setup;
 use super::toasts::Toasts;
 use super::tools::Tools;
 use crate::math::Vec3 as Vector;
+use crate::measure::Summary;
+use crate::scene::library;
 use crate::session::{Drag, Input};
+use crate::step::Simulation;
 
 fn window(scene: &str) -> App {
     let mut app = App::new();
@@ -243,11 +248,78 @@ fn go_back_and_record(app: &mut App, folder: &std::path::Path) {
     assert_eq!(app.world().resource::<Setup>().solver.name, "nncg");
 }
 
-/// What three ticked solvers cost the simulation, in turns with none: steps per second as fast as they go.
+/// How long the window's own logic takes, frame by frame.
+#[derive(Default)]
+struct Frames {
+    wall: Vec<f64>,
+    /// Without what other threads took the processor for.
+    processor: Vec<f64>,
+}
+
+impl Frames {
+    fn update(&mut self, app: &mut App) {
+        let (begin, ran) = (Instant::now(), processor_time());
+        app.update();
+        self.wall.push(1e3 * begin.elapsed().as_secs_f64());
+        self.processor.extend(
+            processor_time()
+                .zip(ran)
+                .map(|(now, before)| 1e3 * (now - before)),
+        );
+    }
+}
+
+impl std::fmt::Display for Frames {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let wall = Summary::of(&self.wall);
+        let (median, p95, max) = (wall.median, wall.p95, wall.max);
+        write!(
+            f,
+            "{median:.2} ms a frame, p95 {p95:.2}, at most {max:.2} ({:.2} on the processor)",
+            Summary::of(&self.processor).max
+        )
+    }
+}
+
+/// How long this thread has run (s), where the system says so.
+fn processor_time() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(1e-9 * text.split(' ').next()?.parse::<f64>().ok()?)
+}
+
+/// A thread that steps a world of its own until it is dropped.
+struct Stranger(Arc<AtomicBool>);
+
+impl Stranger {
+    fn on(scene: &'static str) -> Self {
+        let goes_on = Arc::new(AtomicBool::new(true));
+        let flag = goes_on.clone();
+        std::thread::spawn(move || {
+            let scene = library::shipped(scene).expect("a shipped scene");
+            let world = scene.build().expect("it builds");
+            let mut simulation =
+                Simulation::new(world, scene.solver.clone(), 1).expect("its solver");
+            while flag.load(Ordering::Relaxed) {
+                simulation.step().expect("a step");
+            }
+        });
+        Self(goes_on)
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// What three ticked solvers cost the simulation, in turns with none and with a stranger that steps a world of its own:
+/// steps per second as fast as they go. What the stranger costs is the machine's affair.
 ///
-/// `cargo test --release --lib what_comparing_costs -- --ignored --nocapture`
+/// `cargo test --lib what_comparing_costs -- --ignored --nocapture`, with the thread `physics` pinned to one
+/// processor and all others to another.
 #[test]
-#[ignore = "a measurement of a minute, with nothing else running"]
+#[ignore = "a measurement of minutes, with nothing else running"]
 fn what_comparing_costs() {
     for scene in ["crane", "ball_grid_24"] {
         let app = &mut window(scene);
@@ -259,36 +331,89 @@ fn what_comparing_costs() {
         let physics = app.world().resource::<Physics>();
         physics.send(Command::Threads(1));
         physics.send(Command::Speed(f64::INFINITY));
-        let mut rates = [Vec::new(), Vec::new()];
-        let mut longest = Duration::ZERO;
-        for turn in 0..8 {
-            let is_on = turn % 2 == 1;
+        let mut rates = [Vec::new(), Vec::new(), Vec::new()];
+        let mut frames = Frames::default();
+        for turn in 0..12 {
+            let is_on = turn % 3 == 2;
+            let _stranger = (turn % 3 == 1).then(|| Stranger::on(scene));
             let mut comparison = app.world_mut().resource_mut::<Comparison>();
             for entrant in &mut comparison.entrants {
                 let ticked = ["colored-gs", "nncg", "jacobi"].contains(&entrant.label.as_str());
                 entrant.on = is_on && ticked;
             }
-            app.update();
-            let (begin, first) = (Instant::now(), frame(app).step);
-            while begin.elapsed() < Duration::from_secs(5) {
-                let before = Instant::now();
-                app.update();
-                longest = longest.max(before.elapsed());
+            frames.update(app);
+            // Whole steps, so that a few slow ones are not counted by halves.
+            let mut first = (frame(app).step, Instant::now());
+            let begin = first.1;
+            let mut last = first;
+            while begin.elapsed() < Duration::from_secs(5) || last.0 < first.0 + 30 {
+                frames.update(app);
+                if frame(app).step > last.0 {
+                    last = (frame(app).step, Instant::now());
+                    if first.1 == begin {
+                        first = last;
+                    }
+                }
                 std::thread::sleep(Duration::from_millis(16));
             }
-            let steps = frame(app).step - first;
-            rates[usize::from(is_on)].push(steps as f64 / begin.elapsed().as_secs_f64());
+            let rate = (last.0 - first.0) as f64 / (last.1 - first.1).as_secs_f64();
+            rates[turn % 3].push(rate);
         }
         let comparison = app.world().resource::<Comparison>();
         let copies = comparison.shown().map(|(.., s)| s.posed.copy_time);
         let copy = copies.max().unwrap_or_default();
-        let [none, three] = rates.map(|rates| crate::measure::Summary::of(&rates).median);
+        let [none, stranger, three] = rates.map(|rates| Summary::of(&rates).median);
         println!(
-            "{scene}: {none:.1} steps/s without, {three:.1} with three solvers ({:.2}); a copy takes {:.2} ms, the \
-             window's own logic at most {:.2} ms per frame",
+            "{scene}: {none:.1} steps/s alone, {stranger:.1} beside a stranger ({:.2}), {three:.1} with three solvers \
+             ({:.2}); a copy takes {:.2} ms; the window's own logic takes {frames}",
+            stranger / none,
             three / none,
             1e3 * copy.as_secs_f64(),
-            1e3 * longest.as_secs_f64()
         );
     }
+}
+
+/// How soon the window says that a large scene is built, and how it answers meanwhile.
+///
+/// `cargo test --lib how_large_scenes_open -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement of a minute, with nothing else running"]
+fn how_large_scenes_open() {
+    let app = &mut window("crane");
+    wait(app, "the scene", |_, frame| frame.step > 3);
+    let begin = Instant::now();
+    app.world_mut()
+        .resource_mut::<Scenes>()
+        .open("ball_grid_40");
+    let builds = |app: &App| frame(app).builds;
+    let is_loading = |app: &App| builds(app) < app.world().resource::<Scenes>().sent;
+    let mut frames = Frames::default();
+    while !is_loading(app) {
+        frames.update(app);
+    }
+    let sign = begin.elapsed();
+    while is_loading(app) {
+        frames.update(app);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    println!(
+        "the sign comes after {:.1} ms, the scene after {:.1} s; meanwhile the window's own logic takes {frames}",
+        1e3 * sign.as_secs_f64(),
+        begin.elapsed().as_secs_f64()
+    );
+    let mut frames = Frames::default();
+    let from = frame(app).step;
+    while frame(app).step < from + 5 {
+        frames.update(app);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let begin = Instant::now();
+    press(app, KeyCode::Space);
+    let answered = begin.elapsed();
+    wait(app, "the pause", |_, frame| !frame.playing);
+    println!(
+        "while it steps: {frames}; Space is answered in {:.1} ms, and the step that was under way ends after {:.1} ms",
+        1e3 * answered.as_secs_f64(),
+        1e3 * begin.elapsed().as_secs_f64()
+    );
 }

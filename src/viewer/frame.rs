@@ -97,7 +97,9 @@ impl BodyTable {
 #[derive(Clone, Debug, Default)]
 pub struct RivalView {
     pub label: String,
-    /// Linear RGB.
+    /// Its solver's number among all, which gives it its colour in the panels.
+    pub number: usize,
+    /// Linear RGB, in the picture.
     pub color: [f32; 3],
     /// Why it takes no more steps.
     pub error: Option<String>,
@@ -356,6 +358,8 @@ pub struct Frame {
     pub contacts: Vec<ContactView>,
     /// What each of them does.
     pub states: Vec<ContactState>,
+    /// Their graph colours, where asked for and where the solver has any; else empty.
+    pub colors: Vec<u32>,
     /// How many contacts one of `contacts` stands for: 1 unless there are too many to draw.
     pub contact_stride: usize,
     /// The joints, where asked for; else ropes alone.

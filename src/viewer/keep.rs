@@ -27,6 +27,10 @@ pub enum Keep {
         scene: Box<Scene>,
         path: PathBuf,
     },
+    /// Open the state that was saved last.
+    OpenSaved {
+        threads: usize,
+    },
     /// Open a recording or a state.
     Open {
         path: PathBuf,

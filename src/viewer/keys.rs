@@ -58,6 +58,7 @@ bindings! {
         NormalForces "normal forces": Digit3;
         FrictionForces "friction forces": Digit4;
         Islands "islands by colour": Digit5;
+        Colors "contacts by graph colour": KeyK;
         Joints "joints and their errors": KeyJ;
         Boxes "bounding boxes": Digit6;
         Centers "centres of mass": Digit7;

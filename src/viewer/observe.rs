@@ -24,6 +24,8 @@ pub struct Observe {
     pub joints: bool,
     pub matrix: bool,
     pub islands: bool,
+    /// The graph colours of the contacts.
+    pub colors: bool,
     pub history: bool,
     pub residual: ResidualRate,
     pub body: Option<BodyId>,
@@ -54,6 +56,7 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     frame.islands.clear();
     frame.contacts.clear();
     frame.states.clear();
+    frame.colors.clear();
     frame.contact_stride = problem.contacts.len().div_ceil(MOST_CONTACTS).max(1);
     if solved && observe.islands {
         frame.islands.extend_from_slice(&problem.islands.of_body);
@@ -67,6 +70,10 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
             ContactState::of(&of.friction[k], of.gap[k], block)
         });
         frame.states.extend(states);
+        let colors = observe.colors.then(|| simulation.contact_colors());
+        let colors = colors.flatten().filter(|all| all.len() == of.len());
+        let colors = colors.into_iter().flatten();
+        frame.colors.extend(colors.step_by(frame.contact_stride));
     }
     frame.joints.clear();
     let errors = joint_errors(simulation, solved && observe.joints);

@@ -105,6 +105,7 @@ impl Offscreen {
             contacts: drawing.any_contacts(),
             joints: drawing.joints,
             islands: drawing.islands,
+            colors: drawing.colors,
             ..Observe::default()
         };
         self.load += 1;

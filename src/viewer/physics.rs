@@ -150,6 +150,8 @@ struct State {
     goal: Option<u64>,
     /// Where the recording goes when it ends.
     recording_path: PathBuf,
+    /// The state that was saved last.
+    saved: Option<PathBuf>,
     news: Vec<News>,
     charge: Arc<Charge>,
     /// Whether a recording or a state is open, and not a scene.
@@ -358,9 +360,9 @@ impl Worker {
         }
     }
 
-    fn with_worlds(&mut self, act: impl FnOnce(&mut Worlds, &Simulation) -> Result<(), String>) {
+    fn with_worlds(&mut self, act: impl FnOnce(&mut Worlds, &Session) -> Result<(), String>) {
         if let Some(session) = &self.session
-            && let Err(text) = act(&mut self.worlds, session.simulation())
+            && let Err(text) = act(&mut self.worlds, session)
         {
             self.state.notice = Some(Notice {
                 is_error: true,
@@ -403,6 +405,13 @@ impl Worker {
             }
             Keep::ScrubTo(step) => self.wish(step),
             Keep::Open { path, threads } => self.open(PathBuf::as_path(&path), threads),
+            Keep::OpenSaved { threads } => match self.state.saved.clone() {
+                Some(path) => self.open(&path, threads),
+                None => {
+                    let text = "no state has been saved yet; F6 saves one";
+                    self.state.news.push(Err(text.into()));
+                }
+            },
             Keep::StopRecording => self.stop_recording(),
             other => {
                 self.arrive();
@@ -424,7 +433,13 @@ impl Worker {
                 }
                 Err(error) => Err(error.to_string()),
             },
-            Keep::SaveState(path) => guarded(|| keep::save_state(session.simulation(), &path)),
+            Keep::SaveState(path) => {
+                let saved = guarded(|| keep::save_state(session.simulation(), &path));
+                if saved.is_ok() {
+                    self.state.saved = Some(path);
+                }
+                saved
+            }
             Keep::SaveScene { .. } if self.state.has_no_scene => Err(
                 "this came from a file that holds a state, and not a scene: save the state".into(),
             ),
@@ -549,9 +564,14 @@ impl Worker {
         };
         let is_solver = matches!(input, Input::Solver(_));
         let is_edit = matches!(input, Input::Edit(_));
+        let was_replay = session.replayed().is_some();
         let done = guarded(|| session.apply(input.clone()).map_err(|e| e.to_string()));
-        if done.is_ok() {
+        if done.is_ok() && !was_replay {
             self.worlds.apply(&input);
+            // What was held in the past has been let go of there too.
+            if session.drag().is_none() {
+                self.worlds.apply(&Input::Drag(None));
+            }
         }
         if is_solver && done.is_ok() {
             self.state.failure_shown = false;
@@ -567,6 +587,10 @@ impl Worker {
                     self.start = Some(simulation.snapshot());
                 }
             }
+        }
+        if was_replay {
+            // They stood still in the meantime.
+            self.with_worlds(Worlds::begin);
         }
         self.take_charge(false);
     }
@@ -880,6 +904,13 @@ mod tests {
 
         open("a.snap");
         let (frame, _) = wait(&physics, |f, _| f.load == before.load + 2);
+        assert_eq!((frame.step, &frame.poses), (12, &before.poses));
+        // What could not be saved is not what was saved last.
+        keep(Keep::SaveState(path("no folder/b.snap")));
+        keep(Keep::OpenSaved { threads: 1 });
+        let (frame, news) = wait(&physics, |f, _| f.load == before.load + 3);
+        assert!(news[0].is_err(), "{news:?}");
+        says(&news, "a.snap");
         assert_eq!((frame.step, frame.poses), (12, before.poses));
         std::fs::remove_dir_all(&folder).expect("it is ours");
     }

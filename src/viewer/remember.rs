@@ -8,6 +8,7 @@ use bevy::window::PrimaryWindow;
 use directories::ProjectDirs;
 use serde::{Deserialize, Serialize};
 
+use super::panels::theme::Scheme;
 use super::panels::{Open, SCALES};
 use super::scenes::Scenes;
 use super::toasts::Toasts;
@@ -33,6 +34,9 @@ pub struct Memory {
     pub window: Option<(u32, u32)>,
     /// How large texts are (-); as the display asks for if it is not said.
     pub ui_scale: Option<f32>,
+    /// Dark or light; files from before there was a choice do not say it.
+    #[serde(default)]
+    pub scheme: Scheme,
     pub panels: bool,
     pub plots: bool,
     /// Titles of the plots that are as they are not at the start.
@@ -46,6 +50,7 @@ impl Default for Memory {
             scene: None,
             window: None,
             ui_scale: None,
+            scheme: Scheme::default(),
             panels: true,
             plots: true,
             toggled: Vec::new(),
@@ -59,6 +64,7 @@ impl Memory {
         open.panels &= self.panels;
         open.plots = self.plots;
         open.scale = self.ui_scale;
+        open.scheme = self.scheme;
         open.set_toggled(&self.toggled);
     }
 
@@ -211,6 +217,7 @@ fn write(
             .map(|(w, h)| (within(w), within(h)))
             .or(store.written.window),
         ui_scale: open.scale,
+        scheme: open.scheme,
         panels: open.panels,
         plots: open.plots,
         toggled: open.toggled(),
@@ -240,12 +247,21 @@ mod tests {
             scene: Some("crane".into()),
             window: Some((1280, 720)),
             ui_scale: Some(1.5),
+            scheme: Scheme::Light,
             plots: false,
             toggled: vec!["energies [J]".into()],
             ..Memory::default()
         };
         store.write(memory.clone()).expect("it can be written");
         assert_eq!(Store::at(path).memory(), &memory);
+    }
+
+    #[test]
+    fn settings_from_before_there_was_a_light_theme_are_read() {
+        let text = "(version: 1, scene: Some(\"crane\"), window: None, ui_scale: None, panels: true, plots: false, \
+                    toggled: [])";
+        let memory = Memory::read(text).expect("settings of the first version");
+        assert_eq!((memory.scheme, memory.plots), (Scheme::System, false));
     }
 
     #[test]

@@ -53,8 +53,6 @@ pub struct Tools {
     pub size: f64,
     /// What the selected body is to be.
     pub draft: Option<Draft>,
-    /// The state that was saved last.
-    saved: Option<PathBuf>,
 }
 
 /// What the selected body is to be, while somebody is changing it.
@@ -130,7 +128,7 @@ fn frame_what_has_no_view(
 
 fn press_keys(
     mut actions: MessageReader<Action>,
-    mut tools: ResMut<Tools>,
+    tools: Res<Tools>,
     mut toasts: ResMut<Toasts>,
     physics: Res<Physics>,
     playback: Res<Playback>,
@@ -151,13 +149,8 @@ fn press_keys(
             continue;
         }
         if *action == Action::LoadState {
-            match tools.saved.clone() {
-                Some(path) => {
-                    let threads = setup.threads;
-                    keep(Keep::Open { path, threads });
-                }
-                None => toasts.fail("no state has been saved yet; F6 saves one"),
-            }
+            let threads = setup.threads;
+            keep(Keep::OpenSaved { threads });
             continue;
         }
         let Some(path) = tools.path(extension) else {
@@ -174,10 +167,7 @@ fn press_keys(
                     .map_or(String::new(), |s| s.origin().to_owned());
                 keep(Keep::Record { origin, path });
             }
-            (Action::SaveState, _) => {
-                tools.saved = Some(path.clone());
-                keep(Keep::SaveState(path));
-            }
+            (Action::SaveState, _) => keep(Keep::SaveState(path)),
             (_, Some(scene)) => {
                 let scene = Box::new(scene.clone());
                 keep(Keep::SaveScene { scene, path });

@@ -1,9 +1,9 @@
 //! The worlds beside the simulation's own: each lives through the same inputs with another solver.
 
 use super::frame::{Energy, Frame, RivalSample, RivalView, isometry};
-use crate::session::{Input, Rival, distance};
+use crate::session::{Input, Rival, Session, distance};
 use crate::solve::SolverConfig;
-use crate::step::{ResidualSchedule, Simulation, Snapshot};
+use crate::step::ResidualSchedule;
 use crate::world::World;
 
 /// Most worlds beside the simulation's own: four share a picture.
@@ -14,6 +14,8 @@ pub const MOST: usize = 3;
 pub struct Wanted {
     pub label: String,
     pub config: SolverConfig,
+    /// Its solver's number among all.
+    pub number: usize,
     /// Linear RGB.
     pub color: [f32; 3],
 }
@@ -27,20 +29,19 @@ pub struct Worlds {
 
 impl Worlds {
     /// Wants these from now on; they begin with the present state.
-    pub fn want(&mut self, wanted: Vec<Wanted>, now: &Simulation) -> Result<(), String> {
+    pub fn want(&mut self, wanted: Vec<Wanted>, now: &Session) -> Result<(), String> {
         self.wanted = wanted;
         self.begin(now)
     }
 
     /// Lets all of them begin with the present state.
-    pub fn begin(&mut self, now: &Simulation) -> Result<(), String> {
+    pub fn begin(&mut self, now: &Session) -> Result<(), String> {
         self.rivals.clear();
         if self.wanted.is_empty() {
             return Ok(());
         }
-        let start: Snapshot = now.snapshot();
         for wanted in &self.wanted {
-            let rival = Rival::new(&wanted.label, &start, wanted.config.clone(), 1);
+            let rival = Rival::new(&wanted.label, now, wanted.config.clone(), 1);
             let rival = rival.map_err(|e| format!("no world for {}: {e}", wanted.label))?;
             self.rivals.push(rival);
         }
@@ -79,6 +80,7 @@ impl Worlds {
     pub fn fill(&self, frame: &mut Frame) {
         let view = |(rival, wanted): (&Rival, &Wanted)| RivalView {
             label: rival.label.clone(),
+            number: wanted.number,
             color: wanted.color,
             error: rival.error().map(str::to_owned),
         };

@@ -118,7 +118,7 @@ fn solve(
         let start = Instant::now();
         let report = solver.solve(&kept.problem, &request, &mut lambda, &mut u);
         outcome.seconds += start.elapsed().as_secs_f64();
-        outcome.pivots += report.statistic("pivots").unwrap_or(0.0);
+        outcome.pivots += report.statistic("pivots of all islands").unwrap_or(0.0);
         outcome.unsolved += usize::from(report.status != Status::Converged);
         let law = JudgedLaw::Intervals;
         let residual = residual::evaluate(&kept.problem, &lambda, law, &mut workspace);

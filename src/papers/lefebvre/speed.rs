@@ -174,7 +174,7 @@ fn beside(findings: &mut Findings, id: &str, title: &str, rows: &[Row], notes: &
             r.once(r.machine.rows, "rows")
         })
         .column("mean pivots (the thesis: at most 35)", |r| {
-            r.once(MOST_PIVOTS, "pivots")
+            r.once(MOST_PIVOTS, "pivots of all islands")
         })
         .remark(Row::remark);
     findings.table(table.notes(notes.iter().copied()));

@@ -7,11 +7,11 @@ use crate::solve::report::{Over, Statistic};
 /// Declares the report: each number's documentation, field, name, unit, how islands are joined, and how the
 /// steps of a run are.
 macro_rules! report {
-    ($($(#[$about:meta])* $field:ident: $name:literal [$unit:literal] $join:ident $over:ident;)*) => {
+    ($($(#[doc = $about:literal])* $field:ident: $name:literal [$unit:literal] $join:ident $over:ident;)*) => {
         /// What a pivoting solver did in one solve.
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
         pub struct PivotReport {
-            $($(#[$about])* pub $field: f64,)*
+            $($(#[doc = $about])* pub $field: f64,)*
             /// ‖L Lᵀ − A_FF‖/‖A_FF‖ and ‖L − L_fresh‖/‖L_fresh‖ (Frobenius) of the worst island; on request.
             pub factor_errors: Option<[f64; 2]>,
         }
@@ -28,16 +28,29 @@ macro_rules! report {
 
             /// The numbers as every table and panel shows them.
             pub fn statistics(&self) -> Vec<Statistic> {
-                let statistic = |name, unit, over, value| Statistic { name, unit, value, over };
-                let mut all = vec![$(statistic($name, $unit, Over::$over, self.$field)),*];
-                if let Some([error, apart]) = self.factor_errors {
-                    all.push(statistic("factor error", "-", Over::Max, error));
-                    all.push(statistic("downdate error", "-", Over::Max, apart));
+                let mut all = vec![$(Statistic {
+                    name: $name,
+                    summary: concat!($($about,)* report!(@said $join)),
+                    unit: $unit,
+                    value: self.$field,
+                    over: Over::$over,
+                }),*];
+                let [factor, downdate] = [
+                    ("factor error", "‖L Lᵀ − A_FF‖/‖A_FF‖. The largest of any island."),
+                    ("downdate error", "‖L − L_fresh‖/‖L_fresh‖. The largest of any island."),
+                ];
+                for ((name, summary), value) in [factor, downdate]
+                    .into_iter()
+                    .zip(self.factor_errors.into_iter().flatten())
+                {
+                    all.push(Statistic { name, summary, unit: "-", value, over: Over::Max });
                 }
                 all
             }
         }
     };
+    (@said add) => { " All islands together." };
+    (@said max) => { " The largest of any island." };
 }
 
 report! {
@@ -50,11 +63,12 @@ report! {
     /// On the way.
     most_tight: "most tight rows" ["-"] add Max;
     /// Index sets that were solved for.
-    pivots: "pivots" ["-"] add Sum;
+    pivots: "pivots of all islands" ["-"] add Sum;
     most_pivots: "most pivots of an island" ["-"] max Max;
     /// Of the pivots, those of Murty's rule: one row moved.
     single_pivots: "single pivots" ["-"] add Sum;
-    outer_iterations: "problems with fixed bounds" ["-"] add Sum;
+    /// With fixed friction bounds, solved one after the other.
+    outer_iterations: "problems of all islands" ["-"] add Sum;
     most_outer_iterations: "most problems of an island" ["-"] max Max;
     /// On sets and friction bounds at once, where these did not settle one after the other; each of them is a
     /// pivot too.

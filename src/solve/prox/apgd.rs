@@ -6,7 +6,7 @@
 //! residual under the exact law stands beside that of the relaxation.
 
 use super::block::{Change, PackedBody, Sweep};
-use super::by_island::{IslandView, Method, by_island};
+use super::by_island::{IslandView, Method, Prepare, by_island};
 use super::pack::Packed;
 use crate::problem::Problem;
 use crate::problem::law::Law;
@@ -46,15 +46,17 @@ struct Descent {
     lipschitz: f64,
 }
 
+impl Prepare for Apgd {
+    fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
+        packed.pack(problem, 1.0);
+    }
+}
+
 impl Method for Apgd {
     type State = Descent;
 
     fn judged_law(&self) -> JudgedLaw {
         JudgedLaw::Relaxed
-    }
-
-    fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
-        packed.pack(problem, 1.0);
     }
 
     fn rebuild(&self, _packed: &Packed, _island: usize, _view: &mut IslandView<Descent>) {

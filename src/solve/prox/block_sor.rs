@@ -6,7 +6,7 @@
 //! large enough to be worth it.
 
 use super::block::{Change, Sweep};
-use super::by_island::{IslandView, Method, by_island};
+use super::by_island::{IslandView, Method, Prepare, by_island};
 use super::matrix::Matrix;
 use super::pack::{Block, Packed};
 use super::parameters::{ALPHA, BLOCK, Packing, Scheme, r_factors_by_degree};
@@ -146,14 +146,16 @@ fn piece(a: &Delassus, row: usize, begin: usize, end: usize) -> Piece {
     }
 }
 
-impl Method for BlockSor {
-    type State = Velocities;
-
+impl Prepare for BlockSor {
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
         self.packing.pack(problem, packed, usize::MAX);
         self.matrix.refill(problem, packed, Scheme::Delassus);
         self.find_groups(packed);
     }
+}
+
+impl Method for BlockSor {
+    type State = Velocities;
 
     fn rebuild(&self, packed: &Packed, island: usize, view: &mut IslandView<Velocities>) {
         // w = A Λ + b.

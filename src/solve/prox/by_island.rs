@@ -4,11 +4,12 @@
 //! island is.
 
 use super::block::{Change, PackedBody, Sweep};
+use super::form::Packs;
 use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
-use super::{ProxIteration, REBUILD, return_to_checkpoints, solver};
-use crate::problem::Problem;
+use super::{ProxIteration, REBUILD, return_to_checkpoints, solver, solver_of_any_form};
 use crate::problem::residual::JudgedLaw;
+use crate::problem::{MatrixProblem, Problem};
 use crate::solve::{Budget, Solver, SolverInfo};
 
 /// Islands together smaller than this are one unit of parallel work (impulses).
@@ -18,9 +19,6 @@ const GRAIN: usize = 1536;
 pub trait Method: Send + Sync {
     /// What it remembers of an island from one iteration to the next.
     type State: Default + Send;
-
-    /// Packs a problem by islands, and stores whatever does not change while it is solved.
-    fn prepare(&mut self, problem: &Problem, packed: &mut Packed);
 
     /// Computes afresh from `view.lambda` what follows Λ from step to step, and gathers rounding errors.
     fn rebuild(&self, packed: &Packed, island: usize, view: &mut IslandView<Self::State>);
@@ -54,6 +52,12 @@ pub trait Method: Send + Sync {
     fn go_on(&self, _packed: &Packed, _island: usize, _on: &mut IslandView<Self::State>) {}
 }
 
+/// What a method does before its first iteration with a problem of form `P`.
+pub trait Prepare<P = Problem>: Method {
+    /// Packs a problem by islands, and stores whatever does not change while it is solved.
+    fn prepare(&mut self, problem: &P, packed: &mut Packed);
+}
+
 /// What an iteration of one island writes to.
 pub struct IslandView<'a, State> {
     /// Velocities, for those that keep them.
@@ -75,20 +79,31 @@ struct ByIsland<M: Method> {
 }
 
 /// A solver made of a method.
-pub fn by_island<M: Method + 'static>(info: &'static SolverInfo, method: M) -> Box<dyn Solver> {
-    let by_island = ByIsland {
-        method,
-        packed: Packed::default(),
-        bodies: Vec::new(),
-        lambda: Vec::new(),
-        checkpoint: Vec::new(),
-        monitors: Vec::new(),
-        states: Vec::new(),
-    };
-    solver(info, by_island)
+pub fn by_island<M: Prepare + 'static>(info: &'static SolverInfo, method: M) -> Box<dyn Solver> {
+    solver(info, ByIsland::new(method))
+}
+
+/// A solver made of a method, for problems of any form.
+pub fn by_island_of_any_form<M>(info: &'static SolverInfo, method: M) -> Box<dyn Solver>
+where
+    M: Prepare + Prepare<MatrixProblem> + 'static,
+{
+    solver_of_any_form(info, ByIsland::new(method))
 }
 
 impl<M: Method> ByIsland<M> {
+    fn new(method: M) -> Self {
+        Self {
+            method,
+            packed: Packed::default(),
+            bodies: Vec::new(),
+            lambda: Vec::new(),
+            checkpoint: Vec::new(),
+            monitors: Vec::new(),
+            states: Vec::new(),
+        }
+    }
+
     /// Runs `work` on every island, in parallel.
     fn each_island(&mut self, work: &(impl Fn(&M, &Packed, usize, Slices<M::State>) + Sync)) {
         let islands = self.packed.islands();
@@ -107,8 +122,8 @@ impl<M: Method> ByIsland<M> {
     }
 }
 
-impl<M: Method> ProxIteration for ByIsland<M> {
-    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
+impl<P: Packs, M: Prepare<P>> ProxIteration<P> for ByIsland<M> {
+    fn prepare(&mut self, problem: &P, lambda: &[f64]) {
         self.method.prepare(problem, &mut self.packed);
         self.packed.load(problem, lambda, &mut self.lambda);
         self.checkpoint.clone_from(&self.lambda);
@@ -124,7 +139,7 @@ impl<M: Method> ProxIteration for ByIsland<M> {
         self.each_island(&|method, packed, island, s| method.start(packed, island, &mut s.view()));
     }
 
-    fn iterate(&mut self, _problem: &Problem, budget: &Budget) {
+    fn iterate(&mut self, _problem: &P, budget: &Budget) {
         self.each_island(&|method, packed, island, s| {
             if s.monitors[0].state == State::Running {
                 iterate_island(method, packed, island, s, budget);
@@ -153,7 +168,7 @@ impl<M: Method> ProxIteration for ByIsland<M> {
         return_to_checkpoints(packed, monitors, &self.checkpoint, &mut self.lambda);
     }
 
-    fn store(&self, problem: &Problem, lambda: &mut [f64]) {
+    fn store(&self, problem: &P, lambda: &mut [f64]) {
         self.packed.store(problem, &self.lambda, lambda);
     }
 }

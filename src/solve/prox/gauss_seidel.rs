@@ -1,12 +1,12 @@
 //! `gauss-seidel`: SOR Prox, sequential within an island, islands in parallel.
 
 use super::block::{Change, Sweep};
-use super::by_island::{IslandView, Method, by_island};
+use super::by_island::{IslandView, Method, Prepare, by_island_of_any_form};
+use super::form::Packs;
 use super::matrix::Matrix;
 use super::pack::Packed;
 use super::parameters::{ALPHA, BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
 use super::sweep;
-use crate::problem::Problem;
 use crate::solve::{Parameters, SolverInfo};
 
 /// The entry in the list.
@@ -16,7 +16,7 @@ pub static INFO: SolverInfo = SolverInfo {
     source: "Poulsen 2010, 3.5; Nützi 2011, 4.47",
     least_iterations: 1,
     parameters: &[SCHEME, r_factors_by_degree("local"), BLOCK, ALPHA],
-    make: |parameters| by_island(&INFO, GaussSeidel::new(parameters)),
+    make: |parameters| by_island_of_any_form(&INFO, GaussSeidel::new(parameters)),
 };
 
 /// What the solver does to an island.
@@ -39,16 +39,18 @@ impl GaussSeidel {
     }
 }
 
-impl Method for GaussSeidel {
-    type State = ();
-
-    fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
+impl<P: Packs> Prepare<P> for GaussSeidel {
+    fn prepare(&mut self, problem: &P, packed: &mut Packed) {
         self.packing.pack(problem, packed, usize::MAX);
-        self.scheme = self.choice.decide(problem);
+        self.scheme = problem.scheme(&mut self.choice);
         if self.scheme != Scheme::Factorized {
-            self.matrix.refill(problem, packed, self.scheme);
+            problem.refill(&mut self.matrix, packed, self.scheme);
         }
     }
+}
+
+impl Method for GaussSeidel {
+    type State = ();
 
     fn traffic(&self, packed: &Packed) -> [u64; 2] {
         match self.scheme {

@@ -3,17 +3,20 @@
 //! Every block sees the impulses of the last iteration. The bodies then sum their impulses in a
 //! fixed order, so that the result is the same for every number of threads.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::block::{Change, PackedBody, PackedContact, Span, Sweep};
+use super::form::Packs;
 use super::matrix::Matrix;
 use super::monitor::{Monitor, State, relative};
 use super::pack::Packed;
 use super::parameters::{BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
-use super::{ProxIteration, alpha, return_to_checkpoints, solver};
+use super::{ProxIteration, alpha, return_to_checkpoints, solver_of_any_form};
 use crate::math::Twist;
+use crate::problem::FrictionLaw;
 use crate::problem::islands::Grouped;
-use crate::problem::{FrictionLaw, Problem};
 use crate::solve::{Budget, Parameters, SolverInfo};
 
 /// The entry in the list.
@@ -31,7 +34,7 @@ pub static INFO: SolverInfo = SolverInfo {
             "factor on the R-factors; with local ones, contacts of many neighbours need about 0.35",
         ),
     ],
-    make: |parameters| solver(&INFO, Jacobi::new(parameters)),
+    make: |parameters| solver_of_any_form(&INFO, Jacobi::new(parameters)),
 };
 
 /// Blocks per work block.
@@ -43,11 +46,20 @@ const BODIES: usize = 256;
 #[derive(Clone, Copy, Debug, Default)]
 struct WorkBlock {
     island: u32,
+    color: u32,
     /// Contacts, or rows, from here to there.
     span: Span,
     rows: bool,
     /// Its first impulse in Λ.
     first: u32,
+}
+
+impl WorkBlock {
+    /// Its impulses in Λ, where contacts have three rows.
+    fn impulses(&self) -> Range<usize> {
+        let first = self.first as usize;
+        first..first + self.span.len() as usize * if self.rows { 1 } else { 3 }
+    }
 }
 
 /// A block that acts on a body.
@@ -77,6 +89,13 @@ pub struct Jacobi {
     monitors: Vec<Monitor>,
     work: Vec<WorkBlock>,
     changes: Vec<Change>,
+    /// The change of each island.
+    sums: Vec<Change>,
+    /// Runs of work blocks that do not see each other's impulses of an iteration, one after the other: all of them
+    /// are one run, unless they are coloured.
+    colors: Vec<Range<usize>>,
+    /// Whether friction rows see the change of their normal row at once.
+    coupled: bool,
     /// What touches each packed body, in the order of blocks. Dummies gather nothing.
     touches: Grouped<Touch>,
     island_of_body: Vec<u32>,
@@ -92,7 +111,18 @@ impl Jacobi {
         }
     }
 
-    fn find_work(&mut self) {
+    /// One whose blocks have colours, and see the impulses of the colours before theirs: no longer Jacobi, but
+    /// Gauss–Seidel.
+    pub fn colored(packing: Packing) -> Self {
+        Self {
+            packing,
+            coupled: true,
+            ..Self::default()
+        }
+    }
+
+    /// Work blocks of contacts, and of rows, that follow each other in an island and have the same colour.
+    fn find_work(&mut self, [of_contacts, of_rows]: [&[u32]; 2]) {
         self.work.clear();
         self.island_of_body.clear();
         let packed = &self.packed;
@@ -100,10 +130,19 @@ impl Jacobi {
             let bodies = packed.body_start[island + 1] - packed.body_start[island];
             self.island_of_body
                 .extend(std::iter::repeat_n(island as u32, bodies as usize));
-            for (rows, starts) in [(false, &packed.contact_start), (true, &packed.row_start)] {
-                let (first, last) = (starts[island] as usize, starts[island + 1] as usize);
-                for begin in (first..last).step_by(BLOCKS) {
-                    let end = (begin + BLOCKS).min(last);
+            let parts = [
+                (false, packed.contacts_of(island), of_contacts),
+                (true, packed.rows_of(island), of_rows),
+            ];
+            for (rows, all, colors) in parts {
+                let first = all.start;
+                let color_of = |k: usize| colors.get(k).copied().unwrap_or(0);
+                let mut begin = first;
+                while begin < all.end {
+                    let color = color_of(begin);
+                    let mut run = (begin..all.end).take(BLOCKS);
+                    let end = run.find(|k| color_of(*k) != color);
+                    let end = end.unwrap_or((begin + BLOCKS).min(all.end));
                     let within = if rows {
                         packed.first_row(island) + begin - first
                     } else {
@@ -111,32 +150,60 @@ impl Jacobi {
                     };
                     self.work.push(WorkBlock {
                         island: island as u32,
+                        color,
                         span: Span::new(begin, end),
                         rows,
                         first: packed.lambda_start[island] + within as u32,
                     });
+                    begin = end;
                 }
             }
         }
+        self.work.sort_by_key(|work| work.color);
+        self.colors.clear();
+        let mut at = 0;
+        for run in self.work.chunk_by(|a, b| a.color == b.color) {
+            self.colors.push(at..at + run.len());
+            at += run.len();
+        }
         self.changes.resize(self.work.len(), Change::default());
+        self.sums.resize(packed.islands(), Change::default());
+    }
+
+    /// Cuts the work anew, by the colours of packed contacts and rows.
+    pub fn use_colors(&mut self, colors: [&[u32]; 2]) {
+        self.find_work(colors);
     }
 
     /// Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for all blocks at once, from the old impulses (Poulsen 2010,
     /// 3.6; Nützi 2011, 4.46).
     fn project(&mut self, relative: f64) {
-        let source = if self.scheme == Scheme::Factorized {
-            Source::Bodies(&self.bodies)
-        } else {
+        let is_stored = self.scheme != Scheme::Factorized;
+        if is_stored {
             self.before.clone_from(&self.lambda);
-            Source::Matrix(&self.matrix, &self.before)
-        };
-        let work = Projection {
-            packed: &self.packed,
-            monitors: &self.monitors,
-            source,
-            relative,
-        };
-        work.run(&self.work, &mut self.lambda, &mut self.changes);
+        }
+        for color in &self.colors {
+            let work = &self.work[color.clone()];
+            let source = match is_stored {
+                true => Source::Matrix(&self.matrix, &self.before),
+                false => Source::Bodies(&self.bodies),
+            };
+            let projection = Projection {
+                packed: &self.packed,
+                monitors: &self.monitors,
+                source,
+                relative,
+                coupled: self.coupled,
+            };
+            let first = work[0].first as usize;
+            let changes = &mut self.changes[color.clone()];
+            projection.run(work, &mut self.lambda[first..], changes);
+            if is_stored && self.colors.len() > 1 {
+                for rows in work.iter().map(WorkBlock::impulses) {
+                    self.before[rows.clone()].copy_from_slice(&self.lambda[rows]);
+                }
+            }
+        }
     }
 
     /// u = u_free + M⁻¹ Jᵀ Λ, body by body, each summing its blocks in order.
@@ -177,19 +244,18 @@ impl Jacobi {
 
     /// Decides for every island, and rolls back those that diverge.
     fn observe(&mut self, budget: &Budget) {
-        let mut work = self.work.iter().zip(&self.changes).peekable();
+        self.sums.fill(Change::default());
+        for (work, change) in self.work.iter().zip(&self.changes) {
+            self.sums[work.island as usize].merge(change);
+        }
         for island in 0..self.packed.islands() {
-            let mut change = Change::default();
-            while let Some((_, part)) = work.next_if(|(work, _)| work.island as usize == island) {
-                change.merge(part);
-            }
             if self.monitors[island].state != State::Running {
                 continue;
             }
             let span = self.packed.impulses(island);
             let (lambda, checkpoint) = (&mut self.lambda, &mut self.checkpoint);
             self.monitors[island].decide(
-                change,
+                self.sums[island],
                 budget,
                 &mut lambda[span.clone()],
                 &mut checkpoint[span],
@@ -198,27 +264,27 @@ impl Jacobi {
     }
 }
 
-impl ProxIteration for Jacobi {
-    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
+impl<P: Packs> ProxIteration<P> for Jacobi {
+    fn prepare(&mut self, problem: &P, lambda: &[f64]) {
         self.packing.pack(problem, &mut self.packed, usize::MAX);
-        self.scheme = self.choice.decide(problem);
+        self.scheme = problem.scheme(&mut self.choice);
         self.packed.load(problem, lambda, &mut self.lambda);
         self.checkpoint.clone_from(&self.lambda);
         self.bodies.clone_from(&self.packed.template);
         self.monitors.clear();
         self.monitors
             .resize(self.packed.islands(), Monitor::default());
-        self.find_work();
+        self.find_work([&[]; 2]);
         if self.scheme == Scheme::Factorized {
             let bodies = self.packed.template.len();
             self.touches.fill(bodies, touches(&self.packed));
             self.gather();
         } else {
-            self.matrix.refill(problem, &self.packed, self.scheme);
+            problem.refill(&mut self.matrix, &self.packed, self.scheme);
         }
     }
 
-    fn iterate(&mut self, _problem: &Problem, budget: &Budget) {
+    fn iterate(&mut self, _problem: &P, budget: &Budget) {
         self.project(relative(budget));
         self.observe(budget);
         if self.scheme == Scheme::Factorized {
@@ -243,7 +309,7 @@ impl ProxIteration for Jacobi {
         );
     }
 
-    fn store(&self, problem: &Problem, lambda: &mut [f64]) {
+    fn store(&self, problem: &P, lambda: &mut [f64]) {
         self.packed.store(problem, &self.lambda, lambda);
     }
 
@@ -269,6 +335,7 @@ struct Projection<'a> {
     monitors: &'a [Monitor],
     source: Source<'a>,
     relative: f64,
+    coupled: bool,
 }
 
 /// Where velocities come from.
@@ -306,7 +373,7 @@ impl Projection<'_> {
             scale: monitor.scale,
             relative: self.relative,
             omega: 1.0,
-            coupled: false,
+            coupled: self.coupled,
         };
         let span = work.span.range();
         let of_island = packed.bodies_of(island);

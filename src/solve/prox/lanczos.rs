@@ -1,4 +1,4 @@
-//! The ends of A's spectrum by Lanczos' method, without A: through J and M⁻¹.
+//! The ends of A's spectrum by Lanczos' method, from products with A, which go through J and M⁻¹ where there are bodies.
 
 use nalgebra::{DMatrix, SymmetricEigen};
 
@@ -19,16 +19,15 @@ pub struct Spectrum {
     pub largest: f64,
 }
 
-/// Estimates the spectrum of one island's A; `None` where A is zero.
+/// Estimates the spectrum of an island's A of `n` rows, whose products with x `multiply` writes to y; `None` where A
+/// is zero.
 ///
 /// Every vector is orthogonalised against all before it, twice, so that no Ritz value comes again. The
 /// first is A times a fixed pseudo-random vector: it has no share in the null space, so that the
 /// smallest Ritz value approaches the smallest eigenvalue that is not zero. The largest is rounded up by
 /// its own error bound.
-pub fn spectrum(packed: &Packed, island: usize) -> Option<Spectrum> {
-    let n = packed.impulses(island).len();
+pub fn spectrum(n: usize, mut multiply: impl FnMut(&[f64], &mut [f64])) -> Option<Spectrum> {
     let steps = STEPS.min(n).min((MEMORY / n.max(1)).max(8));
-    let mut multiply = operator(packed, island);
     let mut next = vec![0.0; n];
     let start: Vec<f64> = (0..n).map(pseudo_random).collect();
     multiply(&start, &mut next);
@@ -78,7 +77,7 @@ pub fn spectrum(packed: &Packed, island: usize) -> Option<Spectrum> {
 }
 
 /// y = A x of one island, without A.
-fn operator(packed: &Packed, island: usize) -> impl FnMut(&[f64], &mut [f64]) {
+pub fn island_operator(packed: &Packed, island: usize) -> impl FnMut(&[f64], &mut [f64]) {
     let mut bodies = packed.template[packed.bodies_of(island)].to_vec();
     // w at Λ = 0 and u = 0.
     let mut bias = vec![0.0; packed.impulses(island).len()];
@@ -147,7 +146,7 @@ mod tests {
             let mut packed = Packed::default();
             packed.pack(&problem, 1.0);
             assert_eq!(packed.islands(), 1);
-            let found = spectrum(&packed, 0).unwrap();
+            let found = spectrum(packed.impulses(0).len(), island_operator(&packed, 0)).unwrap();
             let values = SymmetricEigen::new(dense(&problem)).eigenvalues;
             let largest = values.max();
             let smallest = values

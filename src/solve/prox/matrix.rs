@@ -8,7 +8,7 @@ use super::block::PackedBody;
 use super::pack::{Block, Packed};
 use super::parameters::Scheme;
 use crate::problem::delassus::Delassus;
-use crate::problem::{FrictionLaw, Problem};
+use crate::problem::{FrictionLaw, MatrixProblem, Problem};
 
 /// Blocks per unit of parallel work.
 const CHUNK: usize = 256;
@@ -42,6 +42,32 @@ impl Matrix {
         let mut value = std::mem::take(&mut self.a.value);
         let mut offset = std::mem::take(&mut self.offset);
         self.finish(packed, 0..self.a.blocks(), &mut value, &mut offset);
+        self.a.value = value;
+        self.offset = offset;
+    }
+
+    /// Copies A, or makes T of it, and b of a problem without bodies that is packed in A's order.
+    pub fn copy(&mut self, problem: &MatrixProblem, packed: &Packed, scheme: Scheme) {
+        self.a.clone_from(problem.a());
+        self.is_t = scheme == Scheme::T;
+        self.offset.clear();
+        for source in &self.a.source {
+            let rows = problem.rows_of_block(*source as usize);
+            self.offset.extend_from_slice(&problem.offset()[rows]);
+        }
+        if !self.is_t {
+            return;
+        }
+        let mut value = std::mem::take(&mut self.a.value);
+        let mut offset = std::mem::take(&mut self.offset);
+        for island in 0..packed.islands() {
+            for b in self.a.island_start[island]..self.a.island_start[island + 1] {
+                let b = b as usize;
+                let values = &mut value[self.a.value_start[b]..];
+                let block = packed.block_of(island, b);
+                self.multiply_by_r(packed, b, block, values, &mut offset[self.a.rows(b)]);
+            }
+        }
         self.a.value = value;
         self.offset = offset;
     }

@@ -11,6 +11,7 @@ mod by_island;
 pub mod color;
 pub mod colored_gs;
 mod contact_block;
+mod form;
 pub mod gauss_seidel;
 pub mod jacobi;
 mod lanczos;
@@ -26,16 +27,16 @@ mod sweep;
 
 use std::time::{Duration, Instant};
 
+use form::Packs;
 use monitor::{Monitor, State};
-
 use pack::Packed;
 
 use crate::math::Twist;
-use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
-use crate::problem::{FrictionLaw, Problem};
+use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
+use crate::problem::{FrictionLaw, MatrixProblem, Problem};
 use crate::solve::{
-    Budget, HistoryPoint, Over, Parameter, ParameterKind, Request, SolveReport, Solver, SolverInfo,
-    Status,
+    Budget, HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Request, SolveReport,
+    Solver, SolverInfo, Status,
 };
 
 /// Most times that R is halved before a solve counts as failed.
@@ -67,16 +68,16 @@ const fn alpha(default: f64, summary: &'static str) -> Parameter {
     }
 }
 
-/// What a prox solver does differently from the others; [`iterate`] does the rest.
-trait ProxIteration {
+/// What a prox solver does differently from the others, with a problem of form `P`; [`iterate`] does the rest.
+trait ProxIteration<P: Packs = Problem> {
     /// Packs the problem and starts from `lambda`.
-    fn prepare(&mut self, problem: &Problem, lambda: &[f64]);
+    fn prepare(&mut self, problem: &P, lambda: &[f64]);
 
     /// Whether everything that an iteration reads is finite; a projection would hide a NaN.
     fn is_finite(&self) -> bool;
 
     /// One iteration of every part that still runs: Λ ← prox(Λ − R(A Λ + b)), and its monitor.
-    fn iterate(&mut self, problem: &Problem, budget: &Budget);
+    fn iterate(&mut self, problem: &P, budget: &Budget);
 
     /// One monitor per part that stops, and rolls back, by itself: an island, or a few.
     fn monitors(&self) -> &[Monitor];
@@ -85,7 +86,7 @@ trait ProxIteration {
     fn return_to_checkpoints(&mut self);
 
     /// Copies Λ to the problem's order.
-    fn store(&self, problem: &Problem, lambda: &mut [f64]);
+    fn store(&self, problem: &P, lambda: &mut [f64]);
 
     /// The law that the iteration solves.
     fn judged_law(&self) -> JudgedLaw {
@@ -97,9 +98,9 @@ trait ProxIteration {
         [0; 2]
     }
 
-    /// u = u_free + M⁻¹ Jᵀ Λ of the result.
-    fn velocities(&self, problem: &Problem, lambda: &[f64], u: &mut Vec<Twist>) {
-        problem.velocities(lambda, u);
+    /// u = u_free + M⁻¹ Jᵀ Λ of the result, where there are bodies.
+    fn velocities(&self, problem: &P, lambda: &[f64], u: &mut Vec<Twist>) {
+        problem.body_velocities(lambda, u);
     }
 }
 
@@ -137,6 +138,56 @@ impl<T: ProxIteration + Send> Solver for Iterated<T> {
     }
 }
 
+/// An iteration that can do without bodies, too.
+struct OfAnyForm<T>(Iterated<T>);
+
+/// A solver made of an iteration, for problems of any form.
+fn solver_of_any_form<T>(info: &'static SolverInfo, iteration: T) -> Box<dyn Solver>
+where
+    T: ProxIteration<Problem> + ProxIteration<MatrixProblem> + Send + 'static,
+{
+    Box::new(OfAnyForm(Iterated { info, iteration }))
+}
+
+impl<T> Solver for OfAnyForm<T>
+where
+    T: ProxIteration<Problem> + ProxIteration<MatrixProblem> + Send,
+{
+    fn info(&self) -> &'static SolverInfo {
+        self.0.info
+    }
+
+    fn judged_law(&self) -> JudgedLaw {
+        self.0.judged_law()
+    }
+
+    fn solve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        self.0.solve(problem, request, lambda, u)
+    }
+
+    fn solve_matrices(
+        &mut self,
+        problem: &MatrixProblem,
+        request: &Request,
+        lambda: &mut [f64],
+    ) -> Result<SolveReport, NeedsBodies> {
+        let iteration = &mut self.0.iteration;
+        Ok(iterate(
+            iteration,
+            problem,
+            request,
+            lambda,
+            &mut Vec::new(),
+        ))
+    }
+}
+
 /// [`ProxIteration::return_to_checkpoints`] for Λ that is packed by islands.
 fn return_to_checkpoints(
     packed: &Packed,
@@ -153,9 +204,9 @@ fn return_to_checkpoints(
 }
 
 /// The loop of every prox solver: iterate until all islands have stopped or the budget is spent.
-fn iterate(
-    solver: &mut impl ProxIteration,
-    problem: &Problem,
+fn iterate<P: Packs>(
+    solver: &mut impl ProxIteration<P>,
+    problem: &P,
     request: &Request,
     lambda: &mut [f64],
     u: &mut Vec<Twist>,
@@ -177,7 +228,8 @@ fn iterate(
         report.iterations += 1;
         clock.record(&mut report, delta(solver.monitors()), || {
             solver.store(problem, lambda);
-            residual::evaluate(problem, lambda, solver.judged_law(), &mut workspace).residual
+            let law = solver.judged_law();
+            problem.residual(lambda, law, &mut workspace).residual
         });
         if clock.is_over() {
             break;
@@ -188,18 +240,25 @@ fn iterate(
     report.status = status(solver.monitors());
     solver.store(problem, lambda);
     solver.velocities(problem, lambda, u);
-    if solver.monitors().iter().any(Monitor::made_no_progress) && shorten(problem, lambda, u) {
+    if solver.monitors().iter().any(Monitor::made_no_progress) && problem.shorten(lambda, u) {
         solver.velocities(problem, lambda, u);
     }
     report.solve_time = clock.elapsed();
     report.record_time = clock.recording.as_secs_f64();
     let halvings = solver.monitors().iter().map(|m| m.halvings).max();
-    report.note(HALVINGS, "-", Over::Sum, halvings.unwrap_or(0).into());
+    report.note(
+        HALVINGS,
+        "After divergence; the most of any part that is watched by itself.",
+        "-",
+        Over::Sum,
+        halvings.unwrap_or(0).into(),
+    );
     if let [read, written] = solver.traffic()
         && read > 0
     {
-        report.note(BYTES_READ, "B", Over::Last, read as f64);
-        report.note(BYTES_WRITTEN, "B", Over::Last, written as f64);
+        let all = "All islands together.";
+        report.note(BYTES_READ, all, "B", Over::Last, read as f64);
+        report.note(BYTES_WRITTEN, all, "B", Over::Last, written as f64);
     }
     report
 }

@@ -10,11 +10,12 @@
 //! fewer sweeps altogether.
 
 use super::block::{Change, Sweep};
-use super::by_island::{IslandView, Method, by_island};
+use super::by_island::{IslandView, Method, Prepare, by_island_of_any_form};
+use super::form::Packs;
+use super::matrix::Matrix;
 use super::pack::Packed;
-use super::parameters::{ALPHA, BLOCK, Packing, r_factors_by_degree};
+use super::parameters::{ALPHA, BLOCK, Packing, Scheme, SchemeChoice, r_factors_by_degree};
 use super::sweep;
-use crate::problem::Problem;
 use crate::problem::law::Law;
 use crate::solve::SolverInfo;
 
@@ -27,13 +28,22 @@ pub static INFO: SolverInfo = SolverInfo {
     parameters: &[r_factors_by_degree("local"), BLOCK, ALPHA],
     make: |parameters| {
         let packing = Packing::new(parameters);
-        by_island(&INFO, Nncg { packing })
+        by_island_of_any_form(
+            &INFO,
+            Nncg {
+                packing,
+                ..Nncg::default()
+            },
+        )
     },
 };
 
 /// What the solver does to an island.
+#[derive(Default)]
 pub struct Nncg {
     packing: Packing,
+    /// Without bodies A is stored.
+    matrix: Option<Matrix>,
 }
 
 /// An island's directions.
@@ -47,15 +57,26 @@ pub struct Direction {
     square: f64,
 }
 
+impl<P: Packs> Prepare<P> for Nncg {
+    fn prepare(&mut self, problem: &P, packed: &mut Packed) {
+        self.packing.pack(problem, packed, usize::MAX);
+        let scheme = problem.scheme(&mut SchemeChoice::factorized());
+        if scheme == Scheme::Factorized {
+            self.matrix = None;
+        } else {
+            let matrix = self.matrix.get_or_insert_default();
+            problem.refill(matrix, packed, scheme);
+        }
+    }
+}
+
 impl Method for Nncg {
     type State = Direction;
 
-    fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
-        self.packing.pack(problem, packed, usize::MAX);
-    }
-
     fn rebuild(&self, packed: &Packed, island: usize, view: &mut IslandView<Direction>) {
-        packed.velocities(island, view.lambda, view.bodies);
+        if self.matrix.is_none() {
+            packed.velocities(island, view.lambda, view.bodies);
+        }
     }
 
     fn start(&self, packed: &Packed, island: usize, view: &mut IslandView<Direction>) {
@@ -76,8 +97,13 @@ impl Method for Nncg {
         // Λ^{k+1} = PGS(Λ^k), symmetric.
         view.state.before.clear();
         view.state.before.extend_from_slice(view.lambda);
-        sweep::factorized(packed, island, view.bodies, view.lambda, sweep, change);
-        sweep::backward(packed, island, view.bodies, view.lambda, sweep, change);
+        if let Some(matrix) = &self.matrix {
+            sweep::stored(packed, matrix, island, view.lambda, sweep, change);
+            sweep::stored_backward(packed, matrix, island, view.lambda, sweep, change);
+        } else {
+            sweep::factorized(packed, island, view.bodies, view.lambda, sweep, change);
+            sweep::backward(packed, island, view.bodies, view.lambda, sweep, change);
+        }
     }
 
     fn go_on(&self, packed: &Packed, island: usize, view: &mut IslandView<Direction>) {
@@ -109,6 +135,6 @@ impl Method for Nncg {
             let normal = block[0];
             law.project(&mut block[1..], mu, normal);
         });
-        packed.velocities(island, view.lambda, view.bodies);
+        self.rebuild(packed, island, view);
     }
 }

@@ -15,8 +15,9 @@ use super::block::{
     Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Push, Span, Sweep,
 };
 use crate::math::{SymMat3, Twist, Vec3};
+use crate::problem::delassus::Delassus;
 use crate::problem::islands::{Grouped, span};
-use crate::problem::{FrictionLaw, Problem};
+use crate::problem::{Form, FrictionLaw, Problem};
 
 /// Contacts per unit of parallel work.
 const CHUNK: usize = 512;
@@ -239,6 +240,32 @@ impl Packed {
         self.pack_rows(problem, alpha);
     }
 
+    /// Empties the packing and numbers islands, contacts and rows as `a` has them, whose first sources are
+    /// `contacts` contacts of three rows: contacts and rows are to be pushed in that order. There are no bodies.
+    pub fn begin_matrix(&mut self, a: &Delassus, contacts: usize) {
+        *self = Self::default();
+        let islands = a.island_start.len().saturating_sub(1);
+        self.body_start.resize(islands + 1, 0);
+        let starts = [
+            &mut self.contact_start,
+            &mut self.row_start,
+            &mut self.lambda_start,
+        ];
+        starts.into_iter().for_each(|start| start.push(0));
+        for island in 0..islands {
+            for source in &a.source[span(&a.island_start, island)] {
+                match (*source as usize).checked_sub(contacts) {
+                    None => self.contact_index.push(*source),
+                    Some(r) => self.row_index.push(r as u32),
+                }
+            }
+            let [of_contacts, of_rows] = [self.contact_index.len(), self.row_index.len()];
+            self.contact_start.push(of_contacts as u32);
+            self.row_start.push(of_rows as u32);
+            self.lambda_start.push((3 * of_contacts + of_rows) as u32);
+        }
+    }
+
     fn pack_contacts(&mut self, problem: &Problem, alpha: f64, uniform: bool) {
         let mut packed = std::mem::take(&mut self.contacts);
         packed.clear();
@@ -357,14 +384,14 @@ impl Packed {
     }
 
     /// Copies Λ from the problem's order.
-    pub fn load(&self, problem: &Problem, lambda: &[f64], packed: &mut Vec<f64>) {
+    pub fn load(&self, problem: &impl Form, lambda: &[f64], packed: &mut Vec<f64>) {
         packed.clear();
         packed.reserve(self.lambda_len());
-        let first = problem.contact_rows();
+        let first = problem.general_rows().start;
         for island in 0..self.islands() {
             let (contacts, rows) = self.indices(island);
             for &c in contacts {
-                let block = &lambda[problem.contacts.rows(c as usize)];
+                let block = &lambda[problem.rows_of(c as usize)];
                 if self.frictionless {
                     // Friction left over from a step that had some would never be projected away.
                     packed.extend_from_slice(&[block[0], 0.0, 0.0]);
@@ -377,14 +404,14 @@ impl Packed {
     }
 
     /// Copies Λ back. Contacts that belong to no island carry nothing.
-    pub fn store(&self, problem: &Problem, packed: &[f64], lambda: &mut [f64]) {
+    pub fn store(&self, problem: &impl Form, packed: &[f64], lambda: &mut [f64]) {
         lambda.fill(0.0);
-        let first = problem.contact_rows();
+        let first = problem.general_rows().start;
         let mut at = 0;
         for island in 0..self.islands() {
             let (contacts, rows) = self.indices(island);
             for &c in contacts {
-                let rows = problem.contacts.rows(c as usize);
+                let rows = problem.rows_of(c as usize);
                 let n = rows.len();
                 lambda[rows].copy_from_slice(&packed[at..at + n]);
                 at += n;

@@ -1,8 +1,9 @@
 //! The parameters that the prox solvers share, and what they do to a packed problem.
 
 use super::alpha;
+use super::form::Packs;
 use super::pack::Packed;
-use super::r_factors::{use_degree, use_global_r};
+use super::r_factors::use_global_r;
 use crate::problem::Problem;
 use crate::problem::delassus::{BlockCounter, Coupling};
 use crate::solve::{Parameter, ParameterKind, Parameters};
@@ -15,7 +16,8 @@ pub const SCHEME: Parameter = Parameter {
     name: "scheme",
     unit: "-",
     summary: "factorized: w through velocities, without A. delassus: A stored, w = A Λ + b. t: T = 1 − R A \
-              stored, Λ ← prox(T Λ − R b). auto: t where A has few blocks, else factorized",
+              stored, Λ ← prox(T Λ − R b). auto: t where A has few blocks, else factorized. Problems without \
+              bodies: t, else delassus",
     source: "Poulsen 2010, 3.4 to 3.6",
     kind: ParameterKind::Choice {
         default: "factorized",
@@ -97,22 +99,22 @@ impl Packing {
     }
 
     /// Packs a problem by islands as asked for; degrees count blocks within groups of `size`.
-    pub fn pack(&self, problem: &Problem, packed: &mut Packed, size: usize) {
-        packed.pack(problem, self.alpha);
+    pub fn pack(&self, problem: &impl Packs, packed: &mut Packed, size: usize) {
+        problem.pack(packed, self.alpha);
         self.apply(problem, packed);
         if self.r_factors == RFactors::Degree {
-            use_degree(packed, size);
+            problem.use_degree(packed, size);
         }
     }
 
     /// Does to a packed problem what is asked for, but for the ω of [`RFactors::Degree`], which every
     /// solver counts its own way.
-    pub fn apply(&self, problem: &Problem, packed: &mut Packed) {
+    pub fn apply(&self, problem: &impl Packs, packed: &mut Packed) {
         if self.r_factors == RFactors::Global {
-            use_global_r(packed, self.alpha);
+            use_global_r(problem, packed, self.alpha);
         }
         if self.exact {
-            packed.find_contact_blocks(problem);
+            problem.find_contact_blocks(packed);
         }
     }
 }
@@ -151,6 +153,22 @@ impl SchemeChoice {
                 _ => Some(Scheme::Factorized),
             },
             counter: BlockCounter::default(),
+        }
+    }
+
+    /// Without A wherever there are bodies.
+    pub fn factorized() -> Self {
+        Self {
+            scheme: Some(Scheme::Factorized),
+            ..Self::default()
+        }
+    }
+
+    /// The scheme for a problem that is given by A: T where that is asked for, else A itself.
+    pub fn stored(&self) -> Scheme {
+        match self.scheme {
+            Some(Scheme::T) => Scheme::T,
+            _ => Scheme::Delassus,
         }
     }
 

@@ -2,16 +2,17 @@
 
 use rayon::prelude::*;
 
-use super::lanczos::spectrum;
+use super::form::Packs;
 use super::pack::{Block, Packed};
+use crate::problem::delassus::Delassus;
 
 /// R = 2α/(λ_min + λ_max), the best R for a linear problem (Nützi 2011, 4.4.2), for every row of an
 /// island.
-pub fn use_global_r(packed: &mut Packed, alpha: f64) {
+pub fn use_global_r(problem: &impl Packs, packed: &mut Packed, alpha: f64) {
     let this = &*packed;
     let spectra: Vec<_> = (0..this.islands())
         .into_par_iter()
-        .map(|island| spectrum(this, island))
+        .map(|island| problem.spectrum(this, island))
         .collect();
     for (island, spectrum) in spectra.into_iter().enumerate() {
         let Some(spectrum) = spectrum else {
@@ -68,4 +69,21 @@ pub fn use_degree(packed: &mut Packed, size: usize) {
         }
     }
     packed.omega = [contacts, rows];
+}
+
+/// The same for a packed A, whose first sources are `contacts` contacts: adjacent is what a block row has entries of.
+pub fn use_degree_of_matrix(packed: &mut Packed, a: &Delassus, contacts: usize) {
+    let [mut of_contacts, mut of_rows] = std::mem::take(&mut packed.omega);
+    of_contacts.clear();
+    of_rows.clear();
+    for (b, source) in a.source.iter().enumerate() {
+        let adjacent = a.start[b + 1] - a.start[b] - 1;
+        let omega = 1.0 / adjacent.max(1) as f64;
+        if (*source as usize) < contacts {
+            of_contacts.push(omega);
+        } else {
+            of_rows.push(omega);
+        }
+    }
+    packed.omega = [of_contacts, of_rows];
 }

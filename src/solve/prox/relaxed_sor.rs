@@ -3,7 +3,7 @@
 //! Gauss–Seidel, one group of all is Jacobi.
 
 use super::block::{Change, Push, Sweep};
-use super::by_island::{IslandView, Method, by_island};
+use super::by_island::{IslandView, Method, Prepare, by_island};
 use super::pack::{Block, Packed};
 use super::parameters::{ALPHA, BLOCK, Packing, r_factors};
 use crate::problem::Problem;
@@ -60,12 +60,14 @@ pub struct Steps {
     rows: Vec<(usize, f64)>,
 }
 
-impl Method for RelaxedSor {
-    type State = Steps;
-
+impl Prepare for RelaxedSor {
     fn prepare(&mut self, problem: &Problem, packed: &mut Packed) {
         self.packing.pack(problem, packed, self.size);
     }
+}
+
+impl Method for RelaxedSor {
+    type State = Steps;
 
     fn rebuild(&self, packed: &Packed, island: usize, view: &mut IslandView<Steps>) {
         packed.velocities(island, view.lambda, view.bodies);

@@ -107,18 +107,61 @@ pub fn stored(
     sweep: &Sweep,
     change: &mut Change,
 ) {
-    let first = packed.first_row(island);
-    for (k, r) in packed.rows_of(island).enumerate() {
-        let w = matrix.row_velocity(packed, island, r, lambda);
-        let sweep = packed.row_sweep(r, sweep);
-        packed.rows[r].step(w, &mut lambda[first + k], &sweep, change);
+    for r in packed.rows_of(island) {
+        stored_row(packed, matrix, island, r, lambda, sweep, change);
     }
-    let (mut w, mut step) = ([0.0; FrictionLaw::MAX_ROWS], [0.0; FrictionLaw::MAX_ROWS]);
     for c in packed.contacts_of(island) {
-        let rows = packed.block(island, c);
-        let (w, step) = (&mut w[..rows.len()], &mut step[..rows.len()]);
-        matrix.contact_velocity(packed, island, c, lambda, w);
-        let sweep = packed.contact_sweep(c, sweep);
-        packed.prox(c, w, &mut lambda[rows], step, &sweep, change);
+        stored_contact(packed, matrix, island, c, lambda, sweep, change);
     }
+}
+
+/// The same in the opposite order.
+pub fn stored_backward(
+    packed: &Packed,
+    matrix: &Matrix,
+    island: usize,
+    lambda: &mut [f64],
+    sweep: &Sweep,
+    change: &mut Change,
+) {
+    for c in packed.contacts_of(island).rev() {
+        stored_contact(packed, matrix, island, c, lambda, sweep, change);
+    }
+    for r in packed.rows_of(island).rev() {
+        stored_row(packed, matrix, island, r, lambda, sweep, change);
+    }
+}
+
+#[inline(always)]
+fn stored_row(
+    packed: &Packed,
+    matrix: &Matrix,
+    island: usize,
+    r: usize,
+    lambda: &mut [f64],
+    sweep: &Sweep,
+    change: &mut Change,
+) {
+    let at = packed.first_row(island) + r - packed.rows_of(island).start;
+    let w = matrix.row_velocity(packed, island, r, lambda);
+    let sweep = packed.row_sweep(r, sweep);
+    packed.rows[r].step(w, &mut lambda[at], &sweep, change);
+}
+
+#[inline(always)]
+fn stored_contact(
+    packed: &Packed,
+    matrix: &Matrix,
+    island: usize,
+    c: usize,
+    lambda: &mut [f64],
+    sweep: &Sweep,
+    change: &mut Change,
+) {
+    let (mut w, mut step) = ([0.0; FrictionLaw::MAX_ROWS], [0.0; FrictionLaw::MAX_ROWS]);
+    let rows = packed.block(island, c);
+    let (w, step) = (&mut w[..rows.len()], &mut step[..rows.len()]);
+    matrix.contact_velocity(packed, island, c, lambda, w);
+    let sweep = packed.contact_sweep(c, sweep);
+    packed.prox(c, w, &mut lambda[rows], step, &sweep, change);
 }

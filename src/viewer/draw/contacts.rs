@@ -7,7 +7,7 @@ use super::mesh::MeshLibrary;
 use super::{Canvas, Drawing, Instance, LEAST_PIXELS, Layer, joints, palette};
 use crate::step::ContactView;
 use crate::viewer::camera::{Bounds, Eye};
-use crate::viewer::frame::{JointMark, vec3};
+use crate::viewer::frame::{Frame, JointMark, vec3};
 use crate::viewer::hands::Hands;
 use crate::viewer::playback::Playback;
 
@@ -75,15 +75,7 @@ pub(super) fn paint(
         by: mark.force * force_scale,
         color: palette::JOINT_FORCE,
     }));
-    if drawing.points {
-        let points = frame.contacts.iter().zip(&frame.states).map(|(c, state)| {
-            let (at, color) = (vec3(c.point), palette::pack(palette::contact(*state)));
-            let [least, most] = POINT_PIXELS.map(|pixels| pixels * eye.pixel_at(at));
-            let radius = (0.06 * size).clamp(least, most);
-            Instance::point(at, radius, color)
-        });
-        canvas.add(MeshLibrary::BALL + 1, Layer::Overlay, points);
-    }
+    paint_points(frame, &drawing, &eye, size, &mut canvas);
     let impulse_scale = force_scale * per_second as f32;
     for contact in &frame.contacts {
         contact_arrows(contact, &drawing, size, impulse_scale, &mut arrows);
@@ -99,6 +91,30 @@ pub(super) fn paint(
         });
     }
     paint_arrows(&mut canvas, &eye, &arrows, 0.035 * size);
+}
+
+/// How large the point of a contact is drawn (m), among bodies of a size.
+pub fn point_radius(eye: &Eye, size: f32, at: Vec3) -> f32 {
+    let [least, most] = POINT_PIXELS.map(|pixels| pixels * eye.pixel_at(at));
+    (0.06 * size).clamp(least, most)
+}
+
+/// The contact points, by their graph colours where these are wanted and known, else by their states.
+fn paint_points(frame: &Frame, drawing: &Drawing, eye: &Eye, size: f32, canvas: &mut Canvas) {
+    let by_graph = drawing.colors && !frame.colors.is_empty();
+    if !(by_graph || drawing.points) {
+        return;
+    }
+    let color = |k: usize| match by_graph {
+        true => palette::graph(frame.colors[k]),
+        false => palette::contact(frame.states[k]),
+    };
+    let points = frame.contacts.iter().enumerate().map(|(k, contact)| {
+        let at = vec3(contact.point);
+        let radius = point_radius(eye, size, at);
+        Instance::point(at, radius, palette::pack(color(k)))
+    });
+    canvas.add(MeshLibrary::BALL + 1, Layer::Overlay, points);
 }
 
 /// The arrows of a contact; forces are those on its second body.

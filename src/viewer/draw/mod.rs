@@ -21,7 +21,7 @@ use bevy::prelude::*;
 use bevy::render::render_resource::ShaderType;
 use bytemuck::{Pod, Zeroable};
 
-pub use contacts::ArrowScale;
+pub use contacts::{ArrowScale, point_radius};
 pub use gpu::Quality;
 use mesh::{MeshId, MeshLibrary};
 pub use trails::MOST_TRAILS;
@@ -42,6 +42,8 @@ pub struct Drawing {
     pub friction_forces: bool,
     /// Joints.
     pub joints: bool,
+    /// Contact points by the graph colour that they are swept in, instead of by state.
+    pub colors: bool,
     /// Colours by island instead of by body.
     pub islands: bool,
     /// The grid on the ground.
@@ -77,6 +79,7 @@ impl Drawing {
             normal_forces: view.forces,
             friction_forces: view.forces,
             joints: view.joints,
+            colors: false,
             islands: view.islands,
             grid: view.grid,
             boxes: false,
@@ -91,7 +94,7 @@ impl Drawing {
 
     /// Whether any of it needs the contacts.
     pub fn any_contacts(&self) -> bool {
-        self.points || self.normals || self.normal_forces || self.friction_forces
+        self.points || self.colors || self.normals || self.normal_forces || self.friction_forces
     }
 }
 

@@ -1,5 +1,6 @@
 //! Colours of bodies: pleasant, and the same for the same body in every run.
 
+use crate::solve::NO_COLOR;
 use crate::viewer::frame::ContactState;
 
 /// Colours, linear RGB, of bodies that name none: a muted palette that keeps apart under daylight.
@@ -50,6 +51,14 @@ pub fn island(island: u32) -> [f32; 3] {
     let hue = (island as f32 * 0.618_034).fract();
     let shade = 0.75 + 0.25 * ((scramble(island) >> 8) % 4) as f32 / 3.0;
     hsv(hue, 0.70, shade)
+}
+
+/// The colour of a contact's graph colour.
+pub fn graph(color: u32) -> [f32; 3] {
+    match color {
+        NO_COLOR => UNKNOWN,
+        color => island(color),
+    }
 }
 
 /// Errors of joints that are drawn green and red (m).

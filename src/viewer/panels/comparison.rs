@@ -4,8 +4,9 @@
 use bevy_egui::egui;
 
 use super::plots::{Curve, Scale, curves};
+use super::theme::{self, Theme};
 use super::widgets::{choice, grid, milliseconds, number, row, small, swatch};
-use super::{Context, Panel, Place, solver, theme};
+use super::{Context, Panel, Place, solver};
 use crate::compare::{
     FIELDS, Outcome, Standing, equal_quality, equal_time, quality_sentence, status_word,
     time_sentence,
@@ -30,7 +31,7 @@ fn choose(ui: &mut egui::Ui, context: &mut Context) {
     tick(ui, comparison);
     if comparison.mode == Mode::Worlds && comparison.ticked().count() > MOST {
         ui.colored_label(
-            theme::WARNING,
+            theme::of(ui).warning,
             format!("only the first {MOST} that are ticked have a world"),
         );
     }
@@ -43,7 +44,7 @@ fn choose(ui: &mut egui::Ui, context: &mut Context) {
         context.open.tab = Place::Bottom;
     }
     if let Some(error) = &context.comparison.error {
-        ui.colored_label(theme::ERROR, error);
+        ui.colored_label(theme::of(ui).error, error);
     }
 }
 
@@ -85,7 +86,7 @@ fn tick(ui: &mut egui::Ui, comparison: &mut Comparison) {
         let entrant = &mut comparison.entrants[k];
         ui.push_id(k, |ui| {
             ui.horizontal(|ui| {
-                swatch(ui, theme::series(k));
+                swatch(ui, theme::of(ui).series(k));
                 let hint = solve::find(&entrant.config.name).map_or("", |info| info.summary);
                 ui.checkbox(&mut entrant.on, &entrant.label)
                     .on_hover_text(hint);
@@ -213,7 +214,8 @@ fn save(ui: &mut egui::Ui, context: &mut Context) {
                 "convergence",
                 "every iteration's residual as CSV",
             ),
-            (Keepsake::Plots, "plots", "both plots as SVG"),
+            (Keepsake::Plots, "SVG", "both plots as SVG"),
+            (Keepsake::Picture, "PNG", "both plots as PNG"),
             (
                 Keepsake::Problem,
                 "problem",
@@ -314,7 +316,7 @@ fn lines_of(ui: &mut egui::Ui, comparison: &Comparison, sort: &mut Option<(usize
             }
             ui.end_row();
             for (k, outcome, standing) in &lines {
-                ui.colored_label(theme::series(*k), &outcome.label);
+                ui.colored_label(theme::of(ui).series(*k), &outcome.label);
                 for column in &columns {
                     cell(ui, *column, outcome, standing);
                 }
@@ -345,9 +347,9 @@ fn cell(ui: &mut egui::Ui, column: usize, outcome: &Outcome, standing: &Standing
         None => {
             let status = &outcome.report.status;
             let color = match status {
-                Status::Converged => theme::GOOD,
-                Status::Budget | Status::Stalled(_) => theme::WARNING,
-                Status::Failed(_) => theme::ERROR,
+                Status::Converged => theme::of(ui).good,
+                Status::Budget | Status::Stalled(_) => theme::of(ui).warning,
+                Status::Failed(_) => theme::of(ui).error,
             };
             let label = ui.colored_label(color, status_word(status));
             if let Status::Stalled(why) | Status::Failed(why) = status {
@@ -395,7 +397,9 @@ fn sentences(ui: &mut egui::Ui, comparison: &Comparison) {
 }
 
 fn by_iteration(ui: &mut egui::Ui, context: &mut Context) {
-    let lines = lines(&context.comparison, |p, _| f64::from(p.iteration));
+    let lines = lines(&context.comparison, theme::of(ui), |p, _| {
+        f64::from(p.iteration)
+    });
     converging(
         ui,
         "by iteration",
@@ -405,7 +409,9 @@ fn by_iteration(ui: &mut egui::Ui, context: &mut Context) {
 }
 
 fn by_time(ui: &mut egui::Ui, context: &mut Context) {
-    let lines = lines(&context.comparison, |p, prepare| 1e3 * (prepare + p.time));
+    let lines = lines(&context.comparison, theme::of(ui), |p, prepare| {
+        1e3 * (prepare + p.time)
+    });
     let title = ["residual [m/s] by time [ms]", "preparation included"];
     converging(ui, "by time", title, lines);
 }
@@ -421,13 +427,17 @@ fn converging(ui: &mut egui::Ui, id: &str, [title, hint]: [&str; 2], lines: Vec<
     curves(ui, id, Scale::LogLog, lines);
 }
 
-fn lines(comparison: &Comparison, x: impl Fn(&HistoryPoint, f64) -> f64) -> Vec<Curve> {
+fn lines(
+    comparison: &Comparison,
+    theme: &Theme,
+    x: impl Fn(&HistoryPoint, f64) -> f64,
+) -> Vec<Curve> {
     let line = |(k, outcome, _): Line<'_>| {
         let prepare = outcome.report.prepare_time;
         let points = outcome.report.history.iter();
         Curve {
             name: outcome.label.clone(),
-            color: theme::series(k),
+            color: theme.series(k),
             points: points.map(|p| [x(p, prepare), p.residual]).collect(),
         }
     };

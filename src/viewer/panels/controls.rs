@@ -51,7 +51,7 @@ fn control(ui: &mut egui::Ui, drive: &Drive) -> Option<Option<f64>> {
                 } else {
                     "you have taken it over; press to let go: it returns to 0"
                 };
-                let text = egui::RichText::new("hands ⟲").color(theme::WARNING);
+                let text = egui::RichText::new("hands ⟲").color(theme::of(ui).warning);
                 if ui.small_button(text).on_hover_text(hint).clicked() {
                     asked = Some(None);
                 }
@@ -88,7 +88,7 @@ fn key_cap(ui: &mut egui::Ui, label: &str, hint: &str) {
         return;
     }
     egui::Frame::new()
-        .stroke(egui::Stroke::new(1.0, theme::QUIET))
+        .stroke(egui::Stroke::new(1.0, theme::of(ui).quiet))
         .corner_radius(3)
         .inner_margin(egui::Margin::symmetric(4, 0))
         .show(ui, |ui| {

@@ -56,12 +56,14 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
     ui.horizontal(|ui| {
         ui.label("solver");
         match &last.solve.status {
-            Status::Converged => ui.colored_label(theme::GOOD, "converged"),
-            Status::Budget => ui.colored_label(theme::WARNING, "budget used up"),
+            Status::Converged => ui.colored_label(theme::of(ui).good, "converged"),
+            Status::Budget => ui.colored_label(theme::of(ui).warning, "budget used up"),
             Status::Stalled(why) => ui
-                .colored_label(theme::WARNING, "stalled")
+                .colored_label(theme::of(ui).warning, "stalled")
                 .on_hover_text(why),
-            Status::Failed(why) => ui.colored_label(theme::ERROR, "failed").on_hover_text(why),
+            Status::Failed(why) => ui
+                .colored_label(theme::of(ui).error, "failed")
+                .on_hover_text(why),
         };
     });
     let mut samples = context.history.samples.iter().rev();

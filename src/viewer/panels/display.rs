@@ -2,7 +2,9 @@
 
 use bevy_egui::egui;
 
-use super::{Context, Panel, theme};
+use super::theme::{self, Scheme};
+use super::widgets::choice;
+use super::{Context, Panel};
 use crate::viewer::draw::Drawing;
 use crate::viewer::keys::{Action, key_of};
 
@@ -31,6 +33,12 @@ static SWITCHES: [&[Switch]; 2] = [
             |d| &mut d.joints,
         ),
         ("islands", Some(Action::Islands), "", |d| &mut d.islands),
+        (
+            "graph colours",
+            Some(Action::Colors),
+            "contact points in the colour that the solver sweeps them in (colored-gs)",
+            |d| &mut d.colors,
+        ),
         (
             "bounding boxes",
             Some(Action::Boxes),
@@ -95,12 +103,13 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         ui.label("arrows");
         ui.add(egui::Slider::new(&mut drawing.scale, 0.1..=10.0).logarithmic(true));
     });
+    look(ui, context);
     ui.checkbox(&mut context.eye.following, "follow the selected body")
         .on_hover_text("key G: the camera goes where it goes");
     ui.checkbox(&mut context.playback.smooth, "glide between steps")
         .on_hover_text("moves bodies evenly between two steps, one step late");
     if let Some(frame) = &context.playback.frame
-        && drawing.any_contacts()
+        && context.drawing.any_contacts()
         && frame.contact_stride > 1
     {
         let text = format!(
@@ -109,4 +118,30 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         );
         ui.label(theme::quiet(text));
     }
+}
+
+/// The panels' own colours, and the size of their texts.
+fn look(ui: &mut egui::Ui, context: &mut Context) {
+    ui.horizontal(|ui| {
+        ui.label("panels");
+        choice(ui, "scheme", &mut context.open.scheme, Scheme::ALL, |s| {
+            s.name().into()
+        })
+        .on_hover_text("dark where the system says nothing");
+        if ui
+            .small_button("−")
+            .on_hover_text("smaller texts (Ctrl −)")
+            .clicked()
+        {
+            egui::gui_zoom::zoom_out(ui);
+        }
+        ui.label(format!("{:.0} %", 100.0 * ui.zoom_factor()));
+        if ui
+            .small_button("+")
+            .on_hover_text("larger texts (Ctrl +)")
+            .clicked()
+        {
+            egui::gui_zoom::zoom_in(ui);
+        }
+    });
 }

@@ -3,14 +3,16 @@
 use bevy_egui::egui;
 
 use super::plots::{Curve, Scale, curves, over_time};
-use super::{Context, Panel, theme};
+use super::theme::{self, Theme};
+use super::{Context, Panel};
 use crate::viewer::frame::Energy;
 use crate::viewer::history::History;
 
 pub const PANEL: Panel = Panel::plot("energies [J]", false, show);
 
 fn show(ui: &mut egui::Ui, context: &mut Context) {
-    curves(ui, "energies", Scale::Range, lines(&context.history));
+    let lines = lines(&context.history, theme::of(ui));
+    curves(ui, "energies", Scale::Range, lines);
 }
 
 /// A name, a share of the energy, and what is taken off it (J).
@@ -18,7 +20,7 @@ type Quantity = (&'static str, fn(&Energy) -> f64, f64);
 
 /// Potential energies have no zero of their own: those of the first step that is shown are taken off.
 /// Springs are left out where there are none.
-fn lines(history: &History) -> Vec<Curve> {
+fn lines(history: &History, theme: &Theme) -> Vec<Curve> {
     let first = history.samples.front().map(|s| s.energy);
     let first = first.unwrap_or_default();
     let quantities: [Quantity; 4] = [
@@ -28,7 +30,7 @@ fn lines(history: &History) -> Vec<Curve> {
         ("total [J]", Energy::total, first.gravity + first.springs),
     ];
     let has_springs = history.samples.iter().any(|s| s.energy.springs != 0.0);
-    let shown = quantities.into_iter().zip((0..).map(theme::series));
+    let shown = quantities.into_iter().zip((0..).map(|k| theme.series(k)));
     let shown = shown.filter(|((name, ..), _)| *name != "springs" || has_springs);
     let line = |((name, value, zero), color): (Quantity, _)| Curve {
         name: name.into(),
@@ -62,11 +64,12 @@ mod tests {
             });
         }
         let last = |curve: &Curve| curve.points[1][1];
-        let values: Vec<f64> = lines(&history).iter().map(last).collect();
+        let values: Vec<f64> = lines(&history, &theme::DARK).iter().map(last).collect();
         assert_eq!(values, [10.0, -11.0, 1.0, 0.0]);
         for sample in &mut history.samples {
             sample.energy.springs = 0.0;
         }
-        assert_eq!(lines(&history).len(), 3, "no springs");
+        let shown = lines(&history, &theme::DARK);
+        assert_eq!(shown.len(), 3, "no springs");
     }
 }

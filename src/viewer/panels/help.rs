@@ -83,7 +83,7 @@ fn keys(ui: &mut egui::Ui, binding: &Binding, drives: &[Drive]) {
             }
             if is_taken(drives, *code) {
                 let shift = egui::RichText::new("Shift ").monospace();
-                ui.label(shift.color(theme::WARNING));
+                ui.label(shift.color(theme::of(ui).warning));
             }
             ui.monospace(label(*code));
         }
@@ -91,7 +91,11 @@ fn keys(ui: &mut egui::Ui, binding: &Binding, drives: &[Drive]) {
 }
 
 fn list(ui: &mut egui::Ui, topic: &str, lines: impl FnOnce(&mut egui::Ui)) {
-    ui.label(egui::RichText::new(topic).strong().color(theme::ACCENT));
+    ui.label(
+        egui::RichText::new(topic)
+            .strong()
+            .color(theme::of(ui).accent),
+    );
     egui::Grid::new(topic)
         .num_columns(2)
         .spacing([12.0, 2.0])

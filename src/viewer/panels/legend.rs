@@ -1,15 +1,22 @@
 //! What the colours of the picture mean: a legend in its corner of the layers that are switched on.
 
+use std::collections::BTreeSet;
+
 use bevy_egui::egui::{self, Color32, CornerRadius, Frame, Margin};
 
 use super::Context;
 use super::theme::{self, drawn};
 use super::widgets::number;
+use crate::solve::NO_COLOR;
 use crate::viewer::draw::{MOST_TRAILS, palette};
 use crate::viewer::frame::ContactState;
 
 /// Width of a colour's sample in the legend (points).
 const SAMPLE: f32 = 12.0;
+
+/// Graph colours that the legend has room for, and in one of its lines.
+const MOST_COLORS: usize = 24;
+const COLORS_PER_LINE: usize = 6;
 
 /// Shows the legend over the lower left corner of the picture.
 pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
@@ -27,8 +34,10 @@ pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
         .fixed_pos(free.left_bottom() + egui::vec2(10.0, -10.0))
         .show(ctx, |ui| {
             frame().show(ui, |ui| {
+                theme::over_picture(ui);
                 ui.spacing_mut().item_spacing.y = 2.0;
-                if drawing.points {
+                let graph = graph(ui, context);
+                if drawing.points && !graph {
                     for state in ContactState::ALL {
                         ball(
                             ui,
@@ -178,6 +187,40 @@ fn scale(
         }
         ui.label(format!("{high:.0e}{unit}"));
     });
+}
+
+/// The graph colours in the order in which they are swept; whether contacts are drawn in them.
+fn graph(ui: &mut egui::Ui, context: &Context) -> bool {
+    if !context.drawing.colors {
+        return false;
+    }
+    let frame = context.playback.frame.as_ref();
+    let found = frame.map_or(&[][..], |f| &f.colors);
+    let colors: BTreeSet<u32> = found.iter().copied().filter(|c| *c != NO_COLOR).collect();
+    if found.is_empty() {
+        let has_contacts = frame.is_some_and(|f| !f.contacts.is_empty());
+        let solver = &context.setup.solver.name;
+        ui.label(theme::quiet(match has_contacts {
+            true => format!("{solver} has no graph colours"),
+            false => "no contact has a graph colour".into(),
+        }));
+        return false;
+    }
+    ui.label("graph colours, in the order of the sweep");
+    let colors: Vec<u32> = colors.into_iter().collect();
+    for part in colors[..colors.len().min(MOST_COLORS)].chunks(COLORS_PER_LINE) {
+        ui.horizontal(|ui| {
+            for color in part {
+                let number = (color + 1).to_string();
+                ball(ui, palette::graph(*color), &number);
+            }
+        });
+    }
+    if colors.len() > MOST_COLORS {
+        let more = colors.len() - MOST_COLORS;
+        ui.label(theme::quiet(format!("and {more} more")));
+    }
+    true
 }
 
 /// Islands have no meaning beyond being different.

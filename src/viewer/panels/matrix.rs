@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use bevy_egui::egui::{self, Color32, ColorImage};
 
+use super::theme::{self, Matrix};
 use super::widgets::{swatch, table};
-use super::{Context, Panel, theme};
+use super::{Context, Panel};
 use crate::solve::{self, MatrixView, SolverInfo};
 
 /// Which matrix is shown.
@@ -27,14 +28,6 @@ const PIXELS: usize = 512;
 /// Width of the strips beside the matrix that mark its rows, as a share of the picture.
 const STRIP: f32 = 0.025;
 
-const BACKGROUND: Color32 = Color32::from_rgb(14, 16, 20);
-const ENVELOPE: Color32 = Color32::from_rgb(38, 46, 60);
-const ENTRY: Color32 = Color32::from_rgb(120, 180, 255);
-/// An entry of a tight row or column: no part of the matrix that is factored.
-const UNUSED: Color32 = Color32::from_rgb(74, 80, 92);
-const FREE: Color32 = theme::GOOD;
-const TIGHT: Color32 = theme::ERROR;
-
 /// A new texture is drawn this many frames after it was made: until then it may not have reached the
 /// graphics adapter.
 const TEXTURE_FRAMES: u32 = 2;
@@ -52,6 +45,7 @@ struct Picture {
 struct Drawn {
     view: Arc<MatrixView>,
     which: Which,
+    colors: &'static Matrix,
     texture: egui::TextureHandle,
 }
 
@@ -64,12 +58,17 @@ impl Picture {
         if let Some((drawn, _)) = self.coming.take_if(|c| c.1 >= TEXTURE_FRAMES) {
             self.shown = Some(drawn);
         }
-        let is_drawn = |drawn: &Drawn| Arc::ptr_eq(&drawn.view, view) && drawn.which == self.which;
+        let colors = &theme::of(ctx).matrix;
+        let is_drawn = |drawn: &Drawn| {
+            let wanted = (self.which, colors);
+            Arc::ptr_eq(&drawn.view, view) && (drawn.which, drawn.colors) == wanted
+        };
         if self.coming.is_none() && !self.shown.as_ref().is_some_and(is_drawn) {
-            let image = draw(view, self.which);
+            let image = draw(view, self.which, colors);
             let drawn = Drawn {
                 view: view.clone(),
                 which: self.which,
+                colors,
                 texture: ctx.load_texture("matrix", image, egui::TextureOptions::LINEAR),
             };
             self.coming = Some((drawn, 0));
@@ -122,17 +121,18 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
 }
 
 fn legend(ui: &mut egui::Ui, which: Which) {
+    let colors = &theme::of(ui).matrix;
     ui.horizontal_wrapped(|ui| {
         let mut sample = |color: Color32, text: &str| {
             swatch(ui, color);
             ui.label(theme::quiet(text).small());
         };
-        sample(FREE, "free");
-        sample(TIGHT, "tight");
-        sample(ENTRY, "non-zero");
+        sample(colors.free, "free");
+        sample(colors.tight, "tight");
+        sample(colors.entry, "non-zero");
         match which {
-            Which::Factor => sample(ENVELOPE, "envelope"),
-            _ => sample(UNUSED, "in a tight row"),
+            Which::Factor => sample(colors.envelope, "envelope"),
+            _ => sample(colors.unused, "in a tight row"),
         }
     });
 }
@@ -169,12 +169,12 @@ fn numbers(ui: &mut egui::Ui, view: &MatrixView) {
 
 /// The picture: entries, the diagonal in the colours of its rows, and the same colours in strips on
 /// the left and the upper edge.
-pub fn draw(view: &MatrixView, which: Which) -> ColorImage {
+pub fn draw(view: &MatrixView, which: Which, colors: &Matrix) -> ColorImage {
     let n = view.n;
     // Entries of small matrices all get the same number of pixels.
     let side = PIXELS - if n <= PIXELS { PIXELS % n.max(1) } else { 0 };
     let strip = (STRIP * side as f32).ceil() as usize;
-    let mut image = ColorImage::filled([side + strip; 2], BACKGROUND);
+    let mut image = ColorImage::filled([side + strip; 2], colors.background);
     if n == 0 {
         return image;
     }
@@ -197,11 +197,11 @@ pub fn draw(view: &MatrixView, which: Which) -> ColorImage {
     let is_tight = |i: u32| view.tight[i as usize];
     if which == Which::Factor {
         for (k, last) in view.envelope.iter().enumerate() {
-            fill(k..=*last as usize, k, ENVELOPE);
+            fill(k..=*last as usize, k, colors.envelope);
         }
         for [i, k] in &view.l {
             let i = *i as usize;
-            fill(i..=i, *k as usize, ENTRY);
+            fill(i..=i, *k as usize, colors.entry);
         }
     } else {
         // What is used goes over what is not, where several entries share a pixel.
@@ -211,7 +211,7 @@ pub fn draw(view: &MatrixView, which: Which) -> ColorImage {
                 .iter()
                 .filter(|[i, k]| used != (is_tight(*i) || is_tight(*k)))
             {
-                let color = if used { ENTRY } else { UNUSED };
+                let color = if used { colors.entry } else { colors.unused };
                 let (i, k) = (place(*i), place(*k));
                 fill(i..=i, k, color);
                 fill(k..=k, i, color);
@@ -219,7 +219,7 @@ pub fn draw(view: &MatrixView, which: Which) -> ColorImage {
         }
     }
     let rows = |tight: bool| (0..n as u32).filter(move |i| is_tight(*i) == tight);
-    let marks = [(false, FREE), (true, TIGHT)];
+    let marks = [(false, colors.free), (true, colors.tight)];
     for (tight, color) in marks {
         rows(tight).for_each(|i| fill(place(i)..=place(i), place(i), color));
     }
@@ -237,6 +237,8 @@ pub fn draw(view: &MatrixView, which: Which) -> ColorImage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const DARK: &Matrix = &theme::DARK.matrix;
 
     /// Three rows: 0 and 2 are coupled, 1 is tight; the factor has them in the order 1, 0, 2.
     fn view() -> MatrixView {
@@ -260,24 +262,24 @@ mod tests {
 
     #[test]
     fn entries_are_where_the_matrix_has_them() {
-        let natural = draw(&view(), Which::Natural);
-        assert_eq!(at(&natural, 2, 0), ENTRY);
-        assert_eq!(at(&natural, 0, 2), ENTRY, "A is symmetric");
-        assert_eq!(at(&natural, 1, 0), BACKGROUND);
-        let ordered = draw(&view(), Which::Ordered);
-        assert_eq!(at(&ordered, 2, 1), ENTRY);
-        assert_eq!(at(&ordered, 1, 2), ENTRY);
-        let factor = draw(&view(), Which::Factor);
-        assert_eq!(at(&factor, 2, 1), ENTRY);
-        assert_eq!(at(&factor, 1, 2), BACKGROUND, "L is lower triangular");
+        let natural = draw(&view(), Which::Natural, DARK);
+        assert_eq!(at(&natural, 2, 0), DARK.entry);
+        assert_eq!(at(&natural, 0, 2), DARK.entry, "A is symmetric");
+        assert_eq!(at(&natural, 1, 0), DARK.background);
+        let ordered = draw(&view(), Which::Ordered, DARK);
+        assert_eq!(at(&ordered, 2, 1), DARK.entry);
+        assert_eq!(at(&ordered, 1, 2), DARK.entry);
+        let factor = draw(&view(), Which::Factor, DARK);
+        assert_eq!(at(&factor, 2, 1), DARK.entry);
+        assert_eq!(at(&factor, 1, 2), DARK.background, "L is lower triangular");
     }
 
     #[test]
     fn tight_rows_are_marked_in_either_order() {
         for (which, row) in [(Which::Natural, 1), (Which::Ordered, 0), (Which::Factor, 0)] {
-            let image = draw(&view(), which);
+            let image = draw(&view(), which, DARK);
             for k in 0..3 {
-                let color = if k == row { TIGHT } else { FREE };
+                let color = if k == row { DARK.tight } else { DARK.free };
                 assert_eq!(at(&image, k, k), color);
             }
         }
@@ -293,11 +295,11 @@ mod tests {
             tight: vec![false; n],
             ..MatrixView::default()
         };
-        let image = draw(&view, Which::Ordered);
+        let image = draw(&view, Which::Ordered, DARK);
         assert!(image.width() < 600);
-        let lit = image.pixels.iter().filter(|p| **p == ENTRY).count();
+        let lit = image.pixels.iter().filter(|p| **p == DARK.entry).count();
         assert_eq!(lit, 2, "the entry and its mirror");
-        let empty = draw(&MatrixView::default(), Which::Factor);
-        assert!(empty.pixels.iter().all(|p| *p == BACKGROUND));
+        let empty = draw(&MatrixView::default(), Which::Factor, DARK);
+        assert!(empty.pixels.iter().all(|p| *p == DARK.background));
     }
 }

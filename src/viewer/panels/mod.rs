@@ -30,7 +30,7 @@ use std::collections::BTreeSet;
 use bevy::ecs::system::SystemParam;
 use bevy::prelude::*;
 use bevy::render::renderer::RenderAdapterInfo;
-use bevy::window::PrimaryWindow;
+use bevy::window::{PrimaryWindow, WindowTheme, WindowThemeChanged};
 use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 
 use super::camera::{Bounds, Eye, Pointer};
@@ -167,6 +167,8 @@ pub struct Open {
     dismissed: Option<Notice>,
     /// How large texts are (-); none as long as nobody has said it.
     pub scale: Option<f32>,
+    /// Dark or light.
+    pub scheme: theme::Scheme,
 }
 
 impl Open {
@@ -254,6 +256,7 @@ fn press_keys(
             Action::FrictionForces => flip(&mut drawing.friction_forces),
             Action::Joints => flip(&mut drawing.joints),
             Action::Islands => flip(&mut drawing.islands),
+            Action::Colors => flip(&mut drawing.colors),
             Action::Boxes => flip(&mut drawing.boxes),
             Action::Centers => flip(&mut drawing.centers),
             Action::Trails => flip(&mut drawing.trails),
@@ -278,6 +281,7 @@ fn observe(
         contacts: drawing.any_contacts(),
         joints: drawing.joints,
         islands: drawing.islands,
+        colors: drawing.colors,
         residual: setup.residual,
         body: hands.selected,
         thing: picked.thing,
@@ -294,6 +298,8 @@ fn lay_out(
     mut context: Context,
     mut pointer: ResMut<Pointer>,
     window: Option<Single<&Window, With<PrimaryWindow>>>,
+    mut told: MessageReader<WindowThemeChanged>,
+    mut system: Local<Option<WindowTheme>>,
     mut themed: Local<bool>,
 ) -> Result {
     let Some(window) = window else {
@@ -311,6 +317,9 @@ fn lay_out(
         let [least, most] = SCALES;
         context.open.scale = Some(ctx.zoom_factor().clamp(least, most));
     }
+    let news = told.read().last().map(|message| message.theme);
+    *system = news.or(*system).or(window.window_theme);
+    ctx.set_theme(context.open.scheme.choose(*system));
     let all = ctx.viewport_rect();
     let mut ui = egui::Ui::new(
         ctx.clone(),
@@ -367,11 +376,11 @@ fn usual_scale(window: &Window) -> f32 {
 /// The panels around the picture in a window of this size.
 fn around(ui: &mut egui::Ui, window: egui::Vec2, context: &mut Context) {
     egui::Panel::top("time")
-        .frame(theme::bar())
+        .frame(theme::of(ui).bar())
         .show(ui, |ui| time::show(ui, context));
     // The sides have the whole height: lists are tall, plots are wide enough between them.
     egui::Panel::left("scenes")
-        .frame(theme::panel())
+        .frame(theme::of(ui).panel())
         .default_size(215.0)
         .size_range(160.0..=window.x * 0.3)
         .show(ui, |ui| {
@@ -380,7 +389,7 @@ fn around(ui: &mut egui::Ui, window: egui::Vec2, context: &mut Context) {
             }
         });
     egui::Panel::right("inspector")
-        .frame(theme::panel())
+        .frame(theme::of(ui).panel())
         .default_size(295.0)
         .size_range(240.0..=window.x * 0.4)
         .show(ui, |ui| {
@@ -399,7 +408,7 @@ fn around(ui: &mut egui::Ui, window: egui::Vec2, context: &mut Context) {
         });
     if context.open.plots {
         egui::Panel::bottom("plots")
-            .frame(theme::panel())
+            .frame(theme::of(ui).panel())
             .resizable(true)
             .default_size(190.0)
             .size_range(110.0..=window.y * 0.6)
@@ -421,7 +430,7 @@ fn cell_names(ctx: &egui::Context, context: &Context, free: egui::Rect) {
     let cells = context.eye.cells();
     let size = free.size() / egui::vec2(cells.x as f32, cells.y as f32);
     let painter = ctx.layer_painter(egui::LayerId::background());
-    for (k, (name, color)) in worlds::names(context).into_iter().enumerate() {
+    for (k, (name, color)) in worlds::names(context, &theme::DARK).into_iter().enumerate() {
         let at = egui::vec2((k as u32 % cells.x) as f32, (k as u32 / cells.x) as f32);
         let cell = egui::Rect::from_min_size(free.min + at * size, size);
         let font = egui::FontId::proportional(15.0);
@@ -446,16 +455,16 @@ fn notice(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
         return;
     };
     let (sign, color) = if shown.is_error {
-        ("⛔", theme::ERROR)
+        ("⛔", theme::of(ctx).error)
     } else {
-        ("⚠", theme::WARNING)
+        ("⚠", theme::of(ctx).warning)
     };
     egui::Area::new("notice".into())
         .order(egui::Order::Foreground)
         .pivot(egui::Align2::CENTER_BOTTOM)
         .fixed_pos(free.center_bottom() - egui::vec2(0.0, 14.0))
         .show(ctx, |ui| {
-            theme::message(color).show(ui, |ui| {
+            theme::of(ctx).message(color).show(ui, |ui| {
                 ui.set_max_width((free.width() - 60.0).clamp(200.0, 620.0));
                 ui.horizontal_top(|ui| {
                     ui.colored_label(color, egui::RichText::new(sign).size(18.0));

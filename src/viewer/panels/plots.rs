@@ -2,7 +2,7 @@
 //! steps spent their time on.
 
 use bevy_egui::egui::{self, Color32};
-use egui_plot::{FilledArea, GridInput, GridMark, HoverPosition, Line, Plot, PlotPoints};
+use egui_plot::{FilledArea, GridInput, GridMark, HoverPosition, Line, Plot, PlotPoints, Points};
 
 use super::widgets::number;
 use super::{Context, Panel, Place, at, theme};
@@ -114,6 +114,11 @@ pub fn curves(ui: &mut egui::Ui, id: &str, scale: Scale, curves: Vec<Curve>) {
                     *x = x.max(FLOOR).log10();
                 }
             }
+            // A line of one point is hardly seen.
+            if let [only] = curve.points[..] {
+                let point = Points::new(curve.name.as_str(), vec![only]);
+                plot.points(point.color(curve.color).radius(2.5));
+            }
             let line = Line::new(curve.name, curve.points).color(curve.color);
             plot.line(line.width(width));
             width = 1.4;
@@ -207,14 +212,14 @@ fn residual(ui: &mut egui::Ui, context: &mut Context) {
     } else {
         lines.push(Curve {
             name: "under exact Coulomb friction [m/s]".into(),
-            color: theme::WARNING,
+            color: theme::of(ui).warning,
             points: coulomb,
         });
         "under its own law"
     };
     lines.push(Curve {
         name: name.into(),
-        color: theme::ACCENT,
+        color: theme::of(ui).accent,
         points: own,
     });
     curves(ui, "residual", Scale::Logarithmic, lines);
@@ -223,8 +228,8 @@ fn residual(ui: &mut egui::Ui, context: &mut Context) {
 fn iterations(ui: &mut egui::Ui, context: &mut Context) {
     let count = |s: &StepSample| Some(f64::from(s.report.solve.iterations));
     let line = Curve {
-        name: "iterations".into(),
-        color: theme::WARNING,
+        name: "iterations, most of any island".into(),
+        color: theme::of(ui).warning,
         points: over_time(&context.history, count),
     };
     curves(ui, "iterations", Scale::FromZero, vec![line]);
@@ -237,7 +242,7 @@ fn convergence(ui: &mut egui::Ui, context: &mut Context) {
     let points = last.into_iter().flat_map(|s| &s.report.solve.history);
     let line = Curve {
         name: "residual [m/s] against iteration".into(),
-        color: theme::GOOD,
+        color: theme::of(ui).good,
         points: points
             .map(|p| [f64::from(p.iteration), p.residual])
             .collect(),
@@ -251,10 +256,11 @@ fn timings(ui: &mut egui::Ui, context: &mut Context) {
     ui.label(theme::quiet(TIMINGS.title));
     let times: Vec<f64> = samples.iter().map(|s| s.report.time).collect();
     let mut below = vec![0.0; times.len()];
+    let stages = theme::of(ui).stages;
     plot("timings").include_y(0.0).show(ui, |plot| {
-        for (stage, color) in Stage::PARTS.into_iter().zip(theme::STAGES) {
-            let stages = samples.iter().map(|s| 1e3 * s.report.timings.get(stage));
-            let above: Vec<f64> = stages.zip(&below).map(|(time, y)| time + y).collect();
+        for (stage, color) in Stage::PARTS.into_iter().zip(stages) {
+            let times_of = samples.iter().map(|s| 1e3 * s.report.timings.get(stage));
+            let above: Vec<f64> = times_of.zip(&below).map(|(time, y)| time + y).collect();
             if times.len() > 1 {
                 let area = FilledArea::new(stage.name(), &times, &below, &above);
                 plot.add(area.fill_color(color));

@@ -148,7 +148,7 @@ fn sizes(ui: &mut egui::Ui, shape: &mut Geometry) {
 fn joints(ui: &mut egui::Ui, joints: &[JointNumbers]) {
     for (k, joint) in joints.iter().enumerate() {
         ui.add_space(4.0);
-        ui.label(egui::RichText::new(&joint.label).color(theme::ACCENT));
+        ui.label(egui::RichText::new(&joint.label).color(theme::of(ui).accent));
         ui.label(theme::quiet(format!("{} to {}", joint.kind, joint.other)));
         let coordinates = joint.coordinates.iter();
         let lines =
@@ -159,8 +159,11 @@ fn joints(ui: &mut egui::Ui, joints: &[JointNumbers]) {
             ui.label("error [m]")
                 .on_hover_text("|φ + αΛ/h| of its worst held coordinate");
             let (text, color) = match joint.error {
-                Some(error) => (number(error), theme::joint_error(error)),
-                None => ("–".into(), theme::QUIET),
+                Some(error) => {
+                    let color = theme::of(ui).readable(theme::joint_error(error));
+                    (number(error), color)
+                }
+                None => ("–".into(), theme::of(ui).quiet),
             };
             ui.label(egui::RichText::new(text).monospace().color(color));
             ui.end_row();

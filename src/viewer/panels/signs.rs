@@ -31,18 +31,20 @@ pub fn loading(ctx: &egui::Context, context: &Context, free: egui::Rect) {
         .fixed_pos(free.center())
         .interactable(false)
         .show(ctx, |ui| {
-            theme::message(theme::ACCENT).show(ui, |ui| {
-                ui.horizontal(|ui| {
-                    ui.spinner();
-                    let name = if scene.name.is_empty() {
-                        scene.id()
-                    } else {
-                        &scene.name
-                    };
-                    ui.label(format!("building {name} …"));
+            theme::of(ctx)
+                .message(theme::of(ctx).accent)
+                .show(ui, |ui| {
+                    ui.horizontal(|ui| {
+                        ui.spinner();
+                        let name = if scene.name.is_empty() {
+                            scene.id()
+                        } else {
+                            &scene.name
+                        };
+                        ui.label(format!("building {name} …"));
+                    });
+                    ui.label(theme::quiet(scene.summary()));
                 });
-                ui.label(theme::quiet(scene.summary()));
-            });
         });
 }
 
@@ -71,17 +73,19 @@ pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
         .pivot(egui::Align2::CENTER_TOP)
         .fixed_pos(free.center_top() + egui::vec2(0.0, 12.0))
         .show(ctx, |ui| {
-            theme::message(theme::WARNING).show(ui, |ui| {
-                ui.horizontal(|ui| {
-                    ui.colored_label(theme::WARNING, "⚠");
-                    ui.label(text);
-                    if offers && ui.button(format!("restart with {HOLDS}")).clicked() {
-                        context.setup.solver.switch(HOLDS);
-                        let solver = context.setup.solver.clone();
-                        context.physics.send(Command::Restart);
-                        context.physics.act(Input::Solver(solver));
-                    }
+            theme::of(ctx)
+                .message(theme::of(ctx).warning)
+                .show(ui, |ui| {
+                    ui.horizontal(|ui| {
+                        ui.colored_label(theme::of(ctx).warning, "⚠");
+                        ui.label(text);
+                        if offers && ui.button(format!("restart with {HOLDS}")).clicked() {
+                            context.setup.solver.switch(HOLDS);
+                            let solver = context.setup.solver.clone();
+                            context.physics.send(Command::Restart);
+                            context.physics.act(Input::Solver(solver));
+                        }
+                    });
                 });
-            });
         });
 }

@@ -144,9 +144,12 @@ pub fn stop_when(ui: &mut egui::Ui, budget: &mut Budget) {
     ui.add_space(4.0);
     ui.label(theme::quiet("Stop when"));
     grid(ui, "budget", |ui| {
-        row(ui, "iterations", "most iterations per (sub)step", |ui| {
-            ui.add(egui::DragValue::new(&mut budget.iterations).range(1..=100_000))
-        });
+        row(
+            ui,
+            "iterations",
+            "most iterations of any island per (sub)step",
+            |ui| ui.add(egui::DragValue::new(&mut budget.iterations).range(1..=100_000)),
+        );
         let hint = "largest ‖ΔΛ‖/R of an iteration, as the residual sees it; 0 switches it off";
         row(ui, "tolerance [m/s]", hint, |ui| {
             small(ui, &mut budget.tolerance)

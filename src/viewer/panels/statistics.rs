@@ -29,14 +29,18 @@ fn show_table(ui: &mut egui::Ui, context: &mut Context) {
             for statistic in &solve.statistics {
                 let mut shown = chosen.contains(statistic.name);
                 let label = ui.toggle_value(&mut shown, statistic.name);
-                if label.on_hover_text("press to plot it over time").changed() {
+                let hint = format!("{}\nPress to plot it over time.", statistic.summary);
+                if label.on_hover_text(hint.trim()).changed() {
                     toggle(chosen, statistic.name);
                     wanted |= shown;
                 }
                 let value = egui::RichText::new(quantity(statistic.value, statistic.unit));
-                let color = (statistic.value == 0.0).then_some(theme::QUIET);
-                let color = color.unwrap_or(ui.visuals().text_color());
-                ui.label(value.monospace().color(color));
+                let value = value.monospace();
+                ui.label(if statistic.value == 0.0 {
+                    value.weak()
+                } else {
+                    value
+                });
                 ui.end_row();
             }
         });
@@ -59,7 +63,7 @@ fn show_plot(ui: &mut egui::Ui, context: &mut Context) {
     let chosen = statistics
         .iter()
         .filter(|s| context.open.statistics.contains(s.name));
-    let lines = chosen.zip((0..).map(theme::series));
+    let lines = chosen.zip((0..).map(|k| theme::of(ui).series(k)));
     let lines: Vec<Curve> = lines
         .map(|(statistic, color)| {
             let (scale, unit) = match statistic.unit {

@@ -1,40 +1,287 @@
-//! Colours and shapes of the panels: dark, quiet, with one accent.
+//! Colours and shapes of the panels: quiet, with one accent, dark or light.
 
+use bevy::window::WindowTheme;
 use bevy_egui::egui::{
     self, Color32, CornerRadius, FontId, Frame, Margin, Shadow, Stroke, TextStyle,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::measure::Stage;
 use crate::viewer::draw::palette;
 
-/// What can be pressed, and what is on.
-pub const ACCENT: Color32 = Color32::from_rgb(88, 166, 255);
-/// Something to look at.
-pub const WARNING: Color32 = Color32::from_rgb(240, 180, 60);
-/// Something that has gone wrong.
-pub const ERROR: Color32 = Color32::from_rgb(255, 107, 97);
-/// Something that has gone well.
-pub const GOOD: Color32 = Color32::from_rgb(104, 201, 132);
-pub const QUIET: Color32 = Color32::from_rgb(148, 158, 172);
-const PANEL: Color32 = Color32::from_rgb(24, 27, 33);
-const BAR: Color32 = Color32::from_rgb(19, 22, 27);
-const LINE: Color32 = Color32::from_rgb(48, 54, 64);
+/// Which theme is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Scheme {
+    Dark,
+    Light,
+    /// What the system says; dark where it says nothing.
+    #[default]
+    System,
+}
 
-/// Colours of the stages of a step, in the order of `Stage::PARTS`.
-pub const STAGES: [Color32; Stage::PARTS.len()] = [
-    Color32::from_rgb(86, 156, 214),
-    Color32::from_rgb(78, 201, 176),
-    Color32::from_rgb(206, 178, 92),
-    Color32::from_rgb(170, 130, 220),
-    Color32::from_rgb(228, 108, 92),
-    Color32::from_rgb(128, 142, 160),
-    Color32::from_rgb(224, 140, 190),
-];
+impl Scheme {
+    pub const ALL: [Self; 3] = [Self::Dark, Self::Light, Self::System];
 
-/// The simulation's own world beside others.
-pub const OWN_WORLD: Color32 = Color32::from_rgb(235, 238, 242);
-/// Behind texts over the picture: dark enough on any picture.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dark => "dark",
+            Self::Light => "light",
+            Self::System => "as the system",
+        }
+    }
+
+    /// The theme of a window on a system that says this.
+    pub fn choose(self, system: Option<WindowTheme>) -> egui::Theme {
+        match (self, system) {
+            (Self::Light, _) | (Self::System, Some(WindowTheme::Light)) => egui::Theme::Light,
+            _ => egui::Theme::Dark,
+        }
+    }
+}
+
+/// The colours of a theme. All but those of the stages are read as texts on its grounds.
+pub struct Theme {
+    /// What can be pressed, and what is on.
+    pub accent: Color32,
+    /// Something to look at.
+    pub warning: Color32,
+    /// Something that has gone wrong.
+    pub error: Color32,
+    /// Something that has gone well.
+    pub good: Color32,
+    pub quiet: Color32,
+    /// Of the stages of a step, in the order of `Stage::PARTS`.
+    pub stages: [Color32; Stage::PARTS.len()],
+    /// The simulation's own world beside others.
+    pub own_world: Color32,
+    pub matrix: Matrix,
+    /// Okabe and Ito's colours, which are told apart with every kind of colour vision, lightened or darkened for the
+    /// ground, and one more.
+    series: [Color32; 9],
+    text: Color32,
+    panel: Color32,
+    bar: Color32,
+    /// Behind plots and in fields that are typed into.
+    ground: Color32,
+    /// Every other row of a table.
+    stripe: Color32,
+    line: Color32,
+    button: Color32,
+    /// Sliders' rails, and boxes to tick.
+    rail: Color32,
+    hovered: Color32,
+    /// What is chosen, and its text.
+    chosen: [Color32; 2],
+    shadow: u8,
+}
+
+/// The colours of a matrix's picture.
+#[derive(Debug, PartialEq)]
+pub struct Matrix {
+    pub background: Color32,
+    pub envelope: Color32,
+    pub entry: Color32,
+    /// An entry of a tight row or column: no part of the matrix that is factored.
+    pub unused: Color32,
+    pub free: Color32,
+    pub tight: Color32,
+}
+
+const fn rgb(r: u8, g: u8, b: u8) -> Color32 {
+    Color32::from_rgb(r, g, b)
+}
+
+pub static DARK: Theme = Theme {
+    accent: rgb(88, 166, 255),
+    warning: rgb(240, 180, 60),
+    error: rgb(255, 107, 97),
+    good: rgb(104, 201, 132),
+    quiet: rgb(148, 158, 172),
+    stages: [
+        rgb(86, 156, 214),
+        rgb(78, 201, 176),
+        rgb(206, 178, 92),
+        rgb(170, 130, 220),
+        rgb(228, 108, 92),
+        rgb(128, 142, 160),
+        rgb(224, 140, 190),
+    ],
+    own_world: rgb(235, 238, 242),
+    matrix: Matrix {
+        background: rgb(14, 16, 20),
+        envelope: rgb(38, 46, 60),
+        entry: rgb(120, 180, 255),
+        unused: rgb(74, 80, 92),
+        free: rgb(104, 201, 132),
+        tight: rgb(255, 107, 97),
+    },
+    series: [
+        rgb(230, 159, 0),
+        rgb(86, 180, 233),
+        rgb(0, 178, 125),
+        rgb(240, 228, 66),
+        rgb(64, 140, 220),
+        rgb(226, 106, 30),
+        rgb(218, 138, 182),
+        rgb(190, 196, 206),
+        rgb(158, 116, 255),
+    ],
+    text: rgb(210, 216, 226),
+    panel: rgb(24, 27, 33),
+    bar: rgb(19, 22, 27),
+    ground: rgb(14, 16, 20),
+    stripe: rgb(30, 34, 41),
+    line: rgb(48, 54, 64),
+    button: rgb(42, 48, 58),
+    rail: rgb(42, 48, 58),
+    hovered: rgb(54, 62, 75),
+    chosen: [rgb(36, 78, 128), rgb(220, 235, 255)],
+    shadow: 110,
+};
+
+pub static LIGHT: Theme = Theme {
+    accent: rgb(9, 92, 190),
+    warning: rgb(146, 92, 0),
+    error: rgb(192, 32, 34),
+    good: rgb(20, 112, 56),
+    quiet: rgb(88, 97, 110),
+    stages: [
+        rgb(30, 110, 180),
+        rgb(0, 130, 108),
+        rgb(150, 116, 10),
+        rgb(122, 76, 184),
+        rgb(196, 66, 48),
+        rgb(96, 108, 124),
+        rgb(182, 84, 142),
+    ],
+    own_world: rgb(36, 41, 47),
+    matrix: Matrix {
+        background: rgb(255, 255, 255),
+        envelope: rgb(221, 228, 238),
+        entry: rgb(40, 104, 190),
+        unused: rgb(182, 188, 198),
+        free: rgb(20, 128, 64),
+        tight: rgb(208, 40, 40),
+    },
+    series: [
+        rgb(166, 92, 0),
+        rgb(0, 112, 170),
+        rgb(0, 116, 80),
+        rgb(80, 86, 0),
+        rgb(20, 66, 150),
+        rgb(186, 40, 0),
+        rgb(168, 58, 120),
+        rgb(92, 99, 110),
+        rgb(108, 62, 214),
+    ],
+    text: rgb(36, 41, 47),
+    panel: rgb(246, 247, 249),
+    bar: rgb(236, 238, 241),
+    ground: rgb(255, 255, 255),
+    stripe: rgb(236, 239, 243),
+    line: rgb(208, 214, 222),
+    button: rgb(222, 226, 233),
+    rail: rgb(196, 203, 213),
+    hovered: rgb(210, 216, 225),
+    chosen: [rgb(186, 214, 251), rgb(8, 42, 92)],
+    shadow: 40,
+};
+
+/// The colours of now.
+pub fn of(ctx: &egui::Context) -> &'static Theme {
+    match ctx.theme() {
+        egui::Theme::Dark => &DARK,
+        egui::Theme::Light => &LIGHT,
+    }
+}
+
+impl Theme {
+    /// The colour of one of many lines.
+    pub fn series(&self, k: usize) -> Color32 {
+        self.series[k % self.series.len()]
+    }
+
+    pub fn panel(&self) -> Frame {
+        Frame::new()
+            .fill(self.panel)
+            .inner_margin(Margin::symmetric(8, 6))
+    }
+
+    pub fn bar(&self) -> Frame {
+        Frame::new()
+            .fill(self.bar)
+            .inner_margin(Margin::symmetric(10, 5))
+    }
+
+    pub fn message(&self, color: Color32) -> Frame {
+        Frame::new()
+            .fill(self.panel.gamma_multiply_u8(245))
+            .stroke(Stroke::new(1.0, color))
+            .corner_radius(CornerRadius::same(6))
+            .inner_margin(Margin::symmetric(12, 8))
+            .shadow(Shadow {
+                offset: [0, 4],
+                blur: 12,
+                spread: 0,
+                color: Color32::from_black_alpha(self.shadow),
+            })
+    }
+
+    /// A colour of the picture as a text: as near to the other texts' as it has to be.
+    pub fn readable(&self, color: Color32) -> Color32 {
+        let mut shades = (0..10).map(|k| color.lerp_to_gamma(self.text, 0.1 * k as f32));
+        let is_readable = |shade: &Color32| contrast(*shade, self.panel) >= READABLE;
+        shades.find(is_readable).unwrap_or(self.text)
+    }
+
+    fn apply(&self, style: &mut egui::Style) {
+        let v = &mut style.visuals;
+        v.panel_fill = self.panel;
+        v.window_fill = self.panel;
+        v.extreme_bg_color = self.ground;
+        v.faint_bg_color = self.stripe;
+        v.window_stroke = Stroke::new(1.0, self.line);
+        v.hyperlink_color = self.accent;
+        v.weak_text_color = Some(self.quiet);
+        v.selection.bg_fill = self.chosen[0];
+        v.selection.stroke = Stroke::new(1.0, self.chosen[1]);
+        v.widgets.noninteractive.bg_stroke = Stroke::new(1.0, self.line);
+        v.widgets.noninteractive.fg_stroke = Stroke::new(1.0, self.text);
+        v.widgets.inactive.fg_stroke = Stroke::new(1.0, self.text);
+        v.widgets.inactive.weak_bg_fill = self.button;
+        v.widgets.inactive.bg_fill = self.rail;
+        v.widgets.hovered.weak_bg_fill = self.hovered;
+        for w in [
+            &mut v.widgets.inactive,
+            &mut v.widgets.hovered,
+            &mut v.widgets.active,
+            &mut v.widgets.open,
+        ] {
+            w.corner_radius = CornerRadius::same(4);
+        }
+    }
+}
+
+/// Least contrast of texts (WCAG 2.2, level AA).
+const READABLE: f32 = 4.5;
+
+/// The contrast of two colours (WCAG 2.2), from 1 to 21.
+fn contrast(a: Color32, b: Color32) -> f32 {
+    let [a, b] = [a, b].map(|color| {
+        let [r, g, b, _] = egui::Rgba::from(color).to_array();
+        0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05
+    });
+    a.max(b) / a.min(b)
+}
+
+/// Behind texts over the picture, whose colours are the picture's: dark in both themes.
 pub const LEGEND: Color32 = Color32::from_rgba_unmultiplied_const(24, 27, 33, 225);
+
+/// What stands on that ground has the texts of the dark theme.
+pub fn over_picture(ui: &mut egui::Ui) {
+    let dark = ui.ctx().style_of(egui::Theme::Dark);
+    ui.style_mut().visuals = dark.visuals.clone();
+}
 
 /// A colour of the picture, given in linear RGB.
 pub fn drawn(color: [f32; 3]) -> Color32 {
@@ -48,25 +295,8 @@ pub fn as_drawn(color: Color32) -> [f32; 3] {
     [r, g, b].map(|byte| (f32::from(byte) / 255.0).powi(2))
 }
 
-/// The colour of one of many lines: Okabe and Ito's colours, which are told apart with every kind of colour vision,
-/// lightened for a dark ground, and one more.
-pub fn series(k: usize) -> Color32 {
-    const ALL: [Color32; 9] = [
-        Color32::from_rgb(230, 159, 0),
-        Color32::from_rgb(86, 180, 233),
-        Color32::from_rgb(0, 178, 125),
-        Color32::from_rgb(240, 228, 66),
-        Color32::from_rgb(64, 140, 220),
-        Color32::from_rgb(226, 106, 30),
-        Color32::from_rgb(218, 138, 182),
-        Color32::from_rgb(190, 196, 206),
-        Color32::from_rgb(158, 116, 255),
-    ];
-    ALL[k % ALL.len()]
-}
-
+/// Gives both themes their looks.
 pub fn apply(ctx: &egui::Context) {
-    ctx.set_theme(egui::Theme::Dark);
     ctx.all_styles_mut(|style| {
         style.text_styles = [
             (TextStyle::Small, FontId::proportional(10.5)),
@@ -80,56 +310,9 @@ pub fn apply(ctx: &egui::Context) {
         style.spacing.button_padding = egui::vec2(6.0, 2.0);
         style.spacing.slider_width = 90.0;
         style.spacing.combo_width = 90.0;
-        let v = &mut style.visuals;
-        v.panel_fill = PANEL;
-        v.window_fill = PANEL;
-        v.extreme_bg_color = Color32::from_rgb(14, 16, 20);
-        v.faint_bg_color = Color32::from_rgb(30, 34, 41);
-        v.window_stroke = Stroke::new(1.0, LINE);
-        v.hyperlink_color = ACCENT;
-        v.selection.bg_fill = Color32::from_rgb(36, 78, 128);
-        v.selection.stroke = Stroke::new(1.0, Color32::from_rgb(220, 235, 255));
-        v.widgets.noninteractive.bg_stroke = Stroke::new(1.0, LINE);
-        v.widgets.noninteractive.fg_stroke = Stroke::new(1.0, Color32::from_rgb(205, 212, 222));
-        v.widgets.inactive.fg_stroke = Stroke::new(1.0, Color32::from_rgb(215, 221, 230));
-        v.widgets.inactive.weak_bg_fill = Color32::from_rgb(42, 48, 58);
-        v.widgets.inactive.bg_fill = Color32::from_rgb(42, 48, 58);
-        v.widgets.hovered.weak_bg_fill = Color32::from_rgb(54, 62, 75);
-        for w in [
-            &mut v.widgets.inactive,
-            &mut v.widgets.hovered,
-            &mut v.widgets.active,
-            &mut v.widgets.open,
-        ] {
-            w.corner_radius = CornerRadius::same(4);
-        }
     });
-}
-
-pub fn panel() -> Frame {
-    Frame::new()
-        .fill(PANEL)
-        .inner_margin(Margin::symmetric(8, 6))
-}
-
-pub fn bar() -> Frame {
-    Frame::new()
-        .fill(BAR)
-        .inner_margin(Margin::symmetric(10, 5))
-}
-
-pub fn message(color: Color32) -> Frame {
-    Frame::new()
-        .fill(Color32::from_rgba_unmultiplied(24, 27, 33, 245))
-        .stroke(Stroke::new(1.0, color))
-        .corner_radius(CornerRadius::same(6))
-        .inner_margin(Margin::symmetric(12, 8))
-        .shadow(Shadow {
-            offset: [0, 4],
-            blur: 12,
-            spread: 0,
-            color: Color32::from_black_alpha(110),
-        })
+    ctx.style_mut_of(egui::Theme::Dark, |style| DARK.apply(style));
+    ctx.style_mut_of(egui::Theme::Light, |style| LIGHT.apply(style));
 }
 
 /// The colour that joints of this error are drawn in (m).
@@ -138,5 +321,54 @@ pub fn joint_error(error: f64) -> Color32 {
 }
 
 pub fn quiet(text: impl Into<String>) -> egui::RichText {
-    egui::RichText::new(text).color(QUIET)
+    egui::RichText::new(text).weak()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts are readable on every ground that they stand on, areas and lines are told from it (3, as WCAG asks).
+    #[test]
+    fn colours_stand_out_from_their_grounds() {
+        for theme in [&DARK, &LIGHT] {
+            let grounds = [theme.panel, theme.ground, theme.stripe, theme.bar];
+            let texts = [
+                theme.accent,
+                theme.warning,
+                theme.error,
+                theme.good,
+                theme.quiet,
+                theme.own_world,
+                theme.text,
+            ];
+            let errors = [1e-9, 1e-5, 1e-4, 1.0].map(|e| theme.readable(joint_error(e)));
+            for color in texts.into_iter().chain(theme.series).chain(errors) {
+                for ground in grounds {
+                    let found = contrast(color, ground);
+                    let least = if ground == theme.panel { READABLE } else { 4.0 };
+                    assert!(found >= least, "{color:?} on {ground:?}: {found}");
+                }
+            }
+            assert!(contrast(theme.chosen[0], theme.chosen[1]) >= READABLE);
+            assert!(contrast(theme.button, theme.text) >= READABLE);
+            assert!(contrast(theme.rail, theme.text) >= READABLE);
+            let matrix = &theme.matrix;
+            let stages = theme.stages.map(|color| (color, theme.ground));
+            let entries = [matrix.entry, matrix.free, matrix.tight];
+            let entries = entries.map(|color| (color, matrix.background));
+            for (color, ground) in stages.into_iter().chain(entries) {
+                assert!(contrast(color, ground) >= 3.0, "{color:?} on {ground:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_system_is_asked_where_nothing_is_chosen() {
+        let [light, dark] = [WindowTheme::Light, WindowTheme::Dark].map(Some);
+        assert_eq!(Scheme::Light.choose(dark), egui::Theme::Light);
+        assert_eq!(Scheme::Dark.choose(light), egui::Theme::Dark);
+        assert_eq!(Scheme::System.choose(light), egui::Theme::Light);
+        assert_eq!(Scheme::System.choose(None), egui::Theme::Dark);
+    }
 }

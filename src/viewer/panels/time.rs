@@ -46,9 +46,9 @@ fn past(ui: &mut egui::Ui, context: &mut Context) {
             Some(steps) => (
                 format!("⏹ {steps} steps"),
                 "end the recording and save it (F9)",
-                theme::ERROR,
+                theme::of(ui).error,
             ),
-            None => ("⏺".into(), "record from here on (F9)", theme::QUIET),
+            None => ("⏺".into(), "record from here on (F9)", theme::of(ui).quiet),
         };
         let button = egui::Button::new(egui::RichText::new(text).color(color));
         if ui
@@ -69,7 +69,7 @@ fn past(ui: &mut egui::Ui, context: &mut Context) {
                 ),
                 None => "there is no going back".into(),
             };
-            ui.colored_label(theme::WARNING, text);
+            ui.colored_label(theme::of(ui).warning, text);
             return;
         };
         ui.label(theme::quiet(format!("{first}")));
@@ -99,12 +99,13 @@ fn replay(ui: &mut egui::Ui, replayed: &Replayed) {
     let (text, color) = match replayed.divergence {
         Some(divergence) => (
             format!("{progress}: diverged at step {}", divergence.step),
-            theme::ERROR,
+            theme::of(ui).error,
         ),
-        None if replayed.compared == last => {
-            (format!("{progress}: the same as recorded"), theme::GOOD)
-        }
-        None => (format!("{progress}: the same so far"), theme::ACCENT),
+        None if replayed.compared == last => (
+            format!("{progress}: the same as recorded"),
+            theme::of(ui).good,
+        ),
+        None => (format!("{progress}: the same so far"), theme::of(ui).accent),
     };
     ui.colored_label(color, text);
 }
@@ -163,11 +164,11 @@ fn progress(ui: &mut egui::Ui, context: &Context) {
     };
     let factor = frame.real_time_factor;
     let (color, text) = if !frame.playing {
-        (theme::QUIET, "paused".into())
+        (theme::of(ui).quiet, "paused".into())
     } else if factor >= 0.9 * context.setup.speed.min(1.0) {
-        (theme::GOOD, format!("{factor:.2}× real time"))
+        (theme::of(ui).good, format!("{factor:.2}× real time"))
     } else {
-        (theme::WARNING, format!("{factor:.2}× real time"))
+        (theme::of(ui).warning, format!("{factor:.2}× real time"))
     };
     ui.colored_label(color, text)
         .on_hover_text("simulated seconds per second of real time, measured");

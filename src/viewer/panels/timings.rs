@@ -32,7 +32,7 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
                     match part {
                         Some(k) => {
                             ui.add_space(6.0);
-                            swatch(ui, theme::STAGES[k]);
+                            swatch(ui, theme::of(ui).stages[k]);
                             ui.label(stage.name());
                         }
                         None if stage == Stage::Measure => {

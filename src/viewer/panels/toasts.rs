@@ -22,11 +22,11 @@ pub fn show(ctx: &egui::Context, toasts: &mut Toasts, free: egui::Rect) {
             for (k, toast) in toasts.list.iter().enumerate() {
                 ui.set_opacity((toast.left / FADE).min(1.0));
                 let color = if toast.is_error {
-                    theme::ERROR
+                    theme::of(ctx).error
                 } else {
-                    theme::GOOD
+                    theme::of(ctx).good
                 };
-                let shown = theme::message(color).show(ui, |ui| {
+                let shown = theme::of(ctx).message(color).show(ui, |ui| {
                     ui.add(egui::Label::new(&toast.text).wrap());
                 });
                 let response = shown.response.interact(egui::Sense::click());

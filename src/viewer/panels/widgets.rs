@@ -153,7 +153,7 @@ pub fn columns(ui: &mut egui::Ui, counts: &[u32]) {
         let high = rect.bottom() - rect.height() * *count as f32 / most;
         let right = left + (width - 1.0).max(0.5 * width);
         let column = egui::Rect::from_x_y_ranges(left..=right, high..=rect.bottom());
-        ui.painter().rect_filled(column, 0.0, theme::ACCENT);
+        ui.painter().rect_filled(column, 0.0, theme::of(ui).accent);
     }
     let pointed = response
         .hover_pos()

@@ -3,11 +3,12 @@
 use bevy_egui::egui::{self, Color32};
 
 use super::plots::{Curve, Scale, curves, over_time};
+use super::theme::{self, Theme};
 use super::widgets::number;
-use super::{Context, Panel, theme};
+use super::{Context, Panel};
 use crate::measure::Stage;
 use crate::viewer::comparison::Mode;
-use crate::viewer::frame::{RivalSample, StepSample};
+use crate::viewer::frame::{RivalSample, RivalView, StepSample};
 
 pub const TABLE: Panel = Panel::compared("worlds", table).wide(1.6).when(is_on);
 pub const DISTANCE: Panel = Panel::compared("distance [m]", distance).when(is_on);
@@ -19,11 +20,10 @@ fn is_on(context: &Context) -> bool {
 }
 
 /// The names of the worlds, each with its colour; first the simulation's own.
-pub fn names(context: &Context) -> Vec<(String, Color32)> {
-    let own = (context.setup.solver.name.clone(), theme::OWN_WORLD);
+pub fn names(context: &Context, theme: &Theme) -> Vec<(String, Color32)> {
+    let own = (context.setup.solver.name.clone(), theme.own_world);
     let rivals = context.playback.frame.iter().flat_map(|f| &f.rivals);
-    let name =
-        |rival: &crate::viewer::frame::RivalView| (rival.label.clone(), theme::drawn(rival.color));
+    let name = |rival: &RivalView| (rival.label.clone(), theme.series(rival.number));
     std::iter::once(own).chain(rivals.map(name)).collect()
 }
 
@@ -52,6 +52,12 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
         ui.label(theme::quiet("no step taken yet"));
         return;
     };
+    let frame = context.playback.frame.as_ref();
+    if frame.is_some_and(|f| f.replayed.is_some()) {
+        let text =
+            "A recording is replayed: until something else is done the other worlds stand still.";
+        ui.colored_label(theme::of(ui).warning, text);
+    }
     let errors = context.playback.frame.iter().flat_map(|f| &f.rivals);
     let errors: Vec<Option<String>> = errors.map(|r| r.error.clone()).collect();
     egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| {
@@ -71,7 +77,7 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
                     ui.label(theme::quiet(title));
                 }
                 ui.end_row();
-                for (k, (name, color)) in names(context).into_iter().enumerate() {
+                for (k, (name, color)) in names(context, theme::of(ui)).into_iter().enumerate() {
                     let Some(sample) = of(last, k) else { continue };
                     let label = ui.colored_label(color, name);
                     let error = k.checked_sub(1).and_then(|k| errors.get(k)?.as_deref());
@@ -92,7 +98,7 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
                         ui.monospace(value.map_or(String::new(), number));
                     }
                     if let Some(error) = error {
-                        ui.colored_label(theme::ERROR, error);
+                        ui.colored_label(theme::of(ui).error, error);
                     }
                     ui.end_row();
                 }
@@ -127,7 +133,10 @@ fn plot(
     first: usize,
     value: impl Fn(&RivalSample) -> f64,
 ) {
-    let worlds = names(context).into_iter().enumerate().skip(first);
+    let worlds = names(context, theme::of(ui))
+        .into_iter()
+        .enumerate()
+        .skip(first);
     let lines = worlds.map(|(k, (name, color))| Curve {
         name,
         color,

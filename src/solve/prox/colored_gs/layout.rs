@@ -14,6 +14,7 @@ use super::LANES;
 use super::edges::{Edges, MOST_POINTS};
 use crate::problem::Problem;
 use crate::problem::islands::{Grouped, span};
+use crate::solve::NO_COLOR;
 use crate::solve::prox::block::Span;
 use crate::solve::prox::color::{Coloring, Strategy};
 
@@ -181,6 +182,27 @@ impl Layout {
             1 => small(0),
             n => (0..n).into_par_iter().for_each(small),
         }
+    }
+
+    /// The colour in which each contact is swept, as [`Layout::counts`] counts them; none before there is a problem.
+    /// Those with fewer contacts than `threshold` are the one behind the others.
+    pub fn contact_colors(&self, threshold: u32) -> Option<Vec<u32>> {
+        self.of_bodies?;
+        let mut found = vec![NO_COLOR; self.place.len()];
+        let colors = self.total.len();
+        for (key, edges) in (0..self.batches.len() * colors).map(|key| (key, self.sorted.of(key))) {
+            let own = key % colors;
+            let color = if self.total[own] >= threshold {
+                own
+            } else {
+                colors
+            };
+            let members = edges.iter().map(|e| self.edges.members[*e as usize]);
+            for members in members.filter(|members| !members.are_rows) {
+                found[members.span.range()].fill(color as u32);
+            }
+        }
+        Some(found)
     }
 
     /// Lays everything out anew the next time.

@@ -2,11 +2,13 @@
 //! time.
 //!
 //! Its parts: `edges` and `layout` say what is swept in which order, `wide` and `scalar` pack it, `sweep` is
-//! the sweep over lanes, and `run` takes all batches through an iteration.
+//! the sweep over lanes, and `run` takes all batches through an iteration. `matrices` is what is left of all that
+//! where there are no bodies.
 
 mod edges;
 mod lanes;
 mod layout;
+mod matrices;
 mod momentum;
 mod run;
 mod scalar;
@@ -18,6 +20,7 @@ use rayon::prelude::*;
 
 use lanes::Real;
 use layout::{EMPTY, Layout};
+use matrices::ColoredMatrices;
 use momentum::velocities;
 use run::Run;
 use scalar::{ScalarEdges, UnsafeColor};
@@ -30,10 +33,10 @@ use super::monitor::{Monitor, State, relative};
 use super::parameters::ALPHA;
 use super::{ProxIteration, REBUILD, iterate};
 use crate::math::Twist;
-use crate::problem::Problem;
+use crate::problem::{MatrixProblem, Problem};
 use crate::solve::{
-    Budget, Distribution, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver,
-    SolverInfo,
+    Budget, Distribution, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request,
+    SolveReport, Solver, SolverInfo,
 };
 
 /// Edges that are solved at the same time: one per lane. As many f32 as the widest registers have.
@@ -58,7 +61,7 @@ pub static INFO: SolverInfo = SolverInfo {
             name: "precision",
             unit: "-",
             summary: "f32: sweeps in single precision, against velocities known in double. f64: all in double. \
-                      mixed: f32 until its rounding is reached, then f64",
+                      mixed: f32 until its rounding is reached, then f64. Problems without bodies: f64, greedy, rigid",
             source: "Nützi 2011, 6.1 (single and double precision)",
             kind: ParameterKind::Choice {
                 default: "mixed",
@@ -314,12 +317,28 @@ impl Solver for ColoredGs {
     ) -> SolveReport {
         let mut report = iterate(self, problem, request, lambda, u);
         let large = self.layout.batches.iter().filter(|b| b.is_large);
-        report.note(PARALLEL, "-", Over::Last, large.count() as f64);
+        let summary = "Islands that are large enough to be swept colour by colour on all threads.";
+        report.note(PARALLEL, summary, "-", Over::Last, large.count() as f64);
         report.distributions.push(Distribution {
             name: COLORS,
             counts: self.layout.counts.clone(),
         });
         report
+    }
+
+    fn solve_matrices(
+        &mut self,
+        problem: &MatrixProblem,
+        request: &Request,
+        lambda: &mut [f64],
+    ) -> Result<SolveReport, NeedsBodies> {
+        let mut colored = ColoredMatrices::new(self.alpha);
+        let mut report = iterate(&mut colored, problem, request, lambda, &mut Vec::new());
+        report.distributions.push(Distribution {
+            name: COLORS,
+            counts: colored.counts,
+        });
+        Ok(report)
     }
 
     fn correct(
@@ -342,6 +361,10 @@ impl Solver for ColoredGs {
             wide.velocities(problem.bodies.len(), u);
         });
         true
+    }
+
+    fn contact_colors(&self) -> Option<Vec<u32>> {
+        self.layout.contact_colors(self.threshold)
     }
 
     fn state(&self) -> Vec<u8> {
