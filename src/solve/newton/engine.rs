@@ -272,12 +272,12 @@ impl Engine {
             self.before[0].clone_from(&self.v);
             self.before[1].clone_from(&self.y);
             rest = self.newton(target, STEPS[0], limits)?;
-            if !(rest <= target) {
+            if rest > target || rest.is_nan() {
                 self.v.clone_from(&self.before[0]);
                 self.y.clone_from(&self.before[1]);
             }
         }
-        if !(rest <= target) {
+        if rest > target || rest.is_nan() {
             self.is_coupled = false;
             rest = self.newton(target, STEPS[1], limits)?;
         }
@@ -311,7 +311,7 @@ impl Engine {
         self.find_w();
         let mut worst: f64 = 0.0;
         let mut note = |error: f64| {
-            if !(error <= worst) {
+            if error > worst || error.is_nan() {
                 worst = error;
             }
         };

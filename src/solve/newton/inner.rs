@@ -55,7 +55,8 @@ impl Engine {
             self.made[1].clone_from(&self.dy);
             self.advance(t);
             rest = self.balance();
-            while self.is_coupled && gap <= target && !(rest < FALL * before) && t > LEAST {
+            let hardly_falls = |rest: f64| rest >= FALL * before || rest.is_nan();
+            while self.is_coupled && gap <= target && hardly_falls(rest) && t > LEAST {
                 self.advance(-0.5 * t);
                 t *= 0.5;
                 rest = self.balance();
@@ -129,7 +130,7 @@ impl Engine {
         island.inverse_product(&self.dv, &mut self.image);
         let mut worst = self.gap();
         for v in &self.image {
-            if !(v.abs() <= worst) {
+            if v.abs() > worst || v.is_nan() {
                 worst = v.abs();
             }
         }

@@ -134,21 +134,48 @@ impl Newton {
         let most = |of: fn(&Tally) -> usize| engines.iter().map(|e| of(&e.tally)).max();
         let sum = |of: fn(&Tally) -> usize| engines.iter().map(|e| of(&e.tally)).sum::<usize>();
         report.iterations = most(|t| t.steps).unwrap_or(0) as u32;
-        let points = most(|t| t.points).unwrap_or(0) as f64;
-        report.note("proximal points", "-", Over::Max, points);
-        let factors = sum(|t| t.factors) as f64;
-        report.note("factorisations", "-", Over::Sum, factors);
-        report.note(
-            "solves with a factor",
-            "-",
-            Over::Sum,
-            sum(|t| t.solves) as f64,
-        );
         let cost = engines.iter().map(|e| e.system.cost());
         let [entries, work] = cost.fold([0.0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
-        report.note("entries of the factors", "-", Over::Max, entries);
-        let work = 1e-6 * work;
-        report.note("multiplications per factorisation", "1e6", Over::Max, work);
+        let numbers = [
+            (
+                "proximal points",
+                "Problems with a penalty of their own. The most of any island.",
+                "-",
+                Over::Max,
+                most(|t| t.points).unwrap_or(0) as f64,
+            ),
+            (
+                "factorisations",
+                "Of Newton's matrix. All islands together.",
+                "-",
+                Over::Sum,
+                sum(|t| t.factors) as f64,
+            ),
+            (
+                "solves with a factor",
+                "Two substitutions each. All islands together.",
+                "-",
+                Over::Sum,
+                sum(|t| t.solves) as f64,
+            ),
+            (
+                "entries of the factors",
+                "Below the diagonal, stored zeros included. All islands together.",
+                "-",
+                Over::Max,
+                entries,
+            ),
+            (
+                "work of a factorisation",
+                "Multiplications, in millions. All islands together.",
+                "1e6",
+                Over::Max,
+                1e-6 * work,
+            ),
+        ];
+        for (name, summary, unit, over, value) in numbers {
+            report.note(name, summary, unit, over, value);
+        }
     }
 }
 

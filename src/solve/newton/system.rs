@@ -42,7 +42,7 @@ impl System {
         self.constant.clear();
         self.start.push(0);
         let mut pair = 0;
-        for body in 0..bodies {
+        for (body, of_body) in of_body.iter().enumerate() {
             let first = pair;
             while pair < self.pairs.len() && self.pairs[pair][0] as usize == body {
                 pair += 1;
@@ -57,7 +57,7 @@ impl System {
                     self.row.extend(rows);
                     self.constant.extend([0.0; DOF]);
                 }
-                for r in &of_body[body] {
+                for r in of_body {
                     let mut entries = rows.entries(*r as usize);
                     let entry = entries.find(|(b, _)| *b as usize == body);
                     self.row.push((DOF * bodies) as u32 + r);
