@@ -57,7 +57,7 @@ const FRAME_INTERVAL: Duration = Duration::from_millis(5);
 /// Matrices are copied at most this often, and for at most a tenth of the time.
 const MATRIX_INTERVAL: Duration = Duration::from_millis(100);
 /// Problems are copied for other solvers for at most this share of the time that the simulation takes (-).
-const COPY_SHARE: f64 = 0.05;
+const COPY_SHARE: f64 = 0.02;
 /// The residual is evaluated at most this often where it is not of every step.
 const RESIDUAL_INTERVAL: Duration = Duration::from_millis(50);
 /// The real-time factor is measured over this time.
