@@ -1,7 +1,7 @@
 //! The list of solvers.
 
 use super::solver::SolverInfo;
-use super::{bpp, newton, prox};
+use super::{bpp, prox};
 
 /// Every solver there is.
 pub static SOLVERS: &[&SolverInfo] = &[
@@ -14,7 +14,6 @@ pub static SOLVERS: &[&SolverInfo] = &[
     &prox::nncg::INFO,
     &prox::apgd::INFO,
     &bpp::INFO,
-    &newton::INFO,
 ];
 
 /// The entry of a solver by name.
