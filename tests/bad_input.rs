@@ -414,7 +414,7 @@ fn settings_solvers_and_sliders() {
     refused(
         "(solver: (name: \"magic\"))",
         "1:17",
-        &["there is no solver \"magic\"; there are: colored-gs, gauss-seidel"],
+        &["there is no solver \"magic\"; there are: auto, colored-gs, gauss-seidel"],
     );
     refused(
         "(solver: (parameters: {\"magic\": 1}))",
@@ -422,8 +422,8 @@ fn settings_solvers_and_sliders() {
         &["has no parameter \"magic\"; it has:"],
     );
     refused(
-        "(solver: (parameters: {\"alpha\": 5}))",
-        "1:33",
+        "(solver: (parameters: {\"work\": -5}))",
+        "1:32",
         &["must be a number from"],
     );
     refused(

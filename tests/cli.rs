@@ -32,6 +32,10 @@ fn the_json_report_has_its_names() {
         "/penetration/max",
         "/joint_error/mean",
         "/joint_error/max",
+        "/islands_by_method/swept/max",
+        "/worst_step/step",
+        "/worst_step/advice/wrong",
+        "/worst_step/advice/better/residual",
         "/kinetic_energy",
         "/potential_energy",
         "/state_hash",
@@ -64,6 +68,10 @@ fn the_json_report_has_its_names() {
     assert_eq!(report["contacts"]["first"], 1408);
     assert_eq!(report["contacts"]["first_dynamic"], 1344);
     assert_eq!(report["state_hash"].as_str().map(str::len), Some(16));
+    let island = &report["worst_step"]["largest_islands"][0];
+    assert_eq!(island["method"], "swept");
+    assert_eq!(island["bodies"], 512);
+    assert_eq!(island["residual"], report["residual"]["max"]);
 }
 
 #[test]
@@ -137,6 +145,15 @@ fn text_and_csv_reports_are_for_people_and_tables() {
         report.contains("residual [m/s]") && report.contains("state hash"),
         "{report}"
     );
+    assert!(report.contains("the worst one: 1 kept"), "{report}");
+    assert!(!report.contains("misses its law"), "{report}");
+    let report = good(&["run", "ball_grid_8", "--steps", "2"]);
+    let words = [
+        "count beyond the work",
+        "misses its law",
+        "With iterations 500",
+    ];
+    assert!(words.iter().all(|w| report.contains(w)), "{report}");
     let report = good(&["run", "box_stack", "--steps", "4", "--report", "csv"]);
     let lines: Vec<_> = report.lines().collect();
     assert_eq!(lines.len(), 5);
@@ -302,10 +319,17 @@ fn slips_of_the_pen_are_answered_with_what_was_meant() {
         (&["run", "--stesp", "2", "wall"], "'--steps'"),
         (
             &["run", "wall", "--solver", "bbp"],
-            ", bpp; did you mean \"bpp\"?",
+            ", bpp, reference; did you mean \"bpp\"?",
         ),
         (
-            &["run", "wall", "--set", "solver.parameters.alhpa=1"],
+            &[
+                "run",
+                "wall",
+                "--solver",
+                "colored-gs",
+                "--set",
+                "solver.parameters.alhpa=1",
+            ],
             "did you mean \"alpha\"?",
         ),
         (
@@ -367,6 +391,8 @@ fn convergence_can_be_required() {
     let short = [
         "run",
         "wall",
+        "--solver",
+        "colored-gs",
         "--steps",
         "2",
         "--set",
@@ -536,7 +562,7 @@ fn solvers_are_compared_on_a_step() {
         "compare",
         "box_stack",
         "--solvers",
-        "jacobi,colored-gs:precision=f64,nncg,bpp",
+        "jacobi,colored-gs:precision=f64,nncg,bpp,auto",
         "--at-step",
         "20",
         "--rounds",
@@ -553,8 +579,10 @@ fn solvers_are_compared_on_a_step() {
     let solvers: Vec<&str> = rows.iter().filter_map(|r| r["solver"].as_str()).collect();
     assert_eq!(
         solvers,
-        ["jacobi", "colored-gs:precision=f64", "nncg", "bpp"]
+        ["jacobi", "colored-gs:precision=f64", "nncg", "bpp", "auto"]
     );
+    assert_eq!(rows[4]["largest_islands"][0]["bodies"], 10);
+    assert!(rows[0]["largest_islands"].is_null());
     for row in rows {
         assert!(row["natural_map"].is_null() && row["step"] == 20, "{row:#}");
         assert!(
@@ -565,7 +593,7 @@ fn solvers_are_compared_on_a_step() {
     }
     let svg = std::fs::read_to_string(&plot).expect("a plot");
     assert!(svg.contains("Residual by iteration: box_stack, step 20") && svg.contains("nncg"));
-    assert_eq!(svg.matches("class=\"series\"").count(), 8);
+    assert_eq!(svg.matches("class=\"series\"").count(), 10);
     let csv = std::fs::read_to_string(&history).expect("a history");
     assert!(
         csv.starts_with(

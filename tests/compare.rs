@@ -43,6 +43,7 @@ fn run(stored: &StoredProblem, entrants: Vec<Entrant>, start: bool) -> Vec<Outco
     let rounds = Rounds {
         count: 1,
         history: true,
+        estimate: true,
     };
     Contest::new(entrants).run(&task, rounds)
 }

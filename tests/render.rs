@@ -61,7 +61,10 @@ fn three_bodies() -> Simulation {
     for spec in specs {
         world.add_body(spec).expect("a usable body");
     }
-    Simulation::new(world, SolverConfig::default(), 1).expect("the default solver")
+    // Its colours are one of the layers.
+    let mut solver = SolverConfig::default();
+    solver.switch("colored-gs");
+    Simulation::new(world, solver, 1).expect("a solver of the list")
 }
 
 /// A blue ball on the right, held by a ball joint to a point on the left that it misses by `error` (m).
@@ -161,6 +164,21 @@ fn layers_show_and_hide(screen: &mut Offscreen, simulation: &Simulation) {
     }
 }
 
+/// Bodies in the colour of how their islands were solved: no exact one is green.
+fn islands_show_how_they_were_solved(screen: &mut Offscreen, simulation: &mut Simulation) {
+    let auto = SolverConfig::default();
+    simulation.set_solver(auto).expect("the default solver");
+    simulation.step().expect("a step");
+    let [own, solved] = [false, true].map(|methods| {
+        screen.show(Drawing {
+            methods,
+            ..Drawing::default()
+        });
+        share(&screen.draw(simulation).expect("a picture"), 1, 1)
+    });
+    assert!(own > 0.01 && solved < 0.1 * own, "{own:.4} and {solved:.4}");
+}
+
 /// The off-screen renderer, or nothing where there is no adapter and none is required.
 fn screen() -> Option<Offscreen> {
     match Offscreen::new(SIZE) {
@@ -247,6 +265,7 @@ fn pictures_show_the_bodies_and_follow_them() {
     );
 
     layers_show_and_hide(&mut screen, &simulation);
+    islands_show_how_they_were_solved(&mut screen, &mut simulation);
     screen.show(Drawing::default());
     let rod = screen.draw(&thin_rod()).expect("a picture");
     assert!(is_unbroken(&rod), "a thin rod is dashed");

@@ -11,7 +11,7 @@ use moreau::measure::{Summary, plot, report};
 use moreau::solve::{Budget, SOLVERS, SolverConfig, Status, Value};
 use serde_json::{Map, json};
 
-use super::{Failure, ReportFormat, print, save};
+use super::{Failure, ReportFormat, choices, print, save};
 
 /// Which solvers, and what is asked of them.
 #[derive(Args, Clone, Debug)]
@@ -132,6 +132,7 @@ impl EntrantArgs {
             count: self.rounds.into(),
             // The text's sentences come from it too. It costs a residual per iteration.
             history: shows_history || self.report == ReportFormat::Text,
+            estimate: true,
         };
         let mut outcomes = contest.run(&task, rounds);
         // Of whole runs these would be gigabytes, and nothing is reported of them.
@@ -299,6 +300,9 @@ impl Results {
                     let value = whole.map_or(json!(value), |v| json!(v as u64));
                     row.insert(field.name.into(), value);
                 }
+                let choices = &o.report.choices;
+                row.insert("islands_by_method".into(), choices::counts(choices));
+                row.insert("largest_islands".into(), choices::largest(choices));
                 serde_json::Value::Object(row)
             };
             outcomes.iter().map(row).collect::<Vec<_>>()
@@ -372,6 +376,15 @@ fn sentences(outcomes: &[Outcome], quality: f64) -> String {
     let mut lines = format!("\n{}\n", quality_sentence(&ranking, quality));
     if let Some(time) = ranking.first().and_then(|first| first.time) {
         lines += &format!("{}\n", time_sentence(&equal_time(outcomes, time), time));
+    }
+    for o in outcomes {
+        if let Some(largest) = o.report.choices.largest.first() {
+            let (label, by_method) = (&o.label, o.report.choices.in_words());
+            let (contacts, because) = (largest.contacts, largest.because());
+            lines += &format!(
+                "{label}'s islands: {by_method}; of {contacts} contacts in the largest: {because}.\n"
+            );
+        }
     }
     for o in outcomes.iter().filter(|o| o.solves_another_law()) {
         let (label, error) = (&o.label, o.error);

@@ -1,6 +1,7 @@
 //! The command line; one file per command.
 
 mod bench;
+mod choices;
 mod compare;
 mod completions;
 mod entrants;
@@ -18,6 +19,7 @@ mod solvers;
 mod validate;
 #[cfg(feature = "viewer")]
 mod view;
+mod worst;
 
 use std::fmt::Display;
 use std::io::{self, Write};

@@ -8,11 +8,12 @@ use moreau::measure::trajectory::Trajectory;
 use moreau::measure::{Stage, Summary, report};
 use moreau::scene::Scene;
 use moreau::session::Recording;
-use moreau::solve::{Statistic, Status};
+use moreau::solve::{Method, Statistic, Status};
 use moreau::step::{ResidualSchedule, Simulation, StepError, StepReport};
 use serde_json::{Value, json};
 
 use super::limits::{self, Limit};
+use super::worst::{Told, Worst};
 use super::{Failure, ReportFormat, SceneArgs, interrupt, print, save, seconds, unwritable};
 
 /// Arguments of `run`.
@@ -110,9 +111,15 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     if let (Some(path), Some(recording)) = (&args.record, &record.recording) {
         save("recording", path, &recording.to_bytes())?;
     }
+    // Whoever wants to leave does not wait for what would help.
+    let is_wanted = args.report != ReportFormat::Csv && !matches!(end, End::Interrupted);
+    let told = is_wanted.then(|| record.worst.tell(&mut simulation));
+    let told = told.flatten();
     print(&match args.report {
-        ReportFormat::Text => record.as_text(&scene, &simulation),
-        ReportFormat::Json => format!("{:#}\n", record.as_json(&scene, &simulation)),
+        ReportFormat::Text => record.as_text(&scene, &simulation, told.as_ref()),
+        ReportFormat::Json => {
+            format!("{:#}\n", record.as_json(&scene, &simulation, told.as_ref()))
+        }
         ReportFormat::Csv => record.as_csv()?,
     })?;
     match end {
@@ -153,7 +160,9 @@ fn simulate(
                 let mut report = report.clone();
                 // Nobody asks for these, which are large.
                 report.solve.distributions = Vec::new();
+                report.solve.choices.largest = Vec::new();
                 record.steps.push(report);
+                record.worst.follow(simulation);
                 if let Some(recording) = &mut record.recording {
                     recording.add(Vec::new(), simulation);
                 }
@@ -182,6 +191,7 @@ fn simulate(
 #[derive(Default)]
 struct Record {
     steps: Vec<StepReport>,
+    worst: Worst,
     /// What can be taken again, if that was asked for.
     recording: Option<Recording>,
 }
@@ -264,13 +274,27 @@ impl Record {
         all.into_iter().map(|s| (s, described(s))).collect()
     }
 
+    /// Islands by method, over the steps whose solver chooses; null where none does.
+    fn islands_by_method(&self) -> Value {
+        let chosen = |s: &StepReport, m| {
+            let choices = &s.solve.choices;
+            (!choices.is_empty()).then(|| f64::from(choices.count(m)))
+        };
+        let all = Method::ALL.map(|m| {
+            let of = self.of_some(|s| chosen(s, m))?;
+            Some((m.name(), json!({"mean": of.mean, "max": of.max})))
+        });
+        let all: Option<Vec<_>> = all.into_iter().collect();
+        all.map_or(Value::Null, Value::from_iter)
+    }
+
     /// In milliseconds.
     fn timing(&self, stage: Stage) -> Summary {
         self.summary(|s| 1e3 * s.timings.get(stage))
     }
 
     /// The object of `--report json`; its names stay.
-    fn as_json(&self, scene: &Scene, simulation: &Simulation) -> Value {
+    fn as_json(&self, scene: &Scene, simulation: &Simulation, told: Option<&Told>) -> Value {
         let world = simulation.world();
         let mean_max = |s: Summary| json!({"mean": s.mean, "max": s.max});
         let first = self.steps.first();
@@ -299,6 +323,8 @@ impl Record {
             "residual_coulomb": self.coulomb().map(mean_max),
             "status": OUTCOMES.into_iter().zip(self.outcomes()).collect::<Value>(),
             "statistics": Value::from_iter(statistics),
+            "islands_by_method": self.islands_by_method(),
+            "worst_step": self.worst.as_json(told),
             "penetration": mean_max(self.summary(|s| s.penetration)),
             "joint_error": mean_max(self.summary(|s| s.joint_error)),
             "kinetic_energy": world.bodies.kinetic_energy(),
@@ -343,13 +369,13 @@ impl Record {
         report::csv(&header, self.steps.iter().map(row))
     }
 
-    fn as_text(&self, scene: &Scene, simulation: &Simulation) -> String {
+    fn as_text(&self, scene: &Scene, simulation: &Simulation, told: Option<&Told>) -> String {
         let facts = report::columns(&self.facts(scene, simulation));
         let header = ["per step", "mean", "median", "p95", "max"].map(String::from);
-        format!(
-            "{facts}\n{}",
-            report::table(&header, &self.per_step(), 1..5)
-        )
+        let per_step = report::table(&header, &self.per_step(), 1..5);
+        let islands = self.worst.islands();
+        let told = told.map_or(String::new(), |told| told.as_text(&self.worst));
+        format!("{facts}\n{per_step}{islands}{told}")
     }
 
     fn facts(&self, scene: &Scene, simulation: &Simulation) -> Vec<Vec<String>> {

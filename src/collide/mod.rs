@@ -5,6 +5,7 @@
 //! are matched, and in the manifolds of boxes, which the world remembers from step to step.
 
 mod broad;
+mod hulls;
 mod narrow;
 mod reduce;
 

@@ -6,11 +6,12 @@ use parry3d_f64::shape::Cuboid;
 use rayon::prelude::*;
 
 use super::broad::arm;
+use super::hulls::HullSearch;
 use super::{FoundContact, reduce};
 use crate::math::{Mat3, Pose, Vec3};
 use crate::problem::ProblemBodies;
 use crate::world::manifolds::{ManifoldMemory, ManifoldPoint, Manifolds};
-use crate::world::{Bodies, Geometry, World};
+use crate::world::{Bodies, Geometry, Shape, World};
 
 /// Pairs per unit of parallel work.
 const CHUNK: usize = 128;
@@ -34,6 +35,7 @@ struct Worker {
     found: Vec<FoundContact>,
     manifolds: Vec<ContactManifold<(), ()>>,
     cuboids: ContactManifold<(), ()>,
+    hulls: HullSearch,
     kept: Manifolds,
     /// The points of one manifold, all with one normal.
     candidates: Vec<FoundContact>,
@@ -154,7 +156,18 @@ impl Worker {
                     let old = old.get(at).filter(|m| m.bodies == *pair);
                     self.cuboids(&search, *pair, reach, old, &world.manifolds);
                 }
-                _ => self.general(&search, *pair, reach),
+                _ => {
+                    let poses = [i, j].map(|slot| world.bodies.shape_pose(slot));
+                    let meeting = Meeting {
+                        search: &search,
+                        pair: *pair,
+                        same: SAME * a.half_diagonal().min(b.half_diagonal()),
+                    };
+                    let is_one = [a, b].iter().all(|s| s.parry().as_compound().is_none());
+                    if !(is_one && self.polyhedra(&meeting, [a, b], [0, 0], &poses, reach)) {
+                        self.general(&meeting, [a, b], &poses, reach);
+                    }
+                }
             }
         }
     }
@@ -295,20 +308,70 @@ impl Worker {
         self.found.extend(chosen);
     }
 
-    /// Any two shapes, through parry.
-    fn general(&mut self, search: &Search, pair: [u32; 2], reach: f64) {
-        let [i, j] = pair.map(|b| b as usize);
-        let (Some(a), Some(b)) = (&search.bodies.shape[i], &search.bodies.shape[j]) else {
-            return;
-        };
-        let poses = [search.bodies.shape_pose(i), search.bodies.shape_pose(j)];
+    /// Two convex polyhedra, or one and a half-space; these may be parts of compounds. Returns whether they are;
+    /// two boxes are not, nor is a box on a half-space: parry's own routines for them are as good.
+    fn polyhedra(
+        &mut self,
+        meeting: &Meeting,
+        shapes: [&Shape; 2],
+        parts: [u32; 2],
+        places: &[Pose; 2],
+        reach: f64,
+    ) -> bool {
+        let index = parts.map(|part| part as usize);
+        let colliders = [0, 1].map(|k| shapes[k].part(index[k]));
+        if colliders.iter().all(|c| c.as_convex_polyhedron().is_none()) {
+            return false;
+        }
+        let relative = places[0].inverse().compose(&places[1]);
+        match [0, 1].map(|k| shapes[k].hull(index[k])) {
+            [Some(a), Some(b)] => self.hulls.find([a, b], colliders, &relative, reach),
+            [Some(hull), None] => {
+                let Some(ground) = colliders[1].as_halfspace() else {
+                    return false;
+                };
+                let up = relative.rotation * Vec3::from(ground.normal);
+                self.hulls
+                    .find_on_ground(hull, relative.position, up, reach);
+                self.hulls.normal = -up;
+            }
+            [None, Some(hull)] => {
+                let Some(ground) = colliders[0].as_halfspace() else {
+                    return false;
+                };
+                let (up, back) = (Vec3::from(ground.normal), relative.inverse());
+                let up_there = back.rotation * up;
+                self.hulls
+                    .find_on_ground(hull, back.position, up_there, reach);
+                for p in &mut self.hulls.points {
+                    p.point = relative.transform_point(p.point);
+                }
+                self.hulls.normal = up;
+            }
+            [None, None] => return false,
+        }
+        if let Some(normal) = unit(places[0].rotation * self.hulls.normal) {
+            self.candidates.clear();
+            for p in &self.hulls.points {
+                let point = places[0].transform_point(p.point);
+                let feature = [parts[0], parts[1], p.feature[0], p.feature[1]];
+                meeting.add(&mut self.candidates, feature, point, normal, p.gap);
+            }
+            self.keep_polygon();
+        }
+        true
+    }
+
+    /// Any two shapes, through parry; the convex polyhedra among their parts on their own.
+    fn general(&mut self, meeting: &Meeting, shapes: [&Shape; 2], poses: &[Pose; 2], reach: f64) {
+        let [a, b] = shapes.map(Shape::parry);
         let relative = poses[0].to_parry().inv_mul(&poses[1].to_parry());
         // Nothing of the last step or pair may remain: the contacts depend on the poses alone.
         self.manifolds.clear();
         let supported = DefaultQueryDispatcher.contact_manifolds(
             &relative,
-            a.parry().as_ref(),
-            b.parry().as_ref(),
+            a.as_ref(),
+            b.as_ref(),
             reach,
             &mut self.manifolds,
             &mut None,
@@ -322,12 +385,24 @@ impl Worker {
         }
         let manifolds = std::mem::take(&mut self.manifolds);
         let first = self.found.len();
-        let same = SAME * a.bounding_radius().min(b.bounding_radius());
-        for manifold in manifolds.iter().filter(|m| !m.points.is_empty()) {
-            self.manifold(search, pair, &poses, manifold, same);
+        for manifold in &manifolds {
+            let place = |pose: &Pose, sub: Option<&parry3d_f64::math::Pose>| match sub {
+                None => *pose,
+                Some(sub) => pose.compose(&Pose::new(sub.translation.into(), sub.rotation.into())),
+            };
+            let places = [
+                place(&poses[0], manifold.subshape_pos1()),
+                place(&poses[1], manifold.subshape_pos2()),
+            ];
+            let parts = [manifold.subshape1, manifold.subshape2];
+            if !self.polyhedra(meeting, shapes, parts, &places, reach)
+                && !manifold.points.is_empty()
+            {
+                self.manifold(meeting, &places, manifold);
+            }
         }
         self.manifolds = manifolds;
-        self.unite(first, same);
+        self.unite(first, meeting.same);
     }
 
     /// Of points found from `first` on that are one, keeps the first, with the smallest gap.
@@ -385,21 +460,14 @@ impl Worker {
         self.found.truncate(first + kept);
     }
 
+    /// What parry found for two parts.
     fn manifold(
         &mut self,
-        search: &Search,
-        pair: [u32; 2],
-        poses: &[Pose; 2],
+        meeting: &Meeting,
+        places: &[Pose; 2],
         manifold: &ContactManifold<(), ()>,
-        same: f64,
     ) {
-        let [i, j] = pair.map(|b| b as usize);
-        let place = |pose: &Pose, sub: Option<&parry3d_f64::math::Pose>| match sub {
-            None => *pose,
-            Some(sub) => pose.compose(&Pose::new(sub.translation.into(), sub.rotation.into())),
-        };
-        let first = place(&poses[0], manifold.subshape_pos1());
-        let second = place(&poses[1], manifold.subshape_pos2());
+        let [first, second] = places;
         let Some(normal) = unit(first.rotation * Vec3::from(manifold.local_n1)) else {
             return;
         };
@@ -407,26 +475,51 @@ impl Worker {
         for p in &manifold.points {
             let on_first = first.transform_point(p.local_p1.into());
             let on_second = second.transform_point(p.local_p2.into());
-            let (point, gap) = ((on_first + on_second) * 0.5, p.dist);
-            let finite = gap.is_finite() && point.iter().all(|c| c.is_finite());
-            let is_at = |f: &&mut FoundContact| (f.point - point).norm_squared() <= same * same;
-            if let Some(known) = self.candidates.iter_mut().find(is_at) {
-                known.gap = known.gap.min(gap);
-                continue;
-            }
-            // Choose among those that count, or the support polygon would lose points for nothing.
-            if finite && search.counts(i, j, point, normal, gap) {
-                let [a, b] = [manifold.subshape1, manifold.subshape2];
-                self.candidates.push(FoundContact {
-                    bodies: pair,
-                    feature: feature_key([a, b, p.fid1.0, p.fid2.0]),
-                    point,
-                    normal,
-                    gap,
-                });
-            }
+            let [a, b] = [manifold.subshape1, manifold.subshape2];
+            let feature = [a, b, p.fid1.0, p.fid2.0];
+            let point = (on_first + on_second) * 0.5;
+            meeting.add(&mut self.candidates, feature, point, normal, p.dist);
         }
         self.keep_polygon();
+    }
+}
+
+/// Two bodies that are looked at.
+struct Meeting<'a> {
+    search: &'a Search<'a>,
+    pair: [u32; 2],
+    /// Points nearer to each other than this are one (m).
+    same: f64,
+}
+
+impl Meeting<'_> {
+    /// Adds a point of a manifold to its candidates, unless it is one of them or too far away to count.
+    fn add(
+        &self,
+        candidates: &mut Vec<FoundContact>,
+        feature: [u32; 4],
+        point: Vec3,
+        normal: Vec3,
+        gap: f64,
+    ) {
+        let [i, j] = self.pair.map(|b| b as usize);
+        let finite = gap.is_finite() && point.iter().all(|c| c.is_finite());
+        let same = self.same * self.same;
+        let is_at = |f: &&mut FoundContact| (f.point - point).norm_squared() <= same;
+        if let Some(known) = candidates.iter_mut().find(is_at) {
+            known.gap = known.gap.min(gap);
+            return;
+        }
+        // Choose among those that count, or the support polygon would lose points for nothing.
+        if finite && self.search.counts(i, j, point, normal, gap) {
+            candidates.push(FoundContact {
+                bodies: self.pair,
+                feature: feature_key(feature),
+                point,
+                normal,
+                gap,
+            });
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rayon::ThreadPoolBuilder;
 use thread_priority::{ThreadPriority, set_current_thread_priority};
 
-use super::{Contest, Entrant, Outcome, Rounds, Task, distances};
+use super::{Answer, Contest, Entrant, Outcome, Rounds, Task, distances};
 use crate::math::Twist;
 use crate::problem::StoredProblem;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace, of_contacts};
@@ -43,6 +43,8 @@ pub struct Terms {
     pub cold: bool,
     /// Whether one more solve records the residual after every iteration.
     pub history: bool,
+    /// Whether one more solve estimates the error of the velocities.
+    pub estimate: bool,
     /// Threads of each.
     pub threads: usize,
 }
@@ -52,6 +54,7 @@ impl Default for Terms {
         Self {
             cold: false,
             history: true,
+            estimate: false,
             threads: 1,
         }
     }
@@ -227,14 +230,12 @@ pub fn outcomes(standings: &[Option<Arc<Standing>>]) -> Vec<Option<Outcome>> {
         for (k, standing) in standings.iter().enumerate() {
             on_it.extend(standing.as_ref().filter(|s| is_on_it(s)).map(|s| (k, s)));
         }
-        let answers: Vec<(f64, &[Twist])> = on_it
-            .iter()
-            .map(|(_, s)| (s.outcome.error, s.velocity.as_slice()))
-            .collect();
+        let answers = on_it.iter().map(|(_, s)| s.outcome.answer(&s.velocity));
+        let answers: Vec<Answer<'_>> = answers.collect();
         let found = distances(&answers, &task(&first.posed, Terms::default()));
-        for ((k, _), distance) in on_it.iter().zip(found) {
+        for ((k, _), found) in on_it.iter().zip(found) {
             if let Some(outcome) = &mut outcomes[*k] {
-                outcome.distance = distance;
+                [outcome.distance, outcome.velocity_error] = found;
             }
         }
     }
@@ -339,6 +340,7 @@ fn solve(
     let rounds = Rounds {
         count: 1,
         history: terms.history,
+        estimate: terms.estimate,
     };
     let mut outcome = contest.run(&task(posed, terms), rounds).remove(0);
     let lambda = std::mem::take(&mut outcome.lambda);
@@ -455,6 +457,7 @@ mod tests {
         let rounds = Rounds {
             count: 1,
             history: false,
+            estimate: false,
         };
         let expected = contest.run(&task(&posed, Terms::default()), rounds);
         let latest: Vec<_> = found.iter().cloned().map(Some).collect();

@@ -13,8 +13,9 @@ mod tables;
 
 use crate::math::Twist;
 use crate::measure::Summary;
-use crate::problem::residual::{JudgedLaw, Residual, ResidualWorkspace};
+use crate::problem::residual::{JudgedLaw, Residual, ResidualWorkspace, velocity_distance};
 use crate::problem::{Form, MatrixProblem, Problem};
+use crate::solve::reference::{self, Refiner};
 use crate::solve::{ConfigError, NeedsBodies, Request, SolveReport, Solver, SolverConfig, Status};
 pub use arena::{Arena, ArenaError, Posed, Standing, Terms, outcomes};
 pub use fields::{FIELDS, Field, status_word};
@@ -146,6 +147,8 @@ pub struct Rounds {
     pub count: usize,
     /// Whether one more solve by each records its convergence.
     pub history: bool,
+    /// Whether the errors of their velocities are estimated, with one more solve for each.
+    pub estimate: bool,
 }
 
 /// What one solver made of the problem.
@@ -169,6 +172,10 @@ pub struct Outcome {
     pub error: f64,
     /// max |v − v*| + r|ω − ω*| over the bodies, v* and ω* of the most accurate one (m/s).
     pub distance: Option<f64>,
+    /// The same from a `reference` that reached its goal; none where there is no such (m/s).
+    pub velocity_error: Option<f64>,
+    /// What that is about, found without a reference; none where it was not asked for, or cannot be said (m/s).
+    pub velocity_estimate: Option<f64>,
 }
 
 impl Outcome {
@@ -184,6 +191,8 @@ impl Outcome {
             residual_coulomb: None,
             error: f64::INFINITY,
             distance: None,
+            velocity_error: None,
+            velocity_estimate: None,
         }
     }
 
@@ -206,6 +215,7 @@ pub struct Contest {
     /// Those that take part.
     pub entrants: Vec<Entrant>,
     workspace: ResidualWorkspace,
+    refiner: Refiner,
 }
 
 impl Contest {
@@ -239,8 +249,23 @@ impl Contest {
             }
             outcomes.push(judge(entrant, report, task.problem, &mut self.workspace));
         }
+        if rounds.estimate {
+            self.estimate(&mut outcomes, task);
+        }
         measure_distances(&mut outcomes, task);
         outcomes
+    }
+
+    fn estimate(&mut self, outcomes: &mut [Outcome], task: &Task<'_>) {
+        let Given::Bodies(problem) = task.problem else {
+            return;
+        };
+        for o in outcomes.iter_mut().filter(|o| !o.velocity.is_empty()) {
+            let found = self
+                .refiner
+                .estimate(problem, &o.lambda, &o.velocity, task.reach);
+            o.velocity_estimate = found;
+        }
     }
 }
 
@@ -259,7 +284,7 @@ fn median(reports: &[SolveReport]) -> SolveReport {
 
 fn judge(
     entrant: &Entrant,
-    report: SolveReport,
+    mut report: SolveReport,
     problem: Given<'_>,
     workspace: &mut ResidualWorkspace,
 ) -> Outcome {
@@ -276,14 +301,23 @@ fn judge(
     } else {
         by(judged)
     };
+    let residual_coulomb = by(JudgedLaw::Coulomb);
+    if let Given::Bodies(problem) = problem
+        && is_usable
+    {
+        let choices = &mut report.choices;
+        choices.measure(problem, &entrant.lambda, judged, workspace);
+    }
     let error = own.map_or(f64::INFINITY, |r| r.residual);
     Outcome {
         label: entrant.label.clone(),
         solver: entrant.solver.info().name,
         residual,
-        residual_coulomb: by(JudgedLaw::Coulomb),
+        residual_coulomb,
         error: if error.is_nan() { f64::INFINITY } else { error },
         distance: None,
+        velocity_error: None,
+        velocity_estimate: None,
         lambda,
         velocity,
         report,
@@ -291,40 +325,52 @@ fn judge(
 }
 
 fn measure_distances(outcomes: &mut [Outcome], task: &Task<'_>) {
-    let answers: Vec<(f64, &[Twist])> = outcomes
-        .iter()
-        .map(|o| (o.error, o.velocity.as_slice()))
-        .collect();
+    let answers: Vec<Answer<'_>> = outcomes.iter().map(|o| o.answer(&o.velocity)).collect();
     let found = distances(&answers, task);
-    for (outcome, distance) in outcomes.iter_mut().zip(found) {
-        outcome.distance = distance;
+    for (outcome, found) in outcomes.iter_mut().zip(found) {
+        [outcome.distance, outcome.velocity_error] = found;
     }
 }
 
-/// The distance of each solver's velocities from those of the one with the smallest error; none for a solver that
-/// has no velocities, and where all errors are infinite (m/s).
-fn distances(answers: &[(f64, &[Twist])], task: &Task<'_>) -> Vec<Option<f64>> {
-    let best = answers.iter().min_by(|a, b| a.0.total_cmp(&b.0));
-    let best = best.filter(|(error, _)| error.is_finite());
-    let of = |(_, velocity): &(f64, &[Twist])| {
-        // Without bodies nobody has velocities.
-        let (_, best) = best.filter(|_| !velocity.is_empty())?;
-        Some(distance(velocity, best, task))
-    };
-    answers.iter().map(of).collect()
+/// What distances are measured from and to.
+struct Answer<'a> {
+    error: f64,
+    /// Whether it is a reference that reached its goal.
+    is_truth: bool,
+    velocity: &'a [Twist],
 }
 
-/// max |v − v*| + r|ω − ω*| over the bodies that impulses move (m/s).
-fn distance(velocity: &[Twist], other: &[Twist], task: &Task<'_>) -> f64 {
+impl Outcome {
+    fn answer<'a>(&self, velocity: &'a [Twist]) -> Answer<'a> {
+        let is_reference = self.solver == reference::INFO.name;
+        Answer {
+            error: self.error,
+            is_truth: is_reference && self.report.status == Status::Converged,
+            velocity,
+        }
+    }
+}
+
+/// The distance of each solver's velocities from those of the one with the smallest error, and from those of a
+/// reference; none for a solver that has no velocities, and where there is nothing to measure from (m/s).
+fn distances(answers: &[Answer<'_>], task: &Task<'_>) -> Vec<[Option<f64>; 2]> {
     let Given::Bodies(problem) = task.problem else {
-        return 0.0;
+        // Without bodies nobody has velocities.
+        return vec![[None; 2]; answers.len()];
     };
-    let bodies = &problem.bodies;
-    let of = |k: usize| {
-        let reach = task.reach.get(k).copied().unwrap_or(0.0);
-        let linear = (velocity[k].linear - other[k].linear).norm();
-        linear + reach * (velocity[k].angular - other[k].angular).norm()
+    let best = answers.iter().min_by(|a, b| a.error.total_cmp(&b.error));
+    let best = best.filter(|best| best.error.is_finite());
+    let truth = answers.iter().find(|a| a.is_truth);
+    let of = |answer: &Answer<'_>| {
+        [best, truth].map(|from| {
+            let from = from.filter(|_| !answer.velocity.is_empty())?;
+            Some(velocity_distance(
+                problem,
+                answer.velocity,
+                from.velocity,
+                task.reach,
+            ))
+        })
     };
-    let moved = (0..bodies.len()).filter(|k| bodies.is_dynamic(*k));
-    moved.map(of).fold(0.0, f64::max)
+    answers.iter().map(of).collect()
 }

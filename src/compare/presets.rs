@@ -159,6 +159,8 @@ mod tests {
             residual_coulomb: None,
             error: 0.0,
             distance: None,
+            velocity_error: None,
+            velocity_estimate: None,
         }
     }
 

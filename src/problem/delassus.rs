@@ -217,6 +217,11 @@ impl Delassus {
         self.source.len()
     }
 
+    /// Number of islands.
+    pub fn islands(&self) -> usize {
+        self.island_start.len().saturating_sub(1)
+    }
+
     /// Number of non-zero blocks.
     pub fn block_count(&self) -> usize {
         self.column.len()

@@ -210,6 +210,62 @@ pub fn of_contacts(
     contacts.with_min_len(CHUNK).map(of).collect()
 }
 
+/// Rows that are judged together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// A contact.
+    Contact(u32),
+    /// A general row.
+    Row(u32),
+}
+
+/// The residual of a block by itself, of the impulses that the workspace has evaluated last (m/s).
+///
+/// # Panics
+/// If the workspace has evaluated another problem.
+pub fn of_block(
+    problem: &Problem,
+    lambda: &[f64],
+    block: Block,
+    law: JudgedLaw,
+    workspace: &ResidualWorkspace,
+) -> f64 {
+    let u = &workspace.velocity;
+    let mut part = Part::default();
+    match block {
+        Block::Contact(c) => {
+            let rows = problem.contacts.rows(c as usize);
+            part.add_contact(problem, c as usize, u, &lambda[rows], law);
+        }
+        Block::Row(r) => {
+            let r = r as usize;
+            let x = lambda[problem.contact_rows() + r];
+            let w = problem.row_velocity(r, u, x);
+            part.add_row(problem.rows.bounds[r], x, w, problem.row_diagonal(r));
+        }
+    }
+    part.residual.residual
+}
+
+/// The block with the largest residual, of equal ones the first, and that residual (m/s); none where there are no rows.
+///
+/// # Panics
+/// If `lambda` is not as long as the problem has rows.
+pub fn worst_block(
+    problem: &Problem,
+    lambda: &[f64],
+    law: JudgedLaw,
+    workspace: &mut ResidualWorkspace,
+) -> Option<(Block, f64)> {
+    assert_eq!(lambda.len(), problem.row_count(), "one impulse per row");
+    problem.velocities(lambda, &mut workspace.velocity);
+    let contacts = (0..problem.contacts.len() as u32).map(Block::Contact);
+    let rows = (0..problem.rows.len() as u32).map(Block::Row);
+    let all = contacts.chain(rows);
+    let judged = all.map(|block| (block, of_block(problem, lambda, block, law, workspace)));
+    judged.reduce(|a, b| if b.1.total_cmp(&a.1).is_gt() { b } else { a })
+}
+
 /// The measures of some of the blocks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
@@ -438,6 +494,24 @@ fn add_contact(
         }
     }
     errors
+}
+
+/// max |v − v*| + r|ω − ω*| over the bodies that impulses move, r their bounding radius in `reach`, 0 where it has none
+/// (m/s).
+pub fn velocity_distance(
+    problem: &Problem,
+    velocity: &[Twist],
+    other: &[Twist],
+    reach: &[f64],
+) -> f64 {
+    let bodies = &problem.bodies;
+    let of = |k: usize| {
+        let reach = reach.get(k).copied().unwrap_or(0.0);
+        let linear = (velocity[k].linear - other[k].linear).norm();
+        linear + reach * (velocity[k].angular - other[k].angular).norm()
+    };
+    let moved = (0..bodies.len()).filter(|k| bodies.is_dynamic(*k));
+    moved.map(of).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub struct SolverConfig {
 impl Default for SolverConfig {
     fn default() -> Self {
         Self {
-            name: "colored-gs".into(),
+            name: "auto".into(),
             budget: Budget::default(),
             parameters: BTreeMap::new(),
         }
@@ -118,11 +118,7 @@ impl SolverConfig {
             known: list(&self.name, SOLVERS.iter().map(|s| s.name)),
         })?;
         self.budget.check().map_err(|e| e.inside("budget"))?;
-        let mut checked: BTreeMap<&'static str, Value> = info
-            .parameters
-            .iter()
-            .map(|p| (p.name, p.default_value()))
-            .collect();
+        let Parameters(mut checked) = Parameters::defaults(info.parameters);
         for (name, value) in &self.parameters {
             let mut declared = info.parameters.iter();
             let parameter =

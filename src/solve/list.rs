@@ -1,10 +1,11 @@
 //! The list of solvers.
 
 use super::solver::SolverInfo;
-use super::{bpp, prox};
+use super::{admm, auto, bpp, newton, prox, reference};
 
 /// Every solver there is.
 pub static SOLVERS: &[&SolverInfo] = &[
+    &auto::INFO,
     &prox::colored_gs::INFO,
     &prox::gauss_seidel::INFO,
     &prox::jacobi::INFO,
@@ -13,7 +14,10 @@ pub static SOLVERS: &[&SolverInfo] = &[
     &prox::relaxed_sor::INFO,
     &prox::nncg::INFO,
     &prox::apgd::INFO,
+    &newton::INFO,
+    &admm::INFO,
     &bpp::INFO,
+    &reference::INFO,
 ];
 
 /// The entry of a solver by name.

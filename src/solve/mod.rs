@@ -3,8 +3,12 @@
 //! A solver gets the assembled problem, a starting Λ and a budget, and returns Λ, u and a report.
 //! To add one: a folder (or file) here, and one line in [`SOLVERS`].
 
+pub mod admm;
+pub mod advice;
+pub mod auto;
 pub mod bpp;
 mod budget;
+mod choice;
 mod config;
 mod gmres;
 mod list;
@@ -12,11 +16,13 @@ mod matrix_view;
 pub mod newton;
 mod parameter;
 pub mod prox;
+pub mod reference;
 mod report;
 mod solver;
 mod sparse;
 
 pub use budget::{Budget, ToleranceNorm};
+pub use choice::{Choice, Choices, Method, Reason};
 pub use config::{ConfigError, SolverConfig};
 pub use list::{SOLVERS, find};
 pub use matrix_view::MatrixView;

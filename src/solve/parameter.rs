@@ -90,6 +90,16 @@ impl Value {
 pub struct Parameters(pub(super) BTreeMap<&'static str, Value>);
 
 impl Parameters {
+    /// The defaults of what is declared.
+    pub fn defaults(declared: &[Parameter]) -> Self {
+        Self(
+            declared
+                .iter()
+                .map(|p| (p.name, p.default_value()))
+                .collect(),
+        )
+    }
+
     /// A number; whole numbers count too.
     ///
     /// # Panics

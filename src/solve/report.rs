@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::choice::Choices;
+
 /// Why a solver stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
@@ -87,6 +89,8 @@ pub struct SolveReport {
     pub statistics: Vec<Statistic>,
     /// The solver's own distributions.
     pub distributions: Vec<Distribution>,
+    /// How the islands were solved, and why, where the solver chooses; of a step's several solves the last one's.
+    pub choices: Choices,
 }
 
 impl SolveReport {
@@ -138,6 +142,27 @@ impl SolveReport {
             solve_time: self.solve_time + last.solve_time,
             record_time: self.record_time + last.record_time,
             ..last
+        }
+    }
+}
+
+impl SolveReport {
+    /// The report on two solves of parts of one problem, one after the other: times are summed, the larger number of
+    /// iterations and the worse outcome stand, and each keeps its own numbers.
+    pub(super) fn beside(mut self, mut other: Self) -> Self {
+        self.statistics.append(&mut other.statistics);
+        self.distributions.append(&mut other.distributions);
+        Self {
+            status: self.status.or_worse(other.status),
+            iterations: self.iterations.max(other.iterations),
+            prepare_time: self.prepare_time + other.prepare_time,
+            solve_time: self.solve_time + other.solve_time,
+            record_time: self.record_time + other.record_time,
+            delta: self.delta.max(other.delta),
+            history: Vec::new(),
+            statistics: self.statistics,
+            distributions: self.distributions,
+            choices: self.choices,
         }
     }
 }

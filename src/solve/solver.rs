@@ -1,6 +1,7 @@
 //! The trait of all solvers, and an entry of their list.
 
 use super::budget::Budget;
+use super::choice::Choice;
 use super::matrix_view::MatrixView;
 use super::parameter::{Parameter, Parameters};
 use super::report::SolveReport;
@@ -83,6 +84,12 @@ pub trait Solver: Send {
         None
     }
 
+    /// How each island of the last solve was solved, and why, in the problem's order; empty where the solver does not
+    /// choose.
+    fn choices(&self) -> &[Choice] {
+        &[]
+    }
+
     /// What the solver carries from step to step, for snapshots; empty when nothing.
     fn state(&self) -> Vec<u8> {
         Vec::new()
@@ -114,5 +121,10 @@ impl SolverInfo {
     /// Whether it is a direct solver, whose iterations end by themselves.
     pub fn is_direct(&self) -> bool {
         self.least_iterations > 1
+    }
+
+    /// The solver with the defaults of its parameters.
+    pub fn with_defaults(&self) -> Box<dyn Solver> {
+        (self.make)(&Parameters::defaults(self.parameters))
     }
 }

@@ -245,13 +245,14 @@ impl<'a> PairLaws<'a> {
         let velocity = &self.world.bodies.velocity;
         let relative = velocity[j].at(frame.arms[1]) - velocity[i].at(frame.arms[0]);
         let axes = frame.axes();
+        let stabilisation = &self.world.settings.stabilisation;
+        let compliance = self.material.compliance / (self.h * self.h);
+        let touches = compliance == 0.0 && gap <= stabilisation.gap_accuracy();
         let at = Approach {
-            gap,
+            gap: if touches { gap.min(0.0) } else { gap },
             velocity: axes.map(|e| e.dot(&relative)),
             h: self.h,
         };
-        let stabilisation = &self.world.settings.stabilisation;
-        let compliance = self.material.compliance / (self.h * self.h);
         let springs = compliance > 0.0 && at.gap <= 0.0;
         let mut bias = [0.0; BIASES];
         if contact_law::is_closed(&at, &self.restitution) {

@@ -124,7 +124,7 @@ impl<'a> Matching<'a> {
         let size = [i, j]
             .iter()
             .filter_map(|slot| bodies.shape[*slot].as_ref())
-            .map(|s| s.bounding_radius())
+            .map(|s| s.half_diagonal())
             .fold(f64::INFINITY, f64::min);
         orphan.filter(|m| distance(m) < (NEAR * size).powi(2))
     }

@@ -18,7 +18,9 @@ use crate::math::Vec3;
 use crate::measure::Stage;
 use crate::measure::clock::{Clock, Stopwatch, system_clock};
 use crate::problem::Problem;
-use crate::solve::{Budget, ConfigError, MatrixView, Solver, SolverConfig};
+use crate::problem::residual::JudgedLaw;
+use crate::solve::advice::Shortfall;
+use crate::solve::{Budget, Choice, ConfigError, MatrixView, Solver, SolverConfig};
 use crate::world::{JointGeometry, World};
 use context::Context;
 use solvers::Solvers;
@@ -118,12 +120,14 @@ impl Simulation {
         watch.lap(Stage::Assemble);
 
         // 4. Λ = prox(Λ − ρ w), and u_E = u_S + M⁻¹(h f + Jᵀ Λ).
-        let solved = self.solvers.solve(world, c, watch)?;
+        let mut solved = self.solvers.solve(world, c, watch)?;
 
         // How well it was solved: measuring, not a part of the step.
         let is_last = substep + 1 >= world.settings.substeps;
         if self.residuals.asks_for(is_last) {
             self.report.add_residuals(c, solved.law);
+            let choices = &mut solved.report.choices;
+            choices.measure(&c.problem, &c.lambda, solved.law, &c.residual_workspace);
         }
         self.report.add_substep(c, solved.report, substep == 0);
         watch.lap(Stage::Measure);
@@ -248,6 +252,28 @@ impl Simulation {
     /// The impulses that the last (sub)step's solver started from, one per row (N s).
     pub fn warm_start(&self) -> &[f64] {
         &self.context.start
+    }
+
+    /// How each island of the last (sub)step's problem was solved, and why; empty where the solver does not choose.
+    pub fn choices(&self) -> &[Choice] {
+        self.solvers.chosen().choices()
+    }
+
+    /// Where the last (sub)step's impulses miss the solver's tolerance, if they do: which bodies, by how much, and why.
+    pub fn shortfall(&self) -> Option<Shortfall> {
+        let c = &self.context;
+        let report = &self.report.solve;
+        let law = match report.status.is_usable() {
+            true => self.solvers.chosen().judged_law(),
+            // The fallback's.
+            false => JudgedLaw::Own,
+        };
+        Shortfall::find(
+            &c.problem,
+            (&c.lambda, law),
+            self.solvers.config(),
+            (report, self.choices()),
+        )
     }
 
     /// The last (sub)step's contacts.

@@ -7,9 +7,9 @@ use super::report::StepError;
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
 use crate::problem::residual::JudgedLaw;
-use crate::solve::prox::colored_gs::ColoredGs;
+use crate::solve::prox::colored_gs::{self, ColoredGs};
 use crate::solve::{
-    Budget, ConfigError, Request, SolveReport, Solver, SolverConfig, Status, Value,
+    Budget, ConfigError, Parameters, Request, SolveReport, Solver, SolverConfig, Status, Value,
 };
 use crate::world::World;
 
@@ -47,12 +47,13 @@ impl Solvers {
             parameters: BTreeMap::from([("alpha".into(), Value::Number(0.5))]),
             ..SolverConfig::default()
         };
-        let (_, defaults) = SolverConfig::default().check()?;
         Ok(Self {
             chosen: config.build()?,
             config,
             fallback: fallback.build()?,
-            positions: ColoredGs::without_memory(&defaults),
+            positions: ColoredGs::without_memory(&Parameters::defaults(
+                colored_gs::INFO.parameters,
+            )),
             record_history: false,
         })
     }

@@ -9,7 +9,7 @@ use super::keep::{Charge, News};
 use crate::math::{Pose, Twist, Vec3};
 use crate::problem::{Friction, FrictionLaw};
 use crate::session::{Kept, Replayed};
-use crate::solve::MatrixView;
+use crate::solve::{MatrixView, Method};
 use crate::step::{ContactView, StepReport};
 use crate::world::joint::{Axis, Joint, JointKind, Motion, Target};
 use crate::world::{Bodies, BodyId, BodyKind, Drive, Shape, World, joint_geometry};
@@ -354,6 +354,8 @@ pub struct Frame {
     pub rivals: Vec<RivalView>,
     /// Island of each slot, where asked for; else empty.
     pub islands: Vec<u32>,
+    /// How the island of each slot was solved, where asked for and where the solver chooses; else empty.
+    pub methods: Vec<Option<Method>>,
     /// The contacts, where asked for; else empty.
     pub contacts: Vec<ContactView>,
     /// What each of them does.

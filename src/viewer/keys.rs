@@ -59,6 +59,7 @@ bindings! {
         FrictionForces "friction forces": Digit4;
         Islands "islands by colour": Digit5;
         Colors "contacts by graph colour": KeyK;
+        Methods "bodies by how their island was solved": KeyM;
         Joints "joints and their errors": KeyJ;
         Boxes "bounding boxes": Digit6;
         Centers "centres of mass": Digit7;

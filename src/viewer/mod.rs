@@ -6,6 +6,7 @@
 //! through a `frame::Exchange`; the window draws the latest one (`draw`) and never waits for a
 //! step. The engine knows nothing of this module.
 
+mod adviser;
 mod animation;
 mod bounds;
 mod camera;

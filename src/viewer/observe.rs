@@ -3,6 +3,7 @@
 use super::frame::{BodyNumbers, ContactState, Energy, Frame, JointMark, JointNumbers, isometry};
 use super::inspect::{Thing, inspect};
 use crate::problem::islands::NO_ISLAND;
+use crate::solve::{Choice, Method};
 use crate::step::Simulation;
 use crate::world::joint::{Axis, Joint, JointKind, Motion, WORLD};
 use crate::world::{Bodies, BodyId, BodyKind, joint_geometry};
@@ -24,6 +25,8 @@ pub struct Observe {
     pub joints: bool,
     pub matrix: bool,
     pub islands: bool,
+    /// How the island of each body was solved.
+    pub methods: bool,
     /// The graph colours of the contacts.
     pub colors: bool,
     pub history: bool,
@@ -54,6 +57,10 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     let solved = is_solved(simulation);
     let problem = simulation.problem();
     frame.islands.clear();
+    frame.methods.clear();
+    if solved && observe.methods {
+        frame.methods.extend(methods(simulation));
+    }
     frame.contacts.clear();
     frame.states.clear();
     frame.colors.clear();
@@ -89,6 +96,15 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     let thing = observe.thing.filter(|_| solved);
     frame.picked = thing.and_then(|thing| inspect(simulation, thing));
     frame.selected = observe.body.and_then(|id| numbers(simulation, id, solved));
+}
+
+/// How the island of each slot was solved; nothing where the solver does not choose.
+fn methods(simulation: &Simulation) -> impl Iterator<Item = Option<Method>> {
+    let (choices, islands) = (simulation.choices(), &simulation.problem().islands);
+    let is_known = choices.len() == islands.len() && !choices.is_empty();
+    let of_body = if is_known { &islands.of_body[..] } else { &[] };
+    let method = |island: &u32| choices.get(*island as usize).map(Choice::method);
+    of_body.iter().map(method)
 }
 
 /// Whether the last problem is of the present state; not so before the first step and after a restart.

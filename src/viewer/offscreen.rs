@@ -105,6 +105,7 @@ impl Offscreen {
             contacts: drawing.any_contacts(),
             joints: drawing.joints,
             islands: drawing.islands,
+            methods: drawing.methods,
             colors: drawing.colors,
             ..Observe::default()
         };

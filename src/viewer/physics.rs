@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use bevy::prelude::Resource;
 use thread_priority::{ThreadPriority, set_current_thread_priority};
 
+use super::adviser::{self, Adviser, Board, Told};
 use super::frame::{BodyTable, Energy, Exchange, Notice, StepSample};
 use super::keep::{self, Charge, Keep, News};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
@@ -69,6 +70,7 @@ pub struct Physics {
     commands: Sender<Command>,
     exchange: Arc<Exchange>,
     arena: Arc<Arena>,
+    advice: Board,
 }
 
 impl Physics {
@@ -77,11 +79,13 @@ impl Physics {
         let (commands, inbox) = channel();
         let exchange = Arc::new(Exchange::default());
         let arena = Arc::new(Arena::default());
+        let advice = Board::default();
         let worker = Worker {
             clock: Instant::now(),
             inbox,
             exchange: exchange.clone(),
             challenge: Challenge::new(arena.clone()),
+            adviser: Adviser::new(advice.clone()),
             worlds: Worlds::default(),
             session: None,
             start: None,
@@ -99,12 +103,18 @@ impl Physics {
             commands,
             exchange,
             arena,
+            advice,
         })
     }
 
     /// The other solvers, which get the simulation's problems.
     pub fn arena(&self) -> &Arena {
         &self.arena
+    }
+
+    /// What is wrong with the simulation's steps and what would help, if they miss their tolerance.
+    pub fn advice(&self) -> Option<Arc<Told>> {
+        adviser::read(&self.advice)
     }
 
     pub fn frames(&self) -> &Exchange {
@@ -163,6 +173,7 @@ struct Worker {
     inbox: Receiver<Command>,
     exchange: Arc<Exchange>,
     challenge: Challenge,
+    adviser: Adviser,
     worlds: Worlds,
     session: Option<Session>,
     start: Option<Snapshot>,
@@ -523,6 +534,7 @@ impl Worker {
 
     fn begin_epoch(&mut self) {
         self.state.epoch += 1;
+        self.adviser.forget();
         self.state.samples.clear();
         self.state.pending_steps = 0;
         (self.state.wish, self.state.goal) = (None, None);
@@ -574,6 +586,7 @@ impl Worker {
             }
         }
         if is_solver && done.is_ok() {
+            self.adviser.forget();
             self.state.failure_shown = false;
         }
         match done {
@@ -672,6 +685,8 @@ impl Worker {
             energy: Energy::of(simulation.world()),
             rivals: self.worlds.samples(simulation.world()),
         });
+        let is_still = !self.state.playing && self.state.pending_steps == 0;
+        self.adviser.follow(simulation, self.now(), is_still);
         if let Status::Failed(reason) = &report.solve.status
             && !self.state.failure_shown
         {

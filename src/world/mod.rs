@@ -3,6 +3,7 @@
 pub mod body;
 pub mod drive;
 mod edit;
+pub mod hull;
 pub mod joint;
 mod joint_geometry;
 pub mod manifolds;
@@ -67,6 +68,21 @@ impl Stabilisation {
             } => ("fraction", fraction, slop, max_speed),
         };
         Some([(name, share), ("slop", slop), ("max_speed", max_speed)])
+    }
+}
+
+/// The accuracy that gaps are corrected to, as a share of the slop (-).
+const GAP_ACCURACY: f64 = 0.01;
+
+impl Stabilisation {
+    /// The accuracy of gaps (m): bodies that are apart by no more touch. Without it the corners of a face that rests would
+    /// open and close by turns with the last digits of the solution, and no two steps' problems would be the same. None
+    /// where nothing is corrected.
+    pub fn gap_accuracy(&self) -> f64 {
+        match self {
+            Self::None => 0.0,
+            Self::Baumgarte { slop, .. } | Self::Projection { slop, .. } => GAP_ACCURACY * slop,
+        }
     }
 }
 

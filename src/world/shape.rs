@@ -7,6 +7,7 @@ use parry3d_f64::math::Vector;
 use parry3d_f64::shape::{HeightField, SharedShape, TriMeshFlags};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use super::hull::Hull;
 use crate::check::{Invalid, demand, finite};
 use crate::math::{Mat3, Pose, Rotation, SymMat3, Vec3};
 
@@ -180,7 +181,10 @@ pub struct MassProperties {
 pub struct Shape {
     geometry: Arc<Geometry>,
     parry: SharedShape,
+    /// One per part, or the shape's only one.
+    hulls: Arc<[Option<Hull>]>,
     bounding_radius: f64,
+    half_diagonal: f64,
 }
 
 impl std::fmt::Debug for Shape {
@@ -205,10 +209,24 @@ impl Shape {
             Geometry::HalfSpace { .. } => f64::INFINITY,
             _ => corner.length(),
         };
+        let half_diagonal = match geometry {
+            Geometry::Ball { .. } | Geometry::HalfSpace { .. } => bounding_radius,
+            _ => aabb.half_extents().length(),
+        };
+        let hulls = match parry.as_compound() {
+            Some(compound) => compound
+                .shapes()
+                .iter()
+                .map(|(_, part)| hull(part))
+                .collect(),
+            None => Arc::from([hull(&parry)]),
+        };
         Ok(Self {
             geometry: Arc::new(geometry),
             parry,
+            hulls,
             bounding_radius,
+            half_diagonal,
         })
     }
 
@@ -227,9 +245,25 @@ impl Shape {
         &self.parry
     }
 
+    /// The polyhedron that a box or a hull is; of a compound, that of the part with this index.
+    pub fn hull(&self, part: usize) -> Option<&Hull> {
+        self.hulls.get(part)?.as_ref()
+    }
+
+    /// The parry shape of a compound's part with this index; of any other shape, its own.
+    pub fn part(&self, part: usize) -> &dyn parry3d_f64::shape::Shape {
+        let compound = self.parry.as_compound();
+        compound.map_or(self.parry.as_ref(), |c| c.shapes()[part].1.as_ref())
+    }
+
     /// Largest distance of a point of the shape from the shape's origin (m); infinite for a half-space.
     pub fn bounding_radius(&self) -> f64 {
         self.bounding_radius
+    }
+
+    /// Half the diagonal of its box (m), wherever its origin is: a ball's radius, and infinite for half-spaces.
+    pub fn half_diagonal(&self) -> f64 {
+        self.half_diagonal
     }
 
     /// Whether a dynamic body can have this shape: it must enclose a volume.
@@ -397,6 +431,14 @@ fn build(geometry: &Geometry) -> Result<SharedShape, ShapeError> {
             SharedShape::compound(children)
         }
     })
+}
+
+/// The polyhedron that a shape is, if it is one.
+fn hull(parry: &SharedShape) -> Option<Hull> {
+    if let Some(cuboid) = parry.as_cuboid() {
+        return Some(Hull::cuboid(cuboid.half_extents.into()));
+    }
+    parry.as_convex_polyhedron().map(Hull::of_polyhedron)
 }
 
 /// Least ratio of a hull's extents: below about 1e-3 the hull loses faces, and with them mass.

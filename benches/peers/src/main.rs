@@ -49,7 +49,7 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Moreau's solver.
-    #[arg(long, default_value_t = SolverConfig::default().name)]
+    #[arg(long, default_value = "colored-gs")]
     solver: String,
     /// Moreau's most iterations per step, instead of the scene's.
     #[arg(long)]

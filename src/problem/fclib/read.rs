@@ -8,8 +8,8 @@ use crate::problem::{Laws, Masses, MatrixProblem, Sparse};
 
 /// Most bytes that a byte of a compressed file may stand for: what deflate can do.
 const INFLATION: u64 = 1032;
-/// Most bytes of a compressed array, whatever the file's length.
-const MOST: u64 = 1 << 31;
+/// Most numbers of a compressed array, whatever the file's length: each takes eight bytes once it is read.
+const MOST: u64 = 1 << 27;
 
 /// The problem of a file.
 pub fn problem(bytes: Vec<u8>) -> Result<FclibProblem, FclibError> {
@@ -260,7 +260,9 @@ impl<'a> Folder<'a> {
             .iter()
             .try_fold(array.element_size()?, |n, s| n.checked_mul(*s));
         let most = match array.layout()? {
-            Layout::Chunked { .. } => self.size.saturating_mul(INFLATION).min(MOST),
+            Layout::Chunked { .. } => {
+                (self.size.saturating_mul(INFLATION)).min(MOST * array.element_size()?)
+            }
             _ => self.size,
         };
         let expected = format!("of at most {most} bytes");
@@ -295,6 +297,16 @@ impl<'a> Folder<'a> {
 
     /// One integer.
     fn integer(&self, name: &str) -> Result<i64, FclibError> {
+        let path = self.name(name);
+        if let Ok(array) = self.file.dataset(&path) {
+            // Before it is read.
+            let count = array
+                .shape()?
+                .iter()
+                .fold(1, |n: u64, s| n.saturating_mul(*s));
+            let found = format_args!("{count} numbers").to_string();
+            demand(count == 1, &path, "one integer", found)?;
+        }
         let all = self.integers(name)?;
         let [one] = all[..] else {
             let found = format_args!("{} numbers", all.len());

@@ -137,6 +137,23 @@ pub fn rows_slope(friction: &[f64], bound: impl Fn(usize) -> f64, slope: &mut Sl
     }
 }
 
+/// The support function of the box of these intervals.
+pub fn rows_support(velocity: &[f64], bound: impl Fn(usize) -> f64) -> f64 {
+    let rows = velocity.iter().enumerate();
+    rows.map(|(row, w)| bound(row) * w.abs()).sum()
+}
+
+/// The gradient of [`rows_support`]; zero in every row at rest.
+pub fn rows_support_gradient(velocity: &[f64], bound: impl Fn(usize) -> f64, gradient: &mut [f64]) {
+    for (row, (g, w)) in gradient.iter_mut().zip(velocity).enumerate() {
+        *g = if *w == 0.0 {
+            0.0
+        } else {
+            bound(row).copysign(*w)
+        };
+    }
+}
+
 /// The gradient of v ↦ ‖diag(a) v‖; zero at zero.
 pub fn length_gradient(v: &[f64], a: &[f64], gradient: &mut [f64]) {
     let square: f64 = v.iter().zip(a).map(|(v, a)| (v * a) * (v * a)).sum();

@@ -80,18 +80,11 @@ impl Law for Pyramid {
     }
 
     fn support(self, velocity: &[f64], mu: [f64; 2]) -> f64 {
-        let rows = velocity.iter().enumerate();
-        rows.map(|(row, w)| self.row_bound(row, mu) * w.abs()).sum()
+        projection::rows_support(velocity, |row| self.row_bound(row, mu))
     }
 
     fn support_gradient(self, velocity: &[f64], mu: [f64; 2], gradient: &mut [f64]) {
-        for (row, (g, w)) in gradient.iter_mut().zip(velocity).enumerate() {
-            *g = if *w == 0.0 {
-                0.0
-            } else {
-                self.row_bound(row, mu).copysign(*w)
-            };
-        }
+        projection::rows_support_gradient(velocity, |row| self.row_bound(row, mu), gradient);
     }
 
     #[inline]

@@ -51,3 +51,28 @@ pub fn project(friction: &Friction, z: &mut [f64], slope: Option<&mut Slope>) {
         }
     }
 }
+
+/// The errors of a contact's normal row and friction block, as [`crate::problem::residual`] defines them (m/s), with
+/// its diagonal of A.
+pub fn errors(friction: &Friction, x: &[f64], w: &[f64], diagonal: &[f64]) -> [f64; 2] {
+    // Where no impulse moves anything nothing is owed.
+    let step = |d: f64| if d == 0.0 { 0.0 } else { 1.0 / d };
+    let largest = diagonal[1..].iter().copied().fold(0.0, f64::max);
+    let mut next = [0.0; FrictionLaw::MAX_ROWS];
+    let next = &mut next[..x.len()];
+    for (k, next) in next.iter_mut().enumerate() {
+        *next = x[k] - step(if k == 0 { diagonal[0] } else { largest }) * w[k];
+    }
+    next[0] = next[0].max(0.0);
+    let normal = next[0];
+    friction.project(&mut next[1..], normal);
+    let pairs = next[1..].iter().zip(&x[1..]);
+    let square: f64 = pairs.map(|(a, b)| (a - b) * (a - b)).sum();
+    [(normal - x[0]).abs() * diagonal[0], square.sqrt() * largest]
+}
+
+/// The error of a general row (m/s).
+pub fn row_error([lo, hi]: [f64; 2], x: f64, w: f64, diagonal: f64) -> f64 {
+    let step = if diagonal == 0.0 { 0.0 } else { 1.0 / diagonal };
+    ((x - step * w).max(lo).min(hi) - x).abs() * diagonal
+}

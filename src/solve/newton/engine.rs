@@ -1,58 +1,50 @@
-//! The outer loop on one island: proximal points (Rockafellar 1976) with a penalty that follows the progress.
+//! One island: its memory, its residual, and the methods one after the other.
 //!
 //! The problem is Λ ∈ K ⟂ w + σ e_N ∈ K* per contact (De Saxcé & Feng 1998), K being the law's cone and σ the
-//! support function of its friction set at −w_T, μ‖w_T‖ for the disc; and an interval per general row. From impulses
-//! Λ̂ the next ones are those of Λ = P_K(Λ̂ − ρ (w + σ e_N)), which [`super::inner`] finds. The penalty is ρ = α/A_cc:
-//! the larger α, the nearer is a point to the solution, and the harder to find.
+//! support function of its friction set at −w_T, μ‖w_T‖ for the disc; and an interval per general row.
 
 use std::time::Instant;
 
+use super::cone;
 use super::island::Island;
 use super::system::System;
-use crate::problem::FrictionLaw;
 use crate::problem::law::Law;
+use crate::problem::{FrictionLaw, Problem};
+use crate::solve::Reason;
 use crate::solve::gmres::Gmres;
-use crate::solve::sparse::Breakdown;
 
-/// By how much α grows from point to point, and after points that led nowhere at the least (-).
-const GROWTH: f64 = 10.0;
-const SLOWEST: f64 = 1.5;
-/// What rounding may add to the residual, as a share of the tolerance; it limits α (-). The rounding of w, times the
-/// penalty, is in the impulses.
-const ROUNDING_SHARE: f64 = 0.02;
-/// Rounding of a velocity, as a share of the largest (-).
-const ROUNDING: f64 = 2e-16;
+/// A start whose residual is at most this share of the tolerance is a solution (-).
+const ACCEPTED: f64 = 0.1;
+/// Sweeps that a solve begins with where they need no factor, and how far so many of them must bring the residual
+/// down for more to follow (-): four find the walls and pyramids that stand and save most factors.
+const FIRST: usize = 4;
+const QUICK: f64 = 0.2;
+/// Rounds of all methods, and the least and the most sweeps of a round, which ends when they have taken as much work as
+/// everything before. On machines in motion the hardest problems need some hundred sweeps.
+const ROUNDS: usize = 5;
+const SWEEPS: [usize; 2] = [50, 10_000];
+/// Most rows that W is found for: it is dense.
+const MOST_CLOSED: usize = 400;
+/// Proximal points in turn that bring nothing before it gives up, where sweeps cannot follow and where they can.
+const PATIENCE: [u32; 2] = [24, 4];
+/// Entries of the factor that the solves of a step read, over those that there are (-): GMRES makes a few of them.
+const SOLVES: f64 = 12.0;
 /// 1/ρ of a bilateral row over its A_rr (-): it only keeps redundant rows apart, and is taken back out step by step.
-const BILATERAL: f64 = 1e-10;
-/// By how much ρ of a bounded row is larger than that of contacts (-): motors carry what hangs on them.
-const BOUNDED: f64 = 100.0;
-/// The balance that a point is found to, as a share of the residual before it (-).
-const ACCURACY: f64 = 1e-3;
-/// A residual that has not fallen to this share counts as no progress (-).
-const PROGRESS: f64 = 0.7;
-/// Points without progress before it gives up, and points with σ inside that lead nowhere before one with σ held.
-const PATIENCE: u32 = 24;
-const FAILURES: u32 = 3;
-/// How far α is raised beyond its limit for single points at most: impulses that differ by prestress alone need a
-/// long way at no accuracy, and get back to it afterwards (-).
-const MOST_BOOST: f64 = 1e6;
-/// A residual this many times the best one is turned back from (-).
-const WORSE: f64 = 3.0;
-/// Starts with a residual below this share of the largest free velocity are trusted to slide as they say (-).
-const WARM: f64 = 0.1;
+pub(super) const BILATERAL: f64 = 1e-10;
 /// The radius in which the kink of σ at rest is rounded, as a share of the residual (-).
-const ROUND: f64 = 0.03;
-/// Most steps of a point with σ inside, and with σ held; most of a point altogether for α to grow after it.
-const STEPS: [usize; 2] = [12, 60];
-const EASY: usize = 20;
+pub(super) const ROUND: f64 = 0.03;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The residual that is asked for (m/s).
     pub tolerance: f64,
-    /// Most Newton steps.
+    /// The residual that it goes on to as long as every point gets nearer (m/s).
+    pub aim: f64,
+    /// Most Newton steps and rounds of sweeps.
     pub steps: usize,
+    /// Most multiplications.
+    pub work: f64,
     /// When time is over.
     pub deadline: Option<Instant>,
     /// Whether to keep every point.
@@ -64,15 +56,17 @@ pub struct Limits {
 pub struct Tally {
     /// Proximal points.
     pub points: usize,
-    /// Newton steps.
+    /// Newton steps and rounds of sweeps.
     pub steps: usize,
     /// Factorisations.
     pub factors: usize,
     /// Solves with a factor.
     pub solves: usize,
+    /// Multiplications, about.
+    pub work: f64,
 }
 
-/// A point on the way, for histories.
+/// Where a Newton step or a round of sweeps led, for histories.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// Impulses of contacts and of general rows (N s).
@@ -88,15 +82,21 @@ pub struct Point {
 pub struct Engine {
     pub island: Island,
     pub system: System,
+    /// Whether the system is that of the island.
+    is_ready: bool,
     pub tally: Tally,
     pub points: Vec<Point>,
-    /// What recording took (s).
+    /// When the solve began, and what recording has taken since (s).
+    clock: Option<Instant>,
     pub recording: f64,
     /// Impulses of the contacts' rows and of the general rows.
     pub x: Vec<f64>,
     pub y: Vec<f64>,
-    /// u − u_free.
+    /// What velocities are from those of Λ̂, and w there.
     pub(super) v: Vec<f64>,
+    pub(super) at_center: [Vec<f64>; 2],
+    /// Λ − Λ̂.
+    pub(super) change: [Vec<f64>; 2],
     /// Λ̂.
     pub(super) center: [Vec<f64>; 2],
     /// σ of each contact, where it is held.
@@ -125,13 +125,53 @@ pub struct Engine {
     pub(super) slopes: Vec<f64>,
     pub(super) sliding: super::sliding::Sliding,
     pub(super) gmres: Gmres,
+    /// ε.
+    pub(super) epsilon: f64,
+    pub(super) swept: super::sweeps::Swept,
+    pub(super) responses: super::local::Responses,
+    /// The impulses to go back to, and the best of all with their residual (m/s).
+    base: [Vec<f64>; 2],
     best: [Vec<f64>; 2],
+    least: f64,
 }
 
 impl Engine {
-    /// Makes room for the island, with no impulses.
-    pub fn prepare(&mut self) {
-        self.system.refill(&self.island);
+    /// Takes an island of a problem and its impulses; `local` has the number of every body within its island.
+    pub fn load(&mut self, problem: &Problem, island: usize, local: &[u32], lambda: &[f64]) {
+        self.island.refill(problem, island, local);
+        self.is_ready = false;
+        self.make_room();
+        let (contacts, rows) = (&self.island.contacts, &self.island.rows);
+        for (k, c) in contacts.source.iter().enumerate() {
+            let block = &lambda[problem.contacts.rows(*c as usize)];
+            self.x[contacts.rows(k)].copy_from_slice(block);
+        }
+        let first = problem.contact_rows();
+        for (y, r) in self.y.iter_mut().zip(&rows.source) {
+            *y = lambda[first + *r as usize];
+        }
+    }
+
+    /// Whether any impulse acts.
+    pub fn is_held(&self) -> bool {
+        self.x.iter().chain(&self.y).any(|impulse| *impulse != 0.0)
+    }
+
+    /// Multiplications of a Newton step, about.
+    pub fn work_of_a_step(&mut self) -> f64 {
+        self.make_ready();
+        let rows = self.w[0].len() as f64;
+        self.system.work() + SOLVES * self.system.entries() + super::inner::PER_ROW[0] * rows
+    }
+
+    fn make_ready(&mut self) {
+        if !self.is_ready {
+            self.system.refill(&self.island);
+            self.is_ready = true;
+        }
+    }
+
+    fn make_room(&mut self) {
         let (contacts, rows) = (&self.island.contacts, &self.island.rows);
         let room = |n: usize, vectors: &mut [&mut Vec<f64>]| {
             for v in vectors {
@@ -149,10 +189,11 @@ impl Engine {
             ],
         );
         let [x, y] = &mut self.center;
+        let [ax, ay] = &mut self.at_center;
         let [wx, wy] = &mut self.w;
         let [dx, dy] = &mut self.dw;
-        room(contacts.free.len(), &mut [&mut self.x, x, wx, dx]);
-        room(rows.len(), &mut [&mut self.y, y, wy, dy, &mut self.dy]);
+        room(contacts.free.len(), &mut [&mut self.x, x, ax, wx, dx]);
+        room(rows.len(), &mut [&mut self.y, y, ay, wy, dy, &mut self.dy]);
         let [rho_x, rho_y] = &mut self.inverse_rho;
         room(contacts.len(), &mut [&mut self.shift, rho_x]);
         room(rows.len(), &mut [rho_y]);
@@ -162,138 +203,144 @@ impl Engine {
         self.factored.clear();
     }
 
-    /// Goes on from `x` and `y` until the residual is at most the tolerance, or the limits are reached. Leaves the best
-    /// impulses there and returns their residual (m/s).
-    pub fn solve(&mut self, limits: &Limits) -> f64 {
-        let begin = Instant::now();
-        let mut error = self.measure();
-        let start = error;
-        let mut best = error;
-        self.best[0].clone_from(&self.x);
-        self.best[1].clone_from(&self.y);
-        self.v.clone_from(&self.image);
-        let speed = self.island.speed();
-        let most = (ROUNDING_SHARE * limits.tolerance / (ROUNDING * speed)).max(1.0);
-        let is_warm = start < WARM * speed;
-        let mut alpha = if is_warm {
-            (speed / start).min(most)
+    /// The residual of the impulses in `x` and `y` (m/s), where [`Engine::solve`] begins.
+    pub fn begin(&mut self) -> f64 {
+        self.least = f64::INFINITY;
+        let error = self.measure();
+        self.keep(error);
+        error
+    }
+
+    /// Whether a start of that residual is a solution, or no start at all.
+    pub fn accepts(error: f64, tolerance: f64) -> bool {
+        error <= ACCEPTED * tolerance || !error.is_finite()
+    }
+
+    /// Goes on from `x` and `y`, whose residual is `error`, until the residual is at most the tolerance, or the limits
+    /// are reached. Leaves the best impulses there and returns their residual (m/s).
+    pub fn solve(&mut self, error: f64, limits: &Limits) -> f64 {
+        if Self::accepts(error, limits.tolerance) {
+            return error;
+        }
+        self.clock = Some(Instant::now());
+        let before = self.tally.steps;
+        let error = self.sweep_first(error, limits);
+        // What sweeps hardly bring down are waves through many bodies, which the next step has again, twice as high.
+        let wanted = if self.tally.steps > before {
+            ACCEPTED * limits.tolerance
         } else {
-            1.0
+            limits.tolerance
         };
-        let mut boost = 1.0;
-        let mut growth = GROWTH;
-        let [mut stalled, mut failures] = [0, 0];
-        while best > limits.tolerance && stalled < PATIENCE && !self.is_over(limits) {
-            self.tally.points += 1;
-            let before = self.tally.steps;
-            self.begin_point(alpha, error);
-            // Where σ inside leads nowhere with any penalty, σ held may.
-            let follows = failures < FAILURES && (is_warm || self.tally.points > 1);
-            let noise = 10.0 * ROUNDING * speed * alpha;
-            let target = (ACCURACY * error).max(0.1 * limits.tolerance).max(noise);
-            let Ok(rest) = self.find_point(target, follows, limits) else {
-                break;
-            };
-            error = self.measure();
-            let falls = error < PROGRESS * best;
-            stalled = if falls { 0 } else { stalled + 1 };
-            if error < best {
-                best = error;
-                self.best[0].clone_from(&self.x);
-                self.best[1].clone_from(&self.y);
-            }
-            if limits.history {
-                self.record(begin);
-            }
-            let fails = follows && !self.is_coupled;
-            failures = if fails { failures + 1 } else { 0 };
-            if alpha > most {
-                alpha = most;
-            } else if !fails && stalled > 0 && alpha == most && error < 10.0 * best {
-                boost = (boost * GROWTH).min(MOST_BOOST);
-                alpha = most * boost;
-            } else if fails || error > WORSE * best || !error.is_finite() {
-                self.x.clone_from(&self.best[0]);
-                self.y.clone_from(&self.best[1]);
-                error = self.measure();
-                self.v.clone_from(&self.image);
-                alpha = (alpha / (growth * growth)).max(1.0);
-                growth = growth.sqrt().max(SLOWEST);
-            } else if rest <= target && self.tally.steps - before < EASY {
-                if self.is_coupled {
-                    growth = (growth * growth).min(GROWTH);
-                }
-                alpha = (alpha * growth).min(most);
-            }
+        if error > wanted && !self.is_over(limits) {
+            self.make_ready();
+            self.climb(error, wanted, limits);
         }
         self.x.clone_from(&self.best[0]);
         self.y.clone_from(&self.best[1]);
-        best
+        if let Some(last) = self.points.last_mut() {
+            last.impulses.clone_from(&self.best);
+        }
+        self.least
+    }
+
+    /// Sweeps, where they need no factor, as long as they lead on quickly. Returns the residual of the best (m/s).
+    fn sweep_first(&mut self, start: f64, limits: &Limits) -> f64 {
+        if self.rows_to_close().is_some() || self.prepare_sweeps().is_err() {
+            return start;
+        }
+        while !self.is_over(limits) {
+            let before = self.least;
+            let error = self.sweep([FIRST; 2], limits);
+            if error < self.least {
+                self.keep(error);
+            }
+            let is_enough = self.least <= ACCEPTED * limits.tolerance;
+            if is_enough || error.is_nan() || error > QUICK * before {
+                break;
+            }
+        }
+        self.go_back()
+    }
+
+    /// The methods one after the other, until one gets there. One whose matrix cannot be factored has led nowhere.
+    fn climb(&mut self, mut error: f64, wanted: f64, limits: &Limits) {
+        let closed = self.rows_to_close();
+        let can_sweep = closed.is_none_or(|rows| (1..=MOST_CLOSED).contains(&rows));
+        let patience = PATIENCE[usize::from(can_sweep)];
+        for _ in 0..ROUNDS {
+            error = match self.close_in(error, limits) {
+                Ok(error) => error,
+                Err(_) => self.go_back(),
+            };
+            if self.least <= wanted || self.is_over(limits) {
+                break;
+            }
+            let _ = self.approach(error, patience, limits);
+            if self.is_done(limits) || !can_sweep {
+                break;
+            }
+            self.return_to_best();
+            if self.prepare_sweeps().is_err() {
+                break;
+            }
+            error = self.sweep(SWEEPS, limits);
+            self.keep(error);
+        }
+    }
+
+    /// Keeps the impulses as those to go back to, and as the best of all if they are.
+    pub(super) fn keep(&mut self, error: f64) {
+        self.base[0].clone_from(&self.x);
+        self.base[1].clone_from(&self.y);
+        if error < self.least {
+            self.least = error;
+            self.best[0].clone_from(&self.x);
+            self.best[1].clone_from(&self.y);
+        }
+    }
+
+    /// Goes back to the impulses that were kept last, and to their w.
+    pub(super) fn go_back(&mut self) -> f64 {
+        self.x.clone_from(&self.base[0]);
+        self.y.clone_from(&self.base[1]);
+        self.measure()
+    }
+
+    fn return_to_best(&mut self) {
+        self.base.clone_from(&self.best);
+        self.go_back();
+    }
+
+    fn is_done(&self, limits: &Limits) -> bool {
+        self.least <= limits.tolerance || self.is_over(limits)
     }
 
     pub(super) fn is_over(&self, limits: &Limits) -> bool {
-        self.tally.steps >= limits.steps || limits.deadline.is_some_and(|d| Instant::now() >= d)
+        self.tally.steps >= limits.steps || self.is_out_of_time(limits)
     }
 
-    /// Sets Λ̂, ρ and what σ is held at.
-    fn begin_point(&mut self, alpha: f64, error: f64) {
-        self.rounding = ROUND * error;
-        self.center[0].clone_from(&self.x);
-        self.center[1].clone_from(&self.y);
-        let contacts = &self.island.contacts;
-        for c in 0..contacts.len() {
-            let rows = contacts.rows(c);
-            self.shift[c] = self.support(c, &self.w[0][rows.start + 1..rows.end]);
-            let compliance = contacts.compliance[rows].iter().copied();
-            self.inverse_rho[0][c] = compliance.fold(0.0, f64::max) + contacts.scale[c] / alpha;
-        }
-        let rows = &self.island.rows;
-        for r in 0..rows.len() {
-            let share = if rows.is_bilateral(r) {
-                BILATERAL
-            } else {
-                1.0 / (BOUNDED * alpha)
-            };
-            self.inverse_rho[1][r] = rows.compliance[r] + share * rows.diagonal[r];
+    /// Whether work or time are used up.
+    pub(super) fn is_out_of_time(&self, limits: &Limits) -> bool {
+        self.tally.work >= limits.work || limits.deadline.is_some_and(|d| Instant::now() >= d)
+    }
+
+    /// Why a solve has ended with this residual.
+    pub fn end(&self, error: f64, limits: &Limits) -> Reason {
+        match () {
+            () if error <= limits.tolerance => Reason::Fits,
+            () if self.tally.work >= limits.work => Reason::Work,
+            () if self.tally.steps >= limits.steps => Reason::Iterations,
+            () if self.is_out_of_time(limits) => Reason::Time,
+            () => Reason::NoNearer,
         }
     }
 
-    /// Finds the point, with σ inside if it `follows` and that leads there, else with σ held; `x` and `y` become its
-    /// impulses. Returns what is left of the balance (m/s).
-    fn find_point(
-        &mut self,
-        target: f64,
-        follows: bool,
-        limits: &Limits,
-    ) -> Result<f64, Breakdown> {
-        let mut rest = f64::INFINITY;
-        self.is_coupled = follows;
-        if follows {
-            self.before[0].clone_from(&self.v);
-            self.before[1].clone_from(&self.y);
-            rest = self.newton(target, STEPS[0], limits)?;
-            if rest > target || rest.is_nan() {
-                self.v.clone_from(&self.before[0]);
-                self.y.clone_from(&self.before[1]);
-            }
-        }
-        if rest > target || rest.is_nan() {
-            self.is_coupled = false;
-            rest = self.newton(target, STEPS[1], limits)?;
-        }
-        for c in 0..self.island.contacts.len() {
-            let mut block = [0.0; FrictionLaw::MAX_ROWS];
-            let rows = self.island.contacts.rows(c);
-            self.impulse(c, 0.0, &mut block[..rows.len()], None);
-            self.x[rows.clone()].copy_from_slice(&block[..rows.len()]);
-        }
-        Ok(rest)
-    }
-
-    fn record(&mut self, begin: Instant) {
+    /// Keeps the impulses of a Newton step.
+    pub(super) fn record(&mut self) {
         let now = Instant::now();
+        let begin = self.clock.unwrap_or(now);
         self.points.push(Point {
-            impulses: self.best.clone(),
+            impulses: [self.x.clone(), self.y.clone()],
             steps: self.tally.steps,
             time: (now - begin).as_secs_f64() - self.recording,
         });
@@ -302,13 +349,24 @@ impl Engine {
 
     /// v = M⁻¹ Jᵀ Λ into `image`, and w from it. Returns the residual of the problem, as
     /// [`crate::problem::residual`] defines it (m/s).
-    fn measure(&mut self) -> f64 {
+    pub(super) fn measure(&mut self) -> f64 {
         self.momentum.fill(0.0);
         let island = &self.island;
         island.contacts.add_transposed(&self.x, &mut self.momentum);
         island.rows.add_transposed(&self.y, &mut self.momentum);
         island.inverse_product(&self.momentum, &mut self.image);
-        self.find_w();
+        let (contacts, rows) = (&self.island.contacts, &self.island.rows);
+        contacts.product(&self.image, &mut self.w[0]);
+        rows.product(&self.image, &mut self.w[1]);
+        for (w, free) in self.w.iter_mut().zip([&contacts.free, &rows.free]) {
+            for (w, free) in w.iter_mut().zip(free) {
+                *w += free;
+            }
+        }
+        // Projections may hide what is no number.
+        if self.w.iter().flatten().any(|w| !w.is_finite()) {
+            return f64::NAN;
+        }
         let mut worst: f64 = 0.0;
         let mut note = |error: f64| {
             if error > worst || error.is_nan() {
@@ -321,46 +379,31 @@ impl Engine {
         let rows = &self.island.rows;
         for r in 0..rows.len() {
             let w = self.w[1][r] + rows.compliance[r] * self.y[r];
-            let rho = 1.0 / rows.diagonal[r];
-            let [lo, hi] = rows.bounds[r];
-            let next = (self.y[r] - rho * w).max(lo).min(hi);
-            note((next - self.y[r]).abs() / rho);
+            note(cone::row_error(
+                rows.bounds[r],
+                self.y[r],
+                w,
+                rows.diagonal[r],
+            ));
         }
         worst
     }
 
     /// The errors of a contact's normal row and friction block (m/s).
-    fn contact_errors(&self, c: usize) -> [f64; 2] {
+    pub(super) fn contact_errors(&self, c: usize) -> [f64; 2] {
         let contacts = &self.island.contacts;
         let rows = contacts.rows(c);
-        let diagonal = &contacts.diagonal[rows.clone()];
         let x = &self.x[rows.clone()];
-        let rho_t = 1.0 / diagonal[1..].iter().copied().fold(0.0, f64::max);
-        let rho_n = 1.0 / diagonal[0];
-        let mut next = [0.0; FrictionLaw::MAX_ROWS];
-        let next = &mut next[..rows.len()];
-        for (k, row) in rows.enumerate() {
-            let w = self.w[0][row] + contacts.compliance[row] * x[k];
-            next[k] = x[k] - if k == 0 { rho_n } else { rho_t } * w;
+        let mut w = [0.0; FrictionLaw::MAX_ROWS];
+        for ((w, row), x) in w.iter_mut().zip(rows.clone()).zip(x) {
+            *w = self.w[0][row] + contacts.compliance[row] * x;
         }
-        next[0] = next[0].max(0.0);
-        let normal = next[0];
-        contacts.friction[c].project(&mut next[1..], normal);
-        let pairs = next[1..].iter().zip(&x[1..]);
-        let square: f64 = pairs.map(|(a, b)| (a - b) * (a - b)).sum();
-        [(next[0] - x[0]).abs() / rho_n, square.sqrt() / rho_t]
-    }
-
-    /// J u + bias for the velocities in `image`.
-    pub(super) fn find_w(&mut self) {
-        let (contacts, rows) = (&self.island.contacts, &self.island.rows);
-        contacts.product(&self.image, &mut self.w[0]);
-        rows.product(&self.image, &mut self.w[1]);
-        for (w, free) in self.w.iter_mut().zip([&contacts.free, &rows.free]) {
-            for (w, free) in w.iter_mut().zip(free) {
-                *w += free;
-            }
-        }
+        cone::errors(
+            &contacts.friction[c],
+            x,
+            &w[..x.len()],
+            &contacts.diagonal[rows],
+        )
     }
 
     /// σ of a sliding velocity without compliance (m/s), rounded at rest: √(σ² + r²) − r.

@@ -1,4 +1,7 @@
-//! One proximal point: M v = Jᵀ Λ(v), by Newton's method, whose matrix is that of [`super::system`].
+//! One proximal point: M v = Jᵀ (Λ(v) − Λ̂), by Newton's method, whose matrix is that of [`super::system`].
+//!
+//! v is what velocities are from those of Λ̂, where w is known in twice the digits: so rounding of w, which the penalty
+//! multiplies, is that of a small difference.
 //!
 //! With σ held the left side minus the right is the gradient of a convex function of v with a continuous gradient, so
 //! that a line search makes every step safe. With σ inside it is no gradient, and a step must make it smaller.
@@ -19,14 +22,17 @@ const LEAST: f64 = 0.1;
 /// The slope along a step that a line search ends at, as a share of the slope where it begins (-); the full step is
 /// taken where it is no steeper than the second one.
 const FLAT: [f64; 2] = [0.1, 0.5];
+/// Multiplications per row of a contact: of what is left over and the matrix, and of a line search (-).
+pub(super) const PER_ROW: [f64; 2] = [120.0, 60.0];
 /// Most slopes of a line search.
 const SLOPES: usize = 20;
 
 impl Engine {
-    /// Newton's method from `v` and `y`, until what is left of the balance is at most `target` (m/s). Returns that.
+    /// Newton's method from `v` and `y`, until what is left of the balance is at most `target` (m/s), or at most `enough`
+    /// and a step does not halve it. Returns that.
     pub(super) fn newton(
         &mut self,
-        target: f64,
+        [target, enough]: [f64; 2],
         most: usize,
         limits: &Limits,
     ) -> Result<f64, Breakdown> {
@@ -61,10 +67,15 @@ impl Engine {
                 t *= 0.5;
                 rest = self.balance();
             }
+            if limits.history {
+                self.record();
+            }
             left -= 1;
             if rest < 0.5 * least {
                 least = rest;
                 left = patience;
+            } else if rest <= enough {
+                break;
             }
         }
         Ok(rest)
@@ -85,34 +96,41 @@ impl Engine {
     }
 
     /// Turns what is left over in `dv` and `dy` into a step, and finds what it does to w.
-    fn find_step(&mut self) -> Result<(), Breakdown> {
+    pub(super) fn find_step(&mut self) -> Result<(), Breakdown> {
         if self.slopes != self.factored {
             self.factored.clone_from(&self.slopes);
             self.tally.factors += 1;
+            self.tally.work += self.system.work();
             if let Err(breakdown) = self.system.factor(&self.island) {
                 self.factored.clear();
                 return Err(breakdown);
             }
         }
-        self.tally.solves += 1;
+        self.count_solve();
         self.system.solve(&mut self.dv, &mut self.dy);
         if self.is_coupled {
             self.follow_sliding();
         }
         let rows = &self.island.rows;
-        for (r, dy) in self.dy.iter_mut().enumerate() {
-            // The matrix has −dy. Bounded rows follow the velocities by themselves.
-            *dy = if rows.is_bilateral(r) { -*dy } else { 0.0 };
+        for dy in &mut self.dy {
+            // The matrix has −dy.
+            *dy = -*dy;
         }
         self.island.contacts.product(&self.dv, &mut self.dw[0]);
         rows.product(&self.dv, &mut self.dw[1]);
         Ok(())
     }
 
+    /// Counts a solve with the factor.
+    pub(super) fn count_solve(&mut self) {
+        self.tally.solves += 1;
+        self.tally.work += 2.0 * self.system.entries();
+    }
+
     /// Everything at v: w, the impulses, the matrix, and what is left over: momenta in `dv`, velocities of bilateral rows
     /// in `dy`. Returns the largest velocity that is left over (m/s).
     fn balance(&mut self) -> f64 {
-        self.image.clone_from(&self.v);
+        self.tally.work += PER_ROW[0] * self.w[0].len() as f64;
         self.find_w();
         for dw in &mut self.dw {
             dw.fill(0.0);
@@ -121,8 +139,20 @@ impl Engine {
         self.take_rows();
         let island = &self.island;
         self.momentum.fill(0.0);
-        island.contacts.add_transposed(&self.x, &mut self.momentum);
-        island.rows.add_transposed(&self.y, &mut self.momentum);
+        for (change, (now, center)) in self
+            .change
+            .iter_mut()
+            .zip([&self.x, &self.y].into_iter().zip(&self.center))
+        {
+            change.clear();
+            change.extend(now.iter().zip(center).map(|(now, center)| now - center));
+        }
+        island
+            .contacts
+            .add_transposed(&self.change[0], &mut self.momentum);
+        island
+            .rows
+            .add_transposed(&self.change[1], &mut self.momentum);
         island.mass_product(&self.v, &mut self.dv);
         for (dv, p) in self.dv.iter_mut().zip(&self.momentum) {
             *dv = p - *dv;
@@ -135,6 +165,18 @@ impl Engine {
             }
         }
         worst
+    }
+
+    /// w at v.
+    fn find_w(&mut self) {
+        let island = &self.island;
+        island.contacts.product(&self.v, &mut self.w[0]);
+        island.rows.product(&self.v, &mut self.w[1]);
+        for (w, center) in self.w.iter_mut().zip(&self.at_center) {
+            for (w, center) in w.iter_mut().zip(center) {
+                *w += center;
+            }
+        }
     }
 
     /// The contacts' impulses, and their part of the matrix.
@@ -221,13 +263,14 @@ impl Engine {
     /// How long a step is at whose end the convex function's slope is next to zero, by false position (Illinois): the
     /// slope grows along the step from the negative `first`.
     fn line_search(&mut self, first: f64) -> f64 {
+        self.tally.work += PER_ROW[1] * self.w[0].len() as f64;
         self.island.mass_product(&self.v, &mut self.momentum);
         self.island.mass_product(&self.dv, &mut self.image);
         let mut at_zero = dot(&self.dv, &self.momentum);
         let mut growth = dot(&self.dv, &self.image);
         let dw = &self.dw[1];
         for r in (0..dw.len()).filter(|r| self.island.rows.is_bilateral(*r)) {
-            at_zero -= dw[r] * self.y[r];
+            at_zero -= dw[r] * (self.y[r] - self.center[1][r]);
             growth -= dw[r] * self.dy[r];
         }
         let slope = |t: f64| at_zero + t * growth - self.power(t);
@@ -257,7 +300,7 @@ impl Engine {
         t
     }
 
-    /// Λ·dw of contacts and bounded rows at w + t dw.
+    /// (Λ − Λ̂)·dw of contacts and bounded rows at w + t dw.
     fn power(&self, t: f64) -> f64 {
         let contacts = &self.island.contacts;
         let mut sum = 0.0;
@@ -265,11 +308,13 @@ impl Engine {
             let rows = contacts.rows(c);
             let mut block = [0.0; FrictionLaw::MAX_ROWS];
             self.impulse(c, t, &mut block[..rows.len()], None);
-            sum += dot(&block[..rows.len()], &self.dw[0][rows]);
+            for (row, x) in rows.zip(block) {
+                sum += (x - self.center[0][row]) * self.dw[0][row];
+            }
         }
         for r in 0..self.island.rows.len() {
             if !self.island.rows.is_bilateral(r) {
-                sum += self.bounded(r, t).0 * self.dw[1][r];
+                sum += (self.bounded(r, t).0 - self.center[1][r]) * self.dw[1][r];
             }
         }
         sum

@@ -3,7 +3,7 @@
 //! A velocity is 6 numbers per body (v, ω), and so is a momentum. Constraints are the contacts, each a block of
 //! rows, and the general rows, each by itself.
 
-use crate::math::Twist;
+use crate::math::{SymMat3, Twist};
 use crate::problem::delassus::{block_bodies, block_jacobian};
 use crate::problem::{Friction, FrictionLaw, Problem};
 
@@ -86,21 +86,59 @@ pub fn dot(a: &Row, b: &[f64]) -> f64 {
     sum
 }
 
+/// A sum and what rounding took from it (Ogita, Rump & Oishi 2005, Dot2).
+struct Twofold(f64, f64);
+
+impl From<f64> for Twofold {
+    fn from(x: f64) -> Self {
+        Self(x, 0.0)
+    }
+}
+
+impl Twofold {
+    fn add_dot(&mut self, a: &Row, b: &[f64]) {
+        for (a, b) in a.iter().zip(b) {
+            let product = a * b;
+            let sum = self.0 + product;
+            let added = sum - self.0;
+            let lost = (self.0 - (sum - added)) + (product - added);
+            self.0 = sum;
+            self.1 += lost + a.mul_add(*b, -product);
+        }
+    }
+
+    fn value(&self) -> f64 {
+        self.0 + self.1
+    }
+}
+
 /// The six numbers of a body.
 #[inline(always)]
 pub fn of(body: u32, v: &[f64]) -> &[f64] {
     &v[DOF * body as usize..][..DOF]
 }
 
+/// v ← v + j `by` for the six numbers of a body.
 #[inline(always)]
-fn add(body: u32, v: &mut [f64], j: &Row, by: f64) {
+pub fn add(body: u32, v: &mut [f64], j: &Row, by: f64) {
     for (v, j) in v[DOF * body as usize..][..DOF].iter_mut().zip(j) {
         *v += j * by;
     }
 }
 
+/// Finds the number of every body within its island.
+pub fn number_within(problem: &Problem, local: &mut Vec<u32>) {
+    local.clear();
+    local.resize(problem.bodies.len(), 0);
+    for island in 0..problem.islands.len() {
+        for (k, body) in problem.islands.bodies.of(island).iter().enumerate() {
+            local[*body as usize] = k as u32;
+        }
+    }
+}
+
 /// The product of a block diagonal matrix of [`Island::mass`]'s kind with a vector.
-fn multiply(blocks: &[[f64; 7]], x: &[f64], y: &mut [f64]) {
+pub fn multiply(blocks: &[[f64; 7]], x: &[f64], y: &mut [f64]) {
     for ((b, x), y) in blocks.iter().zip(x.as_chunks().0).zip(y.as_chunks_mut().0) {
         let x: &Row = x;
         *y = [
@@ -147,6 +185,21 @@ impl Contacts {
         }
     }
 
+    /// y ← free + J v, as if in twice the digits.
+    pub fn add_product(&self, v: &[f64], free: &[f64], y: &mut [f64]) {
+        for c in 0..self.len() {
+            for row in self.rows(c) {
+                let mut sum = Twofold::from(free[row]);
+                for (body, j) in self.bodies[c].iter().zip(&self.jacobian[row]) {
+                    if *body != NONE {
+                        sum.add_dot(j, of(*body, v));
+                    }
+                }
+                y[row] = sum.value();
+            }
+        }
+    }
+
     /// v ← v + Jᵀ x.
     pub fn add_transposed(&self, x: &[f64], v: &mut [f64]) {
         for c in 0..self.len() {
@@ -189,6 +242,17 @@ impl Rows {
         }
     }
 
+    /// y ← free + J v, as if in twice the digits.
+    pub fn add_product(&self, v: &[f64], free: &[f64], y: &mut [f64]) {
+        for (r, y) in y.iter_mut().enumerate() {
+            let mut sum = Twofold::from(free[r]);
+            for (b, j) in self.entries(r) {
+                sum.add_dot(j, of(b, v));
+            }
+            *y = sum.value();
+        }
+    }
+
     /// v ← v + Jᵀ x.
     pub fn add_transposed(&self, x: &[f64], v: &mut [f64]) {
         for (r, x) in x.iter().enumerate() {
@@ -223,12 +287,7 @@ impl Island {
             let i = problem.bodies.inverse_inertia[body];
             self.inverse_mass
                 .push([m, i.xx, i.xy, i.yy, i.xz, i.yz, i.zz]);
-            // A body that does not turn has an inertia that nothing turns.
-            let inertia = i.inverse().unwrap_or_default();
-            let [xx, yy, zz] = [(i.xx, inertia.xx), (i.yy, inertia.yy), (i.zz, inertia.zz)]
-                .map(|(inverse, x)| if inverse == 0.0 { STUCK / m } else { x });
-            self.mass
-                .push([1.0 / m, xx, inertia.xy, yy, inertia.xz, inertia.yz, zz]);
+            self.mass.push(mass(m, &i));
         }
         self.take_contacts(problem, island, local);
         self.take_rows(problem, island, local);
@@ -328,5 +387,33 @@ impl Island {
     }
 }
 
+/// m and the inertia's lower triangle; what does not turn has an inertia that nothing turns.
+fn mass(inverse_mass: f64, inverse: &SymMat3) -> [f64; 7] {
+    let inertia = inverse.inverse().unwrap_or_else(|| {
+        let eigen = inverse.to_matrix().symmetric_eigen();
+        let most = eigen.eigenvalues.max();
+        let mut out = SymMat3::default();
+        for k in 0..3 {
+            let (value, axis) = (eigen.eigenvalues[k], eigen.eigenvectors.column(k));
+            let inertia = if value > FREE * most {
+                1.0 / value
+            } else {
+                STUCK / inverse_mass
+            };
+            out.xx += inertia * axis[0] * axis[0];
+            out.xy += inertia * axis[0] * axis[1];
+            out.yy += inertia * axis[1] * axis[1];
+            out.xz += inertia * axis[0] * axis[2];
+            out.yz += inertia * axis[1] * axis[2];
+            out.zz += inertia * axis[2] * axis[2];
+        }
+        out
+    });
+    let i = &inertia;
+    [1.0 / inverse_mass, i.xx, i.xy, i.yy, i.xz, i.yz, i.zz]
+}
+
+/// An axis whose inverse inertia is below this share of the largest does not turn (-).
+const FREE: f64 = 1e-14;
 /// The moment of inertia of a body that does not turn, in units of its mass times m².
 const STUCK: f64 = 1e12;

@@ -36,6 +36,18 @@ impl Sliding {
 impl Engine {
     /// Notes contact `c`, whose impulse changes by −`slope` w, if it slides.
     pub(super) fn note_sliding(&mut self, c: usize, slope: &Slope) {
+        let Some(gradient) = self.support_gradient(c) else {
+            return;
+        };
+        let n = self.island.contacts.rows(c).len();
+        let sliding = &mut self.sliding;
+        sliding.contact.push(c as u32);
+        sliding.gradient.extend_from_slice(&gradient[..n]);
+        sliding.pull.extend(slope[..n].iter().map(|row| -row[0]));
+    }
+
+    /// ∇σ of contact `c` in its rows, the kink at rest rounded; none where it does not slide.
+    pub(super) fn support_gradient(&self, c: usize) -> Option<[f64; FrictionLaw::MAX_ROWS]> {
         let contacts = &self.island.contacts;
         let rows = contacts.rows(c);
         let n = rows.len();
@@ -46,18 +58,16 @@ impl Engine {
         let friction = &contacts.friction[c];
         let sigma = friction.law.support(&w[1..n], friction.mu);
         if sigma == 0.0 {
-            return;
+            return None;
         }
         let mut gradient = [0.0; FrictionLaw::MAX_ROWS];
         let law = friction.law;
         law.support_gradient(&w[1..n], friction.mu, &mut gradient[1..n]);
         let by = sigma / sigma.hypot(self.rounding);
-        let sliding = &mut self.sliding;
-        sliding.contact.push(c as u32);
-        sliding
-            .gradient
-            .extend(gradient[..n].iter().map(|g| g * by));
-        sliding.pull.extend(slope[..n].iter().map(|row| -row[0]));
+        for g in &mut gradient {
+            *g *= by;
+        }
+        Some(gradient)
     }
 
     /// Turns the step d₀ in `dv` and `dy` into the one with σ inside.
@@ -115,7 +125,7 @@ impl Engine {
         v.fill(0.0);
         y.fill(0.0);
         contacts.add_transposed(x, v);
-        self.tally.solves += 1;
+        self.count_solve();
         self.system.solve(v, y);
     }
 

@@ -6,7 +6,7 @@ use super::island::{DOF, Island, NONE};
 use crate::problem::law::Slope;
 use crate::solve::sparse::{Breakdown, SparseLdl};
 
-/// Pattern, numbers and factor. Keeps its memory.
+/// Pattern, numbers and factor. Keeps its memory, and the pattern as long as it fits.
 #[derive(Clone, Debug, Default)]
 pub struct System {
     start: Vec<u32>,
@@ -18,28 +18,73 @@ pub struct System {
     pair_at: Vec<[u32; DOF]>,
     /// Pairs of bodies that contacts couple, ascending.
     pairs: Vec<[u32; 2]>,
+    /// Where each entry of a general row stands in the six columns of its body.
+    entry_at: Vec<[u32; DOF]>,
+    /// What the pattern was found for: pairs, number of bodies, and the general rows' entries.
+    known: Known,
     tight: Vec<bool>,
     ldl: SparseLdl,
+    /// Entries of the factor, and multiplications of a factorisation.
+    cost: [f64; 2],
     /// The order of the unknowns is that of velocities and then rows.
     rhs: Vec<f64>,
 }
 
+/// What a pattern follows from.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Known {
+    bodies: usize,
+    pairs: Vec<[u32; 2]>,
+    rows: [Vec<u32>; 2],
+}
+
 impl System {
-    /// Finds the pattern, and writes what does not change from step to step.
+    /// Finds the pattern, where it is not that of the last island, and writes what contacts do not change.
     pub fn refill(&mut self, island: &Island) {
         self.find_pairs(island);
-        let bodies = island.bodies.len();
-        let rows = &island.rows;
-        // The rows of each body, and the rows with the same bodies before each.
-        let mut of_body: Vec<Vec<u32>> = vec![Vec::new(); bodies];
-        for r in 0..rows.len() {
-            for body in rows.bodies(r) {
-                of_body[*body as usize].push(r as u32);
+        let (bodies, rows) = (island.bodies.len(), &island.rows);
+        let known = &mut self.known;
+        if known.bodies != bodies
+            || known.pairs != self.pairs
+            || known.rows[0] != rows.start
+            || known.rows[1] != rows.body
+        {
+            known.bodies = bodies;
+            known.pairs.clone_from(&self.pairs);
+            known.rows[0].clone_from(&rows.start);
+            known.rows[1].clone_from(&rows.body);
+            self.find_pattern(island);
+        }
+        self.place_contacts(island);
+        for (body, mass) in island.mass.iter().enumerate() {
+            for k in 0..DOF {
+                let begin = self.start[DOF * body + k] as usize;
+                for i in k..DOF {
+                    self.constant[begin + i - k] = mass_entry(mass, i, k);
+                }
             }
         }
+        for (at, j) in self.entry_at.iter().zip(&rows.jacobian) {
+            for (at, j) in at.iter().zip(j) {
+                self.constant[*at as usize] = *j;
+            }
+        }
+    }
+
+    fn find_pattern(&mut self, island: &Island) {
+        let bodies = island.bodies.len();
+        let rows = &island.rows;
+        // The entries of general rows on each body, and their rows.
+        let mut of_body: Vec<Vec<[u32; 2]>> = vec![Vec::new(); bodies];
+        for r in 0..rows.len() {
+            for entry in rows.start[r]..rows.start[r + 1] {
+                of_body[rows.body[entry as usize] as usize].push([entry, r as u32]);
+            }
+        }
+        self.entry_at.clear();
+        self.entry_at.resize(rows.body.len(), [0; DOF]);
         self.start.clear();
         self.row.clear();
-        self.constant.clear();
         self.start.push(0);
         let mut pair = 0;
         for (body, of_body) in of_body.iter().enumerate() {
@@ -48,26 +93,29 @@ impl System {
                 pair += 1;
             }
             for k in 0..DOF {
-                for i in k..DOF {
-                    self.row.push((DOF * body + i) as u32);
-                    self.constant.push(mass_entry(&island.mass[body], i, k));
-                }
+                self.row
+                    .extend((DOF * body + k) as u32..(DOF * (body + 1)) as u32);
                 for [_, other] in &self.pairs[first..pair] {
                     let rows = DOF as u32 * other..DOF as u32 * (other + 1);
                     self.row.extend(rows);
-                    self.constant.extend([0.0; DOF]);
                 }
-                for r in of_body {
-                    let mut entries = rows.entries(*r as usize);
-                    let entry = entries.find(|(b, _)| *b as usize == body);
+                for [entry, r] in of_body {
+                    self.entry_at[*entry as usize][k] = self.row.len() as u32;
                     self.row.push((DOF * bodies) as u32 + r);
-                    self.constant.push(entry.map_or(0.0, |(_, j)| j[k]));
                 }
                 self.start.push(self.row.len() as u32);
             }
         }
         self.add_row_columns(island);
-        self.place_contacts(island);
+        self.constant.clear();
+        self.constant.resize(self.row.len(), 0.0);
+        self.tight.clear();
+        self.tight.resize(self.start.len() - 1, false);
+        self.rhs.resize(self.start.len() - 1, 0.0);
+        let n = self.start.len() - 1;
+        self.ldl
+            .analyse(n, island.velocities(), &self.start, &self.row);
+        self.cost = self.ldl.cost();
     }
 
     /// The columns of the general rows. Those of the same bodies that follow each other are coupled by zeros, so
@@ -81,7 +129,6 @@ impl System {
                 end += 1;
             }
             self.row.extend((first + r) as u32..(first + end) as u32);
-            self.constant.resize(self.row.len(), 0.0);
             self.start.push(self.row.len() as u32);
         }
     }
@@ -110,9 +157,6 @@ impl System {
             }
             self.pair_at.push(at);
         }
-        self.tight.clear();
-        self.tight.resize(self.start.len() - 1, false);
-        self.rhs.resize(self.start.len() - 1, 0.0);
     }
 
     /// Begins a matrix without contacts.
@@ -200,9 +244,14 @@ impl System {
         }
     }
 
-    /// Non-zeros of the factor, and operations of one factorisation.
-    pub fn cost(&self) -> [f64; 2] {
-        self.ldl.cost()
+    /// Entries of the factor.
+    pub fn entries(&self) -> f64 {
+        self.cost[0]
+    }
+
+    /// Multiplications of a factorisation.
+    pub fn work(&self) -> f64 {
+        self.cost[1]
     }
 }
 

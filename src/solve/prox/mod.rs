@@ -10,7 +10,7 @@ pub mod block_sor;
 mod by_island;
 pub mod color;
 pub mod colored_gs;
-mod contact_block;
+pub(in crate::solve) mod contact_block;
 mod form;
 pub mod gauss_seidel;
 pub mod jacobi;

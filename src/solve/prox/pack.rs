@@ -244,7 +244,7 @@ impl Packed {
     /// `contacts` contacts of three rows: contacts and rows are to be pushed in that order. There are no bodies.
     pub fn begin_matrix(&mut self, a: &Delassus, contacts: usize) {
         *self = Self::default();
-        let islands = a.island_start.len().saturating_sub(1);
+        let islands = a.islands();
         self.body_start.resize(islands + 1, 0);
         let starts = [
             &mut self.contact_start,

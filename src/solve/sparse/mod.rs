@@ -103,11 +103,22 @@ impl SparseLdl {
     }
 
     fn load(&mut self, n: usize, positive: usize, col_start: &[u32], row: &[u32], value: &[f64]) {
+        assert_eq!(row.len(), value.len(), "one number per entry");
+        self.analyse(n, positive, col_start, row);
+        let a = numbers_mut(&mut self.numeric.a);
+        for (target, v) in self.symbolic.target.iter().zip(value) {
+            a[*target as usize] = *v;
+        }
+    }
+
+    /// Analyses a pattern, unless it is that of the last matrix. The arguments are those of
+    /// [`SparseLdl::factor_quasi_definite`]; [`SparseLdl::cost`] then says what factoring takes.
+    ///
+    /// # Panics
+    /// When the arrays do not describe a lower triangle.
+    pub fn analyse(&mut self, n: usize, positive: usize, col_start: &[u32], row: &[u32]) {
         assert!(
-            col_start.len() == n + 1
-                && col_start[0] == 0
-                && col_start[n] as usize == row.len()
-                && row.len() == value.len(),
+            col_start.len() == n + 1 && col_start[0] == 0 && col_start[n] as usize == row.len(),
             "a compressed lower triangle of {n} rows"
         );
         if positive != self.positive || col_start != self.col_start || row != self.row {
@@ -121,11 +132,8 @@ impl SparseLdl {
                 *negative = *i as usize >= positive;
             }
             self.affected.resize(self.symbolic.nodes(), false);
+            self.valid = false;
             self.analyses += 1;
-        }
-        let a = numbers_mut(&mut self.numeric.a);
-        for (target, v) in self.symbolic.target.iter().zip(value) {
-            a[*target as usize] = *v;
         }
     }
 

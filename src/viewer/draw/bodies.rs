@@ -8,6 +8,7 @@ use bevy::prelude::*;
 use super::mesh::{MeshLibrary, PLANE_EXTENT, Piece};
 use super::{Canvas, Drawing, Instance, LEAST_PIXELS, Layer, Quality, flags, palette};
 use crate::problem::islands::NO_ISLAND;
+use crate::solve::Method;
 use crate::viewer::bounds::{Bounds, Surveyor};
 use crate::viewer::camera::Eye;
 use crate::viewer::frame::{BodyTable, isometry};
@@ -135,6 +136,7 @@ struct Look<'a> {
     tint: Option<[f32; 3]>,
     eye: &'a Eye,
     islands: Option<&'a [u32]>,
+    methods: Option<&'a [Option<Method>]>,
     selected: u32,
     /// Flags that are not shown.
     hidden: u32,
@@ -150,9 +152,14 @@ impl Look<'_> {
             Some(island) if *island != NO_ISLAND => palette::island(*island),
             _ => palette::NO_ISLAND,
         };
-        let color = match (self.islands, self.tint) {
-            (_, Some(tint)) => palette::tinted(dressed.color, tint),
-            (Some(islands), _) if dressed.moving => palette::pack(island(islands)),
+        let method = |methods: &[Option<Method>]| match methods.get(dressed.slot as usize) {
+            Some(Some(method)) => palette::method(*method),
+            _ => palette::NO_ISLAND,
+        };
+        let color = match (self.methods, self.islands, self.tint) {
+            (_, _, Some(tint)) => palette::tinted(dressed.color, tint),
+            (Some(methods), ..) if dressed.moving => palette::pack(method(methods)),
+            (_, Some(islands), _) if dressed.moving => palette::pack(island(islands)),
             _ => dressed.color,
         };
         let mut scale = dressed.piece.scale;
@@ -194,6 +201,7 @@ pub(super) fn paint(
         dressing.dress(&frame.table, &mut canvas.library, &mut meshes);
     }
     let islands = Some(frame.islands.as_slice());
+    let methods = Some(frame.methods.as_slice());
     let worlds = 1 + frame.rivals.len();
     let is_split = worlds > 1 && eye.worlds > 1;
     // The simulation's own world comes last, and so wins where ghosts are at the same place.
@@ -206,6 +214,7 @@ pub(super) fn paint(
             tint: rival.filter(|_| !is_split).map(|rival| rival.color),
             eye: &eye,
             islands: islands.filter(|islands| drawing.islands && !islands.is_empty()),
+            methods: methods.filter(|methods| drawing.methods && !methods.is_empty()),
             selected: hands.selected.map_or(u32::MAX, |id| id.slot),
             hidden: u32::from(!drawing.grid) * flags::GRID,
         };

@@ -46,6 +46,8 @@ pub struct Drawing {
     pub colors: bool,
     /// Colours by island instead of by body.
     pub islands: bool,
+    /// Colours by how a body's island was solved, instead of by body or island.
+    pub methods: bool,
     /// The grid on the ground.
     pub grid: bool,
     /// Boxes around the shapes, along the axes of the world, as the broad phase has them before its margins.
@@ -81,6 +83,7 @@ impl Drawing {
             joints: view.joints,
             colors: false,
             islands: view.islands,
+            methods: false,
             grid: view.grid,
             boxes: false,
             centers: false,

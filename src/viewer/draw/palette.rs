@@ -1,6 +1,6 @@
 //! Colours of bodies: pleasant, and the same for the same body in every run.
 
-use crate::solve::NO_COLOR;
+use crate::solve::{Method, NO_COLOR};
 use crate::viewer::frame::ContactState;
 
 /// Colours, linear RGB, of bodies that name none: a muted palette that keeps apart under daylight.
@@ -51,6 +51,17 @@ pub fn island(island: u32) -> [f32; 3] {
     let hue = (island as f32 * 0.618_034).fract();
     let shade = 0.75 + 0.25 * ((scramble(island) >> 8) % 4) as f32 / 3.0;
     hsv(hue, 0.70, shade)
+}
+
+/// The colour of an island by how it was solved: light blue, dark blue, red, yellow, of Okabe & Ito's colours, which are
+/// told apart with every kind of colour vision; these four in grey, too.
+pub fn method(method: Method) -> [f32; 3] {
+    match method {
+        Method::Kept => [0.093, 0.456, 0.815],
+        Method::Exact => [0.000, 0.168, 0.445],
+        Method::Unfinished => [0.665, 0.112, 0.000],
+        Method::Swept => [0.871, 0.776, 0.054],
+    }
 }
 
 /// The colour of a contact's graph colour.

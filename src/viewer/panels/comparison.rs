@@ -167,6 +167,10 @@ fn terms(ui: &mut egui::Ui, context: &mut Context) {
         row(ui, "convergence", hint, |ui| {
             ui.checkbox(&mut comparison.terms.history, "")
         });
+        let hint = "one more solve, which tells how far the velocities are off";
+        row(ui, "velocity errors", hint, |ui| {
+            ui.checkbox(&mut comparison.terms.estimate, "")
+        });
         row(
             ui,
             "every … steps",

@@ -7,6 +7,7 @@ use super::{Context, Panel, theme};
 use crate::problem::residual::Residual;
 use crate::solve::Status;
 use crate::step::StepReport;
+use crate::viewer::adviser::Told;
 
 pub const PANEL: Panel =
     Panel::right("Counters", true, show).when(|context| context.playback.frame.is_some());
@@ -66,6 +67,9 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
                 .on_hover_text(why),
         };
     });
+    if let Some(told) = context.physics.advice() {
+        advice(ui, &told);
+    }
     let mut samples = context.history.samples.iter().rev();
     let evaluated = samples.find_map(|s| Some((&s.report, s.report.residual.as_ref()?)));
     ui.horizontal_wrapped(|ui| match evaluated {
@@ -75,6 +79,16 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
             ui.label(theme::quiet("not evaluated"));
         }
     });
+}
+
+/// What is wrong with the worst of the last steps, and what would help.
+fn advice(ui: &mut egui::Ui, told: &Told) {
+    let help = told.help.as_deref().unwrap_or("Trying what would help …");
+    let text = format!("Step {}: {} {help}", told.step, told.wrong);
+    let color = theme::of(ui).warning;
+    let text = egui::RichText::new(text).small().color(color);
+    ui.add(egui::Label::new(text).wrap())
+        .on_hover_text("the worst of the last steps, told anew every few seconds");
 }
 
 /// What the last step found.

@@ -34,6 +34,12 @@ static SWITCHES: [&[Switch]; 2] = [
         ),
         ("islands", Some(Action::Islands), "", |d| &mut d.islands),
         (
+            "solved by",
+            Some(Action::Methods),
+            "bodies in the colour of how their island was solved (auto)",
+            |d| &mut d.methods,
+        ),
+        (
             "graph colours",
             Some(Action::Colors),
             "contact points in the colour that the solver sweeps them in (colored-gs)",

@@ -7,7 +7,7 @@ use bevy_egui::egui::{self, Color32, CornerRadius, Frame, Margin};
 use super::Context;
 use super::theme::{self, drawn};
 use super::widgets::number;
-use crate::solve::NO_COLOR;
+use crate::solve::{Method, NO_COLOR};
 use crate::viewer::draw::{MOST_TRAILS, palette};
 use crate::viewer::frame::ContactState;
 
@@ -24,7 +24,8 @@ pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
     let forces = drawing.normal_forces || drawing.friction_forces;
     let marks = drawing.boxes || drawing.centers || drawing.trails;
     let heated = context.comparison.heated();
-    if !(drawing.any_contacts() || drawing.joints || drawing.islands || marks || heated.is_some()) {
+    let by_island = drawing.islands || drawing.methods;
+    if !(drawing.any_contacts() || drawing.joints || by_island || marks || heated.is_some()) {
         return;
     }
     egui::Area::new("legend".into())
@@ -72,7 +73,9 @@ pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
                 if drawing.joints {
                     error_scale(ui);
                 }
-                if drawing.islands {
+                if drawing.methods {
+                    methods(ui, context);
+                } else if drawing.islands {
                     islands(ui);
                 }
                 if drawing.boxes {
@@ -221,6 +224,24 @@ fn graph(ui: &mut egui::Ui, context: &Context) -> bool {
         ui.label(theme::quiet(format!("and {more} more")));
     }
     true
+}
+
+/// How the bodies' islands were solved.
+fn methods(ui: &mut egui::Ui, context: &Context) {
+    let frame = context.playback.frame.as_ref();
+    if frame.is_none_or(|f| f.methods.is_empty()) {
+        let solver = &context.setup.solver.name;
+        ui.label(theme::quiet(format!(
+            "{solver} has not chosen between methods"
+        )));
+        return;
+    }
+    ui.label("bodies by how their island was solved");
+    for method in Method::ALL {
+        let text = format!("{}: {}", method.name(), method.summary());
+        ball(ui, palette::method(method), &text);
+    }
+    ball(ui, palette::NO_ISLAND, "in no island");
 }
 
 /// Islands have no meaning beyond being different.

@@ -5,7 +5,9 @@ use bevy_egui::egui;
 use super::widgets::{choice, grid, milliseconds, number, row, small};
 use super::{Context, Panel, theme};
 use crate::session::Input;
-use crate::solve::{self, Budget, Parameter, ParameterKind, SolverConfig, ToleranceNorm, Value};
+use crate::solve::{
+    self, Budget, Choices, Parameter, ParameterKind, SolverConfig, ToleranceNorm, Value,
+};
 use crate::viewer::observe::ResidualRate;
 use crate::viewer::physics::Command;
 
@@ -21,6 +23,9 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
             .on_hover_text(info.source);
     }
     parameters(ui, &mut setup.solver);
+    if let Some(last) = context.history.samples.back() {
+        choices(ui, &last.report.solve.choices);
+    }
     stop_when(ui, &mut setup.solver.budget);
     if setup.solver != before {
         context.physics.act(Input::Solver(setup.solver.clone()));
@@ -62,6 +67,38 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
             context.physics.send(Command::Threads(setup.threads));
         }
     });
+}
+
+/// How a solver that chooses has solved the islands of the last step, and why.
+fn choices(ui: &mut egui::Ui, choices: &Choices) {
+    if choices.is_empty() {
+        return;
+    }
+    let title = format!("islands: {}", choices.in_words());
+    egui::CollapsingHeader::new(theme::quiet(title))
+        .id_salt("islands by method")
+        .show(ui, |ui| {
+            for choice in &choices.largest {
+                let (method, reason) = (choice.method(), choice.reason.name());
+                let text = format!("{} ({reason}): {} rows", method.name(), choice.rows);
+                let mut hint = format!(
+                    "{}, because {}; {} bodies, {} contacts",
+                    method.summary(),
+                    choice.because(),
+                    choice.bodies,
+                    choice.contacts
+                );
+                if let Some(residual) = choice.residual {
+                    hint += &format!(", residual {residual:.1e} m/s");
+                }
+                ui.label(text).on_hover_text(hint);
+            }
+            let all: u32 = choices.counts.iter().sum();
+            let more = all as usize - choices.largest.len();
+            if more > 0 {
+                ui.label(theme::quiet(format!("and {more} smaller ones")));
+            }
+        });
 }
 
 fn choose(ui: &mut egui::Ui, config: &mut SolverConfig) {

@@ -1,0 +1,133 @@
+//! The worst step of a run: how its islands were solved, and where it misses its tolerance and what would help, in words.
+
+use moreau::measure::report;
+use moreau::problem::Problem;
+use moreau::solve::Choices;
+use moreau::solve::advice::{Shortfall, Tried};
+use moreau::step::Simulation;
+use serde_json::{Value, json};
+
+use super::choices;
+
+/// Width of text (characters).
+const WIDTH: u16 = 100;
+
+/// The step with the largest residual so far; the last one where none is evaluated.
+#[derive(Default)]
+pub struct Worst {
+    step: u64,
+    residual: Option<f64>,
+    choices: Choices,
+    missed: Option<Missed>,
+}
+
+/// A solve that missed its tolerance, to be taken again.
+struct Missed {
+    shortfall: Shortfall,
+    problem: Problem,
+    start: Vec<f64>,
+}
+
+/// What is told of it.
+pub struct Told {
+    shortfall: Shortfall,
+    tried: Tried,
+    wrong: String,
+}
+
+impl Worst {
+    /// Takes the last step if it is the worst.
+    pub fn follow(&mut self, simulation: &Simulation) {
+        let step = simulation.report();
+        let residual = step.residual.map(|r| r.residual);
+        if let (Some(new), Some(old)) = (residual, self.residual)
+            && new.total_cmp(&old).is_le()
+        {
+            return;
+        }
+        let shortfall = residual.and_then(|_| simulation.shortfall());
+        *self = Self {
+            step: step.step,
+            residual,
+            choices: step.solve.choices.clone(),
+            missed: shortfall.map(|shortfall| Missed {
+                shortfall,
+                problem: simulation.problem().clone(),
+                start: simulation.warm_start().to_vec(),
+            }),
+        };
+    }
+
+    /// What is wrong with it and what would help, by trying it.
+    pub fn tell(&self, simulation: &mut Simulation) -> Option<Told> {
+        let missed = self.missed.as_ref()?;
+        let names = |body: u32| simulation.world().bodies.label(body as usize);
+        let wrong = missed.shortfall.words(&names);
+        let shortfall = missed.shortfall.clone();
+        let again = || shortfall.try_settings(&missed.problem, &missed.start);
+        let tried = simulation.on_threads(|_| again());
+        Some(Told {
+            shortfall,
+            tried,
+            wrong,
+        })
+    }
+
+    /// Of a solver that chooses: the islands by method, and the largest ones.
+    pub fn islands(&self) -> String {
+        if self.choices.is_empty() {
+            return String::new();
+        }
+        let (step, by_method) = (self.step, self.choices.in_words());
+        let table = choices::table(&self.choices);
+        format!("\nIslands of step {step}, the worst one: {by_method}\n\n{table}")
+    }
+
+    /// The same as an object.
+    pub fn as_json(&self, told: Option<&Told>) -> Value {
+        json!({
+            "step": self.step,
+            "residual": self.residual,
+            "islands_by_method": choices::counts(&self.choices),
+            "largest_islands": choices::largest(&self.choices),
+            "advice": told.map(Told::as_json),
+        })
+    }
+}
+
+impl Told {
+    /// As a paragraph on a step.
+    pub fn as_text(&self, worst: &Worst) -> String {
+        let text = format!(
+            "Step {}, the worst one: {} {}",
+            worst.step,
+            self.wrong,
+            self.tried.words()
+        );
+        format!("\n{}", report::paragraph(&text, 0, WIDTH))
+    }
+
+    fn as_json(&self) -> Value {
+        let s = &self.shortfall;
+        let [light, heavy] = s.masses;
+        let better = self.tried.best.as_ref().map(|b| {
+            json!({
+                "change": b.change,
+                "solver": b.config.name,
+                "parameters": b.config.parameters,
+                "iterations": b.config.budget.iterations,
+                "residual": b.left,
+            })
+        });
+        json!({
+            "wrong": self.wrong,
+            "help": self.tried.words(),
+            "bodies": s.bodies,
+            "error": s.error,
+            "tolerance": s.config.budget.tolerance,
+            "mass_ratio": heavy.1 / light.1,
+            "tried": self.tried.count,
+            "better": better,
+        })
+    }
+}

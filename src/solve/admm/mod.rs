@@ -1,0 +1,292 @@
+//! `admm`: the alternating direction method of multipliers on the cones, with one factor for many iterations.
+//!
+//! An exact method of another kind than [`newton`](crate::solve::newton) and the sweeps, and a check on both: no step
+//! depends on which contacts stick or slide, and an iteration is two substitutions and a projection per contact
+//! (`engine`). Islands iterate side by side, each with a penalty of its own; the result is the best iterate of each.
+
+mod bodies;
+pub(in crate::solve) mod engine;
+pub(in crate::solve) mod rows;
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use self::bodies::Bodies;
+use self::engine::{Engine, Options, PENALTY, RELAXATION};
+use self::rows::Rows;
+use crate::math::Twist;
+use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
+use crate::problem::{Form, MatrixProblem, Problem};
+use crate::solve::newton::conclude;
+use crate::solve::newton::island::number_within;
+use crate::solve::newton::matrix::blocks::Blocks;
+use crate::solve::{
+    HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport,
+    Solver, SolverInfo, Status,
+};
+
+/// The entry in the list.
+pub static INFO: SolverInfo = SolverInfo {
+    name: "admm",
+    summary: "exact laws by alternating directions on the cones: one sparse factor, many cheap iterations",
+    source: "Boyd et al. 2010; Stellato et al. 2020; Carpentier, Le Lidec & Montaut 2024",
+    least_iterations: 1,
+    parameters: &[
+        Parameter {
+            name: "penalty",
+            unit: "-",
+            summary: "the first penalty, as a multiple of each contact's A_cc",
+            source: "Boyd et al. 2010, 3.4.1",
+            kind: ParameterKind::Number {
+                default: PENALTY,
+                range: [1e-3, 1e3],
+            },
+        },
+        Parameter {
+            name: "adapt",
+            unit: "-",
+            summary: "whether the penalty follows the ratio of the primal and the dual gap",
+            source: "Stellato et al. 2020, 5.2",
+            kind: ParameterKind::Flag { default: true },
+        },
+        Parameter {
+            name: "relaxation",
+            unit: "-",
+            summary: "how far beyond the solution of the linear system the projection begins; 1 is plain",
+            source: "Boyd et al. 2010, 3.4.3",
+            kind: ParameterKind::Number {
+                default: RELAXATION,
+                range: [0.1, 1.9],
+            },
+        },
+    ],
+    make: |parameters| Box::new(Admm::new(parameters)),
+};
+
+/// The solver. It carries no state from step to step, only memory.
+struct Admm {
+    options: Options,
+    islands: Vec<Engine<Bodies>>,
+    /// Number of each body within its island.
+    local: Vec<u32>,
+}
+
+impl Admm {
+    fn new(parameters: &Parameters) -> Self {
+        let options = Options {
+            penalty: parameters.number("penalty"),
+            adapts: parameters.flag("adapt"),
+            relaxation: parameters.number("relaxation"),
+        };
+        Self {
+            options,
+            islands: Vec::new(),
+            local: Vec::new(),
+        }
+    }
+}
+
+impl Solver for Admm {
+    fn info(&self) -> &'static SolverInfo {
+        &INFO
+    }
+
+    fn solve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        let start = Instant::now();
+        let islands = problem.islands.len();
+        number_within(problem, &mut self.local);
+        let local = &self.local;
+        if self.islands.len() < islands {
+            self.islands.resize_with(islands, Engine::default);
+        }
+        let engines = &mut self.islands[..islands];
+        let (options, tolerance) = (self.options, request.budget.tolerance);
+        let each = engines.par_iter_mut().enumerate();
+        each.for_each(|(island, engine)| {
+            engine.form.refill(problem, island, local);
+            engine.form.load(problem, lambda, &mut engine.y);
+            engine.begin(options, tolerance);
+        });
+        // What belongs to no island moves nothing.
+        lambda.fill(0.0);
+        let prepare_time = start.elapsed().as_secs_f64();
+        let store = |engine: &Engine<Bodies>, y: &[f64], lambda: &mut [f64]| {
+            engine.form.store(problem, y, lambda);
+        };
+        let mut run = Run {
+            problem,
+            store,
+            lambda,
+            workspace: ResidualWorkspace::default(),
+        };
+        let mut report = run.run(engines, request);
+        report.prepare_time = prepare_time;
+        conclude(problem, lambda, u, &mut report);
+        end_history(problem, lambda, &mut report);
+        report
+    }
+
+    fn solve_matrices(
+        &mut self,
+        problem: &MatrixProblem,
+        request: &Request,
+        lambda: &mut [f64],
+    ) -> Result<SolveReport, NeedsBodies> {
+        let start = Instant::now();
+        let islands = (0..problem.a().islands()).into_par_iter();
+        let engines = islands.map(|island| {
+            let blocks = Blocks::new(problem, island);
+            let mut y = vec![0.0; blocks.rows];
+            blocks.load(lambda, &mut y);
+            let mut engine = Engine::new(Rows::new(blocks), y);
+            engine.begin(self.options, request.budget.tolerance);
+            engine
+        });
+        let mut engines: Vec<_> = engines.collect();
+        let prepare_time = start.elapsed().as_secs_f64();
+        let store = |engine: &Engine<Rows<'_>>, y: &[f64], lambda: &mut [f64]| {
+            engine.form.of.store(y, lambda);
+        };
+        let mut run = Run {
+            problem,
+            store,
+            lambda,
+            workspace: ResidualWorkspace::default(),
+        };
+        let mut report = run.run(&mut engines, request);
+        report.prepare_time = prepare_time;
+        end_history(problem, lambda, &mut report);
+        Ok(report)
+    }
+}
+
+/// A problem whose islands iterate, and how impulses of an island are stored.
+struct Run<'a, P, S> {
+    problem: &'a P,
+    store: S,
+    lambda: &'a mut [f64],
+    workspace: ResidualWorkspace,
+}
+
+impl<P: Form, S> Run<'_, P, S> {
+    /// Iterates until all islands have stopped or the budget is spent; the best impulses are stored.
+    fn run<F>(&mut self, engines: &mut [Engine<F>], request: &Request) -> SolveReport
+    where
+        F: engine::Form + Send,
+        S: Fn(&Engine<F>, &[f64], &mut [f64]),
+    {
+        let start = Instant::now();
+        let budget = &request.budget;
+        let mut report = SolveReport::default();
+        if engines.iter().any(|e| e.least.is_nan()) {
+            report.status = Status::Failed("the problem holds a number that is not finite".into());
+            return report;
+        }
+        while report.iterations < budget.iterations && engines.iter().any(|e| e.is_running) {
+            let running = engines.par_iter_mut().filter(|e| e.is_running);
+            running.for_each(|engine| engine.iterate(budget.tolerance));
+            report.iterations += 1;
+            report.delta = engines.iter().map(|e| e.delta).fold(0.0, f64::max);
+            if request.history {
+                let pause = Instant::now();
+                let time = (pause - start).as_secs_f64() - report.record_time;
+                for engine in &*engines {
+                    let y = if engine.is_running {
+                        &engine.y
+                    } else {
+                        &engine.best
+                    };
+                    (self.store)(engine, y, self.lambda);
+                }
+                report.history.push(HistoryPoint {
+                    iteration: report.iterations,
+                    time,
+                    residual: self.judge(),
+                    delta: report.delta,
+                });
+                report.record_time += pause.elapsed().as_secs_f64();
+            }
+            let spent = start.elapsed().as_secs_f64() - report.record_time;
+            if budget
+                .time_limit()
+                .is_some_and(|limit| spent >= limit.as_secs_f64())
+            {
+                break;
+            }
+        }
+        for engine in &*engines {
+            (self.store)(engine, &engine.best, self.lambda);
+        }
+        report.solve_time = start.elapsed().as_secs_f64() - report.record_time;
+        report.status = status(engines, budget.tolerance);
+        note(engines, &mut report);
+        report
+    }
+
+    fn judge(&mut self) -> f64 {
+        let law = JudgedLaw::Own;
+        let judged = self.problem.residual(self.lambda, law, &mut self.workspace);
+        judged.residual
+    }
+}
+
+fn status<F>(engines: &[Engine<F>], tolerance: f64) -> Status {
+    if engines.iter().all(|e| e.least <= tolerance) {
+        Status::Converged
+    } else if engines.iter().any(|e| e.is_running) {
+        Status::Budget
+    } else {
+        let broken = engines.iter().filter(|e| e.is_broken).count();
+        Status::Stalled(format!(
+            "{broken} islands have matrices that cannot be factored"
+        ))
+    }
+}
+
+fn note<F: engine::Form>(engines: &[Engine<F>], report: &mut SolveReport) {
+    let factors: u32 = engines.iter().map(|e| e.factors).sum();
+    let factored = engines.iter().filter(|e| e.factors > 0);
+    let entries: f64 = factored.clone().map(|e| e.form.entries()).sum();
+    let penalties = factored.map(|e| e.penalty);
+    let numbers = [
+        (
+            "factorisations",
+            "One per penalty. All islands together.",
+            Over::Sum,
+            f64::from(factors),
+        ),
+        (
+            "entries of the factors",
+            "Below the diagonal, stored zeros included. All islands together.",
+            Over::Max,
+            entries,
+        ),
+        (
+            "penalty",
+            "As a multiple of each contact's A_cc, at the end. The largest of any island.",
+            Over::Last,
+            penalties.fold(0.0, f64::max),
+        ),
+    ];
+    for (name, summary, over, value) in numbers {
+        report.note(name, summary, "-", over, value);
+    }
+}
+
+/// The last point of a history is the result.
+fn end_history(problem: &impl Form, lambda: &[f64], report: &mut SolveReport) {
+    let begin = Instant::now();
+    if let Some(last) = report.history.last_mut() {
+        let mut workspace = ResidualWorkspace::default();
+        let judged = problem.residual(lambda, JudgedLaw::Own, &mut workspace);
+        last.residual = judged.residual;
+        report.record_time += begin.elapsed().as_secs_f64();
+    }
+}

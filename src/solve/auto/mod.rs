@@ -1,0 +1,292 @@
+//! `auto`, the default: exact where the work that is granted to a step allows it, sweeps for the rest.
+//!
+//! Per island and step, by counted multiplications and never by time, so that every machine chooses alike:
+//! 1. What the last step's impulses still solve is left as it is.
+//! 2. Islands of which a few factorisations fit into the work, the cheapest first, are solved by `newton`, each with its
+//!    share of the work, whatever number of iterations the budget has: that is the sweeps'.
+//! 3. The others are swept by `colored-gs`.
+//!
+//! A problem without bodies is handed to `newton` as a whole where a few factorisations fit into the work, and swept
+//! where that leaves something.
+
+mod part;
+
+use std::time::Instant;
+
+use self::part::Part;
+use crate::math::Twist;
+use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
+use crate::problem::{Form, MatrixProblem, Problem};
+use crate::solve::newton::{self, Grants, Newton, conclude, likely_work};
+use crate::solve::prox::colored_gs;
+use crate::solve::{
+    Budget, Choice, Choices, HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters,
+    Reason, Request, SolveReport, Solver, SolverInfo, Status,
+};
+
+/// What a step may take for exact solutions where nobody says (1e6 multiplications).
+pub const DEFAULT_WORK: f64 = 30.0;
+
+/// The entry in the list.
+pub static INFO: SolverInfo = SolverInfo {
+    name: "auto",
+    summary: "the default: exact (newton) for every island that the granted work allows, sweeps (colored-gs) for the rest",
+    source: "-",
+    least_iterations: 1,
+    parameters: &[Parameter {
+        name: "work",
+        unit: "1e6 multiplications",
+        summary: "what a step may take for exact solutions; counted, not timed, so that every machine chooses alike",
+        source: "-",
+        kind: ParameterKind::Number {
+            default: DEFAULT_WORK,
+            range: [0.0, 1e6],
+        },
+    }],
+    make: |parameters| Box::new(Auto::new(parameters)),
+};
+
+/// An estimate this many times the granted work is enough to sweep an island (-).
+pub(super) const HOPELESS: f64 = 2.0;
+
+/// Of more islands than that, those of fewer contacts are swept: an engine for each takes memory, and sweeps solve
+/// them in a few iterations.
+const MANY: usize = 1000;
+const WORTHWHILE: usize = 4;
+
+/// Why an island is swept before anything is counted, and the estimate where that is the reason (multiplications).
+fn too_large(problem: &Problem, island: usize, work: f64) -> Option<(Reason, f64)> {
+    let contacts = problem.islands.contacts.of(island).len();
+    if problem.islands.len() > MANY && contacts < WORTHWHILE {
+        return Some((Reason::Many, 0.0));
+    }
+    let estimate = likely_work(problem, island);
+    (estimate > HOPELESS * work).then_some((Reason::Estimate, estimate))
+}
+
+/// The solver.
+struct Auto {
+    work: f64,
+    newton: Newton,
+    sweeps: Box<dyn Solver>,
+    part: Part,
+    swept: Vec<bool>,
+    /// Whether the last problem went to the sweeps as it was.
+    sweeps_all: bool,
+    /// How each island was solved, and why.
+    choices: Vec<Choice>,
+}
+
+impl Auto {
+    fn new(parameters: &Parameters) -> Self {
+        Self {
+            work: 1e6 * parameters.number("work"),
+            newton: Newton::default(),
+            sweeps: colored_gs::INFO.with_defaults(),
+            part: Part::default(),
+            swept: Vec::new(),
+            sweeps_all: false,
+            choices: Vec::new(),
+        }
+    }
+
+    /// Chooses between `newton` and sweeps for every island. Returns how many are swept.
+    fn choose(&mut self, problem: &Problem, lambda: &[f64], tolerance: f64) -> usize {
+        let work = self.work;
+        let is_small = |island| too_large(problem, island, work).is_none();
+        let grants = Grants { work, tolerance };
+        self.newton.choose(problem, lambda, &grants, is_small);
+        self.swept.clear();
+        let islands = 0..problem.islands.len();
+        self.swept.extend(islands.map(|k| !self.newton.takes(k)));
+        self.swept.iter().filter(|swept| **swept).count()
+    }
+
+    /// How each island was solved, once it is.
+    fn account(&mut self, problem: &Problem, report: &mut SolveReport) {
+        self.choices.clear();
+        for (island, swept) in self.swept.iter().enumerate() {
+            let mut choice = Choice::of(problem, island, Reason::Grant);
+            choice.need = self.newton.need(island);
+            choice.granted = self.work;
+            if !swept {
+                let (reason, [granted, spent], residual) = self.newton.outcome(island);
+                (choice.reason, choice.residual) = (reason, Some(residual));
+                (choice.granted, choice.spent) = (granted, spent);
+            } else if let Some((reason, estimate)) = too_large(problem, island, self.work) {
+                (choice.reason, choice.need) = (reason, estimate);
+            }
+            self.choices.push(choice);
+        }
+        report.choices = Choices::of(&self.choices);
+    }
+
+    fn note(&self, swept: usize, report: &mut SolveReport) {
+        let numbers = [
+            (
+                "islands solved exactly",
+                "By newton: a few factorisations fit into the granted work, or the last impulses still do.",
+                (self.swept.len() - swept) as f64,
+            ),
+            (
+                "islands swept",
+                "By colored-gs: exact solutions are beyond the granted work.",
+                swept as f64,
+            ),
+        ];
+        for (name, summary, value) in numbers {
+            report.note(name, summary, "-", Over::Last, value);
+        }
+    }
+}
+
+impl Solver for Auto {
+    fn info(&self) -> &'static SolverInfo {
+        &INFO
+    }
+
+    fn solve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        let start = Instant::now();
+        let swept = self.choose(problem, lambda, request.budget.tolerance);
+        let mut choosing = start.elapsed().as_secs_f64();
+        self.sweeps_all = swept > 0 && swept == problem.islands.len();
+        if self.sweeps_all {
+            let mut report = self.sweeps.solve(problem, request, lambda, u);
+            report.prepare_time += choosing;
+            self.note(swept, &mut report);
+            self.account(problem, &mut report);
+            return report;
+        }
+        if swept > 0 {
+            self.part.take(problem, &self.swept, lambda);
+            choosing = start.elapsed().as_secs_f64();
+        }
+        // What belongs to no island moves nothing.
+        lambda.fill(0.0);
+        // Two solvers' histories are not one.
+        let each = Request {
+            history: request.history && swept == 0,
+            ..*request
+        };
+        let mut report = self.newton.run(problem, &exactly(&each), lambda);
+        report.prepare_time += choosing;
+        if swept > 0 {
+            let part = &mut self.part;
+            let rest = self.sweeps.solve(&part.problem, &each, &mut part.lambda, u);
+            part.store(problem, lambda);
+            report = report.beside(rest);
+        }
+        self.note(swept, &mut report);
+        self.account(problem, &mut report);
+        conclude(problem, lambda, u, &mut report);
+        if request.history && report.status.is_usable() {
+            if swept == 0 {
+                self.newton.write_history(problem, lambda, &mut report);
+            } else {
+                write_result(problem, lambda, &mut report);
+            }
+        }
+        report
+    }
+
+    fn solve_matrices(
+        &mut self,
+        problem: &MatrixProblem,
+        request: &Request,
+        lambda: &mut [f64],
+    ) -> Result<SolveReport, NeedsBodies> {
+        let grants = Grants {
+            work: self.work,
+            tolerance: request.budget.tolerance,
+        };
+        let Some(report) = newton::matrix::solve(problem, request, &grants, lambda) else {
+            return self.sweeps.solve_matrices(problem, request, lambda);
+        };
+        if !matches!(report.status, Status::Budget | Status::Stalled(_)) {
+            return Ok(report);
+        }
+        let before = lambda.to_vec();
+        let each = Request {
+            history: false,
+            ..*request
+        };
+        let mut history = report.history.clone();
+        let mut report = report.followed_by(self.sweeps.solve_matrices(problem, &each, lambda)?);
+        let mut workspace = ResidualWorkspace::default();
+        let mut judge = |lambda: &[f64]| {
+            problem
+                .residual(lambda, JudgedLaw::Own, &mut workspace)
+                .residual
+        };
+        let [reached, earlier] = [judge(lambda), judge(&before)];
+        if !report.status.is_usable() || reached.is_nan() || reached > earlier {
+            lambda.copy_from_slice(&before);
+            report.status = Status::Stalled("sweeps lead no nearer than newton has".into());
+        }
+        if request.history {
+            history.push(HistoryPoint {
+                iteration: report.iterations,
+                time: report.solve_time,
+                residual: reached.min(earlier),
+                delta: report.delta,
+            });
+        }
+        Ok(SolveReport { history, ..report })
+    }
+
+    fn correct(
+        &mut self,
+        problem: &Problem,
+        bias: &[f64],
+        budget: &Budget,
+        u: &mut Vec<Twist>,
+    ) -> bool {
+        self.sweeps_all && self.sweeps.correct(problem, bias, budget, u)
+    }
+
+    fn contact_colors(&self) -> Option<Vec<u32>> {
+        self.sweeps_all
+            .then(|| self.sweeps.contact_colors())
+            .flatten()
+    }
+
+    fn choices(&self) -> &[Choice] {
+        &self.choices
+    }
+
+    fn state(&self) -> Vec<u8> {
+        self.sweeps.state()
+    }
+
+    fn set_state(&mut self, state: &[u8]) {
+        self.sweeps.set_state(state);
+    }
+}
+
+/// The request with as many iterations as exact solutions need: the granted work is their limit. With the 50 that suffice
+/// for sweeps falling shapes, logs and dominoes missed their tolerance in every second step, a tenth of the work spent.
+fn exactly(request: &Request) -> Request {
+    let mut out = *request;
+    out.budget.iterations = out.budget.iterations.max(newton::INFO.least_iterations);
+    out
+}
+
+/// A history of the result alone.
+fn write_result(problem: &Problem, lambda: &[f64], report: &mut SolveReport) {
+    let begin = Instant::now();
+    let mut workspace = ResidualWorkspace::default();
+    let residual = residual::evaluate(problem, lambda, JudgedLaw::Own, &mut workspace).residual;
+    report.history = vec![HistoryPoint {
+        iteration: report.iterations,
+        time: report.solve_time,
+        residual,
+        delta: report.delta,
+    }];
+    report.record_time += begin.elapsed().as_secs_f64();
+}

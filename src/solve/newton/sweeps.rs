@@ -1,0 +1,517 @@
+//! Gauss–Seidel sweeps over contacts and bounded rows, for where Newton's method leads nowhere: friction that is not
+//! associated is no obstacle to them.
+//!
+//! Where there are bilateral rows they are closed exactly: with W the Delassus matrix of the swept rows that is
+//! left when the others hold, w = W Λ + b. Without bilateral rows w follows the velocities. Sweeps there and back
+//! are accelerated as in [`nncg`](crate::solve::prox::nncg).
+
+use super::engine::{BILATERAL, Engine, Limits};
+use super::island::{Contacts, DOF, Island, NONE, Row, add, dot, of};
+use super::local::eliminate;
+use crate::math::SymMat3;
+use crate::problem::{Friction, FrictionLaw};
+use crate::solve::prox::contact_block::solve_contact;
+use crate::solve::sparse::Breakdown;
+
+const N: usize = FrictionLaw::MAX_ROWS;
+/// Most projections of a contact whose law has no solution in closed form, and the change that ends them, as a share
+/// of the one before (-).
+const TURNS: usize = 30;
+const SETTLED: f64 = 1e-3;
+/// A change that does not fall to this share halves the steps (-).
+const FALL: f64 = 0.9;
+/// Multiplications of a row's turn without W, there and back and once more after the acceleration.
+const PER_ROW: f64 = 90.0;
+
+/// The problem of the swept rows, and memory.
+#[derive(Clone, Debug, Default)]
+pub struct Swept {
+    /// W with compliance row by row; empty where w follows the velocities.
+    matrix: Vec<f64>,
+    /// w without any impulse of these rows.
+    b: Vec<f64>,
+    /// M⁻¹ Jᵀ of each contact row, and of each entry of the bounded rows.
+    response: Vec<[Row; 2]>,
+    bounded_response: Vec<Row>,
+    /// Each contact's own block of W, and where it begins.
+    block: Vec<f64>,
+    block_start: Vec<u32>,
+    /// The diagonal of W at the bounded rows.
+    diagonal: Vec<f64>,
+    /// The impulses: contacts' rows and then bounded rows.
+    lambda: Vec<f64>,
+    /// u − u_free, where w follows it.
+    v: Vec<f64>,
+    /// The general rows that are bounded.
+    bounded: Vec<u32>,
+    /// Λ before an iteration, the direction p, and ‖∇f‖² of the iteration before.
+    before: Vec<f64>,
+    p: Vec<f64>,
+    square: f64,
+}
+
+impl Engine {
+    /// Number of rows that sweeps need W of; none where there is no bilateral row.
+    pub(super) fn rows_to_close(&self) -> Option<usize> {
+        let rows = &self.island.rows;
+        let bilateral = (0..rows.len()).filter(|r| rows.is_bilateral(*r)).count();
+        let swept = self.island.contacts.free.len() + rows.len() - bilateral;
+        (bilateral > 0).then_some(swept)
+    }
+
+    /// Prepares sweeps from the present impulses.
+    pub(super) fn prepare_sweeps(&mut self) -> Result<(), Breakdown> {
+        let mut swept = std::mem::take(&mut self.swept);
+        let rows = &self.island.rows;
+        swept.bounded.clear();
+        let bounded = (0..rows.len()).filter(|r| !rows.is_bilateral(*r));
+        swept.bounded.extend(bounded.map(|r| r as u32));
+        swept.lambda.clone_from(&self.x);
+        let bounded = swept.bounded.iter().map(|r| self.y[*r as usize]);
+        swept.lambda.extend(bounded);
+        swept.matrix.clear();
+        let mut result = Ok(());
+        if swept.bounded.len() < self.island.rows.len() {
+            result = self.close(&mut swept);
+        } else {
+            swept.find_responses(&self.island);
+        }
+        if result.is_ok() {
+            swept.find_blocks(&self.island);
+        }
+        self.swept = swept;
+        result
+    }
+
+    /// Finds W and b, the bilateral rows closed.
+    fn close(&mut self, swept: &mut Swept) -> Result<(), Breakdown> {
+        self.factored.clear();
+        self.system.begin();
+        for r in 0..self.island.rows.len() {
+            let rows = &self.island.rows;
+            let e = rows.compliance[r] + BILATERAL * rows.diagonal[r];
+            let e = rows.is_bilateral(r).then_some(e);
+            self.system.set_row(&self.island, r, e);
+        }
+        self.tally.factors += 1;
+        self.tally.work += self.system.work();
+        self.system.factor(&self.island)?;
+        let first = self.island.contacts.free.len();
+        let n = swept.lambda.len();
+        swept.matrix.resize(n * n, 0.0);
+        for c in 0..self.island.contacts.len() {
+            for row in self.island.contacts.rows(c) {
+                self.dv.fill(0.0);
+                let contacts = &self.island.contacts;
+                for (body, j) in contacts.bodies[c].iter().zip(&contacts.jacobian[row]) {
+                    if *body != NONE {
+                        add(*body, &mut self.dv, j, 1.0);
+                    }
+                }
+                self.find_column(swept, row);
+                swept.matrix[row * (n + 1)] += self.island.contacts.compliance[row];
+            }
+        }
+        for k in 0..swept.bounded.len() {
+            let r = swept.bounded[k] as usize;
+            self.dv.fill(0.0);
+            for (body, j) in self.island.rows.entries(r) {
+                add(body, &mut self.dv, j, 1.0);
+            }
+            self.find_column(swept, first + k);
+            swept.matrix[(first + k) * (n + 1)] += self.island.rows.compliance[r];
+        }
+        // The bilateral rows at the present impulses.
+        self.dv.fill(0.0);
+        for (r, dy) in self.dy.iter_mut().enumerate() {
+            *dy = -(self.w[1][r] + self.island.rows.compliance[r] * self.y[r]);
+        }
+        self.close_rows();
+        swept.b.clear();
+        for (row, w) in self.w[0].iter().enumerate() {
+            let own = self.island.contacts.compliance[row] * self.x[row];
+            swept.b.push(w + self.dw[0][row] + own);
+        }
+        for r in &swept.bounded {
+            let r = *r as usize;
+            let own = self.island.rows.compliance[r] * self.y[r];
+            swept.b.push(self.w[1][r] + self.dw[1][r] + own);
+        }
+        for (b, row) in swept.b.iter_mut().zip(swept.matrix.chunks_exact(n.max(1))) {
+            let sum: f64 = row.iter().zip(&swept.lambda).map(|(a, x)| a * x).sum();
+            *b -= sum;
+        }
+        Ok(())
+    }
+
+    /// Column `column` of W, from the momentum in `dv`.
+    fn find_column(&mut self, swept: &mut Swept, column: usize) {
+        self.dy.fill(0.0);
+        self.count_solve();
+        self.system.solve(&mut self.dv, &mut self.dy);
+        self.find_dw();
+        let n = swept.lambda.len();
+        let contacts = self.dw[0].iter().copied();
+        let bounded = swept.bounded.iter().map(|r| self.dw[1][*r as usize]);
+        for (row, w) in contacts.chain(bounded).enumerate() {
+            swept.matrix[row * n + column] = w;
+        }
+    }
+
+    fn find_dw(&mut self) {
+        self.island.contacts.product(&self.dv, &mut self.dw[0]);
+        self.island.rows.product(&self.dv, &mut self.dw[1]);
+    }
+
+    /// Solves for the impulses of the bilateral rows, from what is left over in `dv` and `dy`, and adds them to y.
+    fn close_rows(&mut self) {
+        self.count_solve();
+        self.system.solve(&mut self.dv, &mut self.dy);
+        for (y, dy) in self.y.iter_mut().zip(&self.dy) {
+            // The matrix has −dy.
+            *y -= dy;
+        }
+        self.find_dw();
+    }
+
+    /// Sweeps there and back: at least the first number, at most the second, and no more in between than what doubles
+    /// the work. `x` and `y` become their impulses; returns the residual (m/s).
+    pub(super) fn sweep(&mut self, [least, most]: [usize; 2], limits: &Limits) -> f64 {
+        let mut swept = std::mem::take(&mut self.swept);
+        swept.begin();
+        let enough = 2.0 * self.tally.work;
+        for sweep in 0..most {
+            if (sweep >= least && self.tally.work >= enough) || self.is_out_of_time(limits) {
+                break;
+            }
+            self.tally.work += swept.iterate(&self.island);
+        }
+        self.tally.steps += 1;
+        let first = self.x.len();
+        let closes = swept.bounded.len() < self.y.len();
+        if closes {
+            for (x, next) in self.x.iter_mut().zip(&swept.lambda) {
+                *x = next - *x;
+            }
+            self.dv.fill(0.0);
+            self.island.contacts.add_transposed(&self.x, &mut self.dv);
+            for (r, next) in swept.bounded.iter().zip(&swept.lambda[first..]) {
+                let by = next - self.y[*r as usize];
+                for (body, j) in self.island.rows.entries(*r as usize) {
+                    add(body, &mut self.dv, j, by);
+                }
+            }
+            self.dy.fill(0.0);
+            self.close_rows();
+        }
+        self.x.copy_from_slice(&swept.lambda[..first]);
+        for (r, next) in swept.bounded.iter().zip(&swept.lambda[first..]) {
+            self.y[*r as usize] = *next;
+        }
+        self.swept = swept;
+        if limits.history {
+            self.record();
+        }
+        self.measure()
+    }
+}
+
+/// The product of a body's inverse mass matrix with a row.
+fn respond(island: &Island, body: u32, j: &Row) -> Row {
+    let mut out = [0.0; DOF];
+    super::island::multiply(&island.inverse_mass[body as usize..][..1], j, &mut out);
+    out
+}
+
+impl Swept {
+    fn find_responses(&mut self, island: &Island) {
+        self.response.clear();
+        let contacts = &island.contacts;
+        for (c, pair) in contacts.bodies.iter().enumerate() {
+            for jacobian in &contacts.jacobian[contacts.rows(c)] {
+                let mut sides = [[0.0; DOF]; 2];
+                for ((side, body), j) in sides.iter_mut().zip(pair).zip(jacobian) {
+                    if *body != NONE {
+                        *side = respond(island, *body, j);
+                    }
+                }
+                self.response.push(sides);
+            }
+        }
+        self.bounded_response.clear();
+        for r in 0..island.rows.len() {
+            let entries = island.rows.entries(r);
+            let responses = entries.map(|(body, j)| respond(island, body, j));
+            self.bounded_response.extend(responses);
+        }
+    }
+
+    /// Each contact's own block, and the bounded rows' diagonal.
+    fn find_blocks(&mut self, island: &Island) {
+        let n = self.lambda.len();
+        let contacts = &island.contacts;
+        let first = contacts.free.len();
+        self.block.clear();
+        self.block_start.clear();
+        for c in 0..contacts.len() {
+            self.block_start.push(self.block.len() as u32);
+            for i in contacts.rows(c) {
+                for j in contacts.rows(c) {
+                    self.block.push(if self.matrix.is_empty() {
+                        let own = if i == j { contacts.compliance[i] } else { 0.0 };
+                        let [a, b] =
+                            [0, 1].map(|s| dot(&contacts.jacobian[i][s], &self.response[j][s]));
+                        own + a + b
+                    } else {
+                        self.matrix[i * n + j]
+                    });
+                }
+            }
+        }
+        self.diagonal.clear();
+        for (k, r) in self.bounded.iter().enumerate() {
+            self.diagonal.push(if self.matrix.is_empty() {
+                island.rows.diagonal[*r as usize]
+            } else {
+                self.matrix[(first + k) * (n + 1)]
+            });
+        }
+    }
+
+    fn begin(&mut self) {
+        self.square = 0.0;
+        self.p.clear();
+        self.p.resize(self.lambda.len(), 0.0);
+    }
+
+    /// A sweep there and one back, and what leads to the next one. Returns the multiplications.
+    fn iterate(&mut self, island: &Island) -> f64 {
+        self.find_velocities(island);
+        self.before.clone_from(&self.lambda);
+        let (contacts, bounded) = (island.contacts.len(), self.bounded.len());
+        for c in 0..contacts {
+            self.turn(island, c);
+        }
+        for k in (0..bounded).chain((0..bounded).rev()) {
+            self.turn_bounded(island, k);
+        }
+        for c in (0..contacts).rev() {
+            self.turn(island, c);
+        }
+        self.accelerate();
+        let first = island.contacts.free.len();
+        for c in 0..contacts {
+            let friction = &island.contacts.friction[c];
+            let block = &mut self.lambda[island.contacts.rows(c)];
+            block[0] = block[0].max(0.0);
+            let normal = block[0];
+            friction.project(&mut block[1..], normal);
+        }
+        for (x, r) in self.lambda[first..].iter_mut().zip(&self.bounded) {
+            let [lo, hi] = island.rows.bounds[*r as usize];
+            *x = x.max(lo).min(hi);
+        }
+        let n = self.lambda.len() as f64;
+        if self.matrix.is_empty() {
+            PER_ROW * n
+        } else {
+            2.0 * n * n
+        }
+    }
+
+    /// Velocities of the present impulses, where w follows them.
+    fn find_velocities(&mut self, island: &Island) {
+        if !self.matrix.is_empty() {
+            return;
+        }
+        self.v.clear();
+        self.v.resize(island.velocities(), 0.0);
+        let first = island.contacts.free.len();
+        for c in 0..island.contacts.len() {
+            for row in island.contacts.rows(c) {
+                self.push(&island.contacts, c, row, self.lambda[row]);
+            }
+        }
+        for k in 0..self.bounded.len() {
+            self.push_bounded(island, k, self.lambda[first + k]);
+        }
+    }
+
+    fn push(&mut self, contacts: &Contacts, c: usize, row: usize, by: f64) {
+        for (body, response) in contacts.bodies[c].iter().zip(&self.response[row]) {
+            if *body != NONE {
+                add(*body, &mut self.v, response, by);
+            }
+        }
+    }
+
+    fn push_bounded(&mut self, island: &Island, k: usize, by: f64) {
+        let r = self.bounded[k] as usize;
+        let span = island.rows.start[r] as usize..island.rows.start[r + 1] as usize;
+        for e in span {
+            add(
+                island.rows.body[e],
+                &mut self.v,
+                &self.bounded_response[e],
+                by,
+            );
+        }
+    }
+
+    fn product(&self, row: usize) -> f64 {
+        let n = self.lambda.len();
+        let a = &self.matrix[row * n..][..n];
+        let sum: f64 = a.iter().zip(&self.lambda).map(|(a, x)| a * x).sum();
+        self.b[row] + sum
+    }
+
+    fn turn(&mut self, island: &Island, c: usize) {
+        let contacts = &island.contacts;
+        let rows = contacts.rows(c);
+        let n = rows.len();
+        let own = &self.block[self.block_start[c] as usize..][..n * n];
+        let friction = &contacts.friction[c];
+        let mut w = [0.0; N];
+        for (w, row) in w.iter_mut().zip(rows.clone()) {
+            *w = if self.matrix.is_empty() {
+                let own = contacts.free[row] + contacts.compliance[row] * self.lambda[row];
+                own + contacts.row_product(c, row, &self.v)
+            } else {
+                self.product(row)
+            };
+        }
+        let mut x = [0.0; N];
+        x[..n].copy_from_slice(&self.lambda[rows.clone()]);
+        let disc = (friction.law == FrictionLaw::Disc)
+            .then(|| solve_disc(own, &w, &x, friction))
+            .flatten();
+        match disc {
+            Some(found) => x[..3].copy_from_slice(&found),
+            None => solve_block(own, &w, &mut x, n, friction),
+        }
+        for (row, x) in rows.zip(x) {
+            let step = x - self.lambda[row];
+            self.lambda[row] = x;
+            if self.matrix.is_empty() && step != 0.0 {
+                self.push(contacts, c, row, step);
+            }
+        }
+    }
+
+    fn turn_bounded(&mut self, island: &Island, k: usize) {
+        let r = self.bounded[k] as usize;
+        let row = island.contacts.free.len() + k;
+        let x = self.lambda[row];
+        let w = if self.matrix.is_empty() {
+            let rows = &island.rows;
+            let entries = rows.entries(r).map(|(body, j)| dot(j, of(body, &self.v)));
+            entries.sum::<f64>() + rows.free[r] + rows.compliance[r] * x
+        } else {
+            self.product(row)
+        };
+        let [lo, hi] = island.rows.bounds[r];
+        self.lambda[row] = (x - w / self.diagonal[k]).max(lo).min(hi);
+        if self.matrix.is_empty() {
+            self.push_bounded(island, k, self.lambda[row] - x);
+        }
+    }
+
+    /// Fletcher and Reeves' conjugate directions, anew where the gradient grows.
+    fn accelerate(&mut self) {
+        let pairs = self.before.iter().zip(&self.lambda);
+        let squared: f64 = pairs.map(|(a, b)| (a - b) * (a - b)).sum();
+        let beta = squared / self.square;
+        self.square = squared;
+        let goes_on = beta <= 1.0;
+        for ((p, x), before) in self.p.iter_mut().zip(&mut self.lambda).zip(&self.before) {
+            let step = *x - before;
+            if goes_on {
+                let along = beta * *p;
+                *p = along + step;
+                *x += along;
+            } else {
+                *p = step;
+            }
+        }
+    }
+}
+
+/// A disc contact by itself, in closed form; `own` is its block of W, and `w` is at `x`.
+fn solve_disc(own: &[f64], w: &[f64; N], x: &[f64; N], friction: &Friction) -> Option<[f64; 3]> {
+    let k = SymMat3 {
+        xx: own[0],
+        xy: own[3],
+        yy: own[4],
+        xz: own[6],
+        yz: own[7],
+        zz: own[8],
+    };
+    let [x, y, z] = [x[0], x[1], x[2]];
+    let b = [
+        w[0] - (k.xx * x + k.xy * y + k.xz * z),
+        w[1] - (k.xy * x + k.yy * y + k.yz * z),
+        w[2] - (k.xz * x + k.yz * y + k.zz * z),
+    ];
+    solve_contact(&k, b, friction.mu[0], [x, y, z])
+}
+
+/// A contact by itself, as projections find it; `own` is its block of W, and `w` is at `x`.
+fn solve_block(own: &[f64], w: &[f64; N], x: &mut [f64; N], n: usize, friction: &Friction) {
+    let mut block = [[0.0; N]; N];
+    let mut b = *w;
+    for (i, own) in own.chunks_exact(n).enumerate() {
+        block[i][..n].copy_from_slice(own);
+        b[i] -= own.iter().zip(&*x).map(|(a, x)| a * x).sum::<f64>();
+    }
+    if b[0] >= 0.0 {
+        x.fill(0.0);
+        return;
+    }
+    if let Some(stick) = stick(&block, &b, n, friction) {
+        *x = stick;
+        return;
+    }
+    let rho_t = 1.0 / (1..n).map(|k| block[k][k]).fold(0.0, f64::max);
+    let w = |x: &[f64; N], i: usize| {
+        let row = block[i][..n].iter().zip(x);
+        b[i] + row.map(|(a, x)| a * x).sum::<f64>()
+    };
+    let mut share = 1.0;
+    let mut last = f64::INFINITY;
+    for _ in 0..TURNS {
+        let old = *x;
+        x[0] = (x[0] - share * w(x, 0) / block[0][0]).max(0.0);
+        let after: [f64; N] = std::array::from_fn(|i| if i < n { w(x, i) } else { 0.0 });
+        for (x, w) in x[1..n].iter_mut().zip(&after[1..n]) {
+            *x -= share * rho_t * w;
+        }
+        let normal = x[0];
+        friction.project(&mut x[1..n], normal);
+        let change = x[..n].iter().zip(&old);
+        let change = change.fold(0.0, |a: f64, (x, o)| a.max((x - o).abs()));
+        if change <= SETTLED * last.min(x[0]) {
+            break;
+        }
+        if change > FALL * last {
+            share *= 0.5;
+        }
+        last = change;
+    }
+}
+
+/// Λ = −W⁻¹ b, if that is within the friction set.
+fn stick(block: &[[f64; N]; N], b: &[f64; N], n: usize, friction: &Friction) -> Option<[f64; N]> {
+    let mut left = *block;
+    let mut right = [[0.0; N + 1]; N];
+    for (right, b) in right[..n].iter_mut().zip(b) {
+        right[n] = -b;
+    }
+    eliminate(&mut left, &mut right, n);
+    let mut x = [0.0; N];
+    for (x, right) in x.iter_mut().zip(&right[..n]) {
+        *x = right[n];
+    }
+    let mut inside = x;
+    friction.project(&mut inside[1..n], x[0].max(0.0));
+    (x[0] > 0.0 && inside == x).then_some(x)
+}

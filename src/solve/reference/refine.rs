@@ -1,0 +1,97 @@
+//! How far velocities are from the exact ones, where nobody knows these: from a solution with a small part of the
+//! residual.
+//!
+//! The residual says how well the laws are obeyed, and not how far the velocities are off. With impulses Λ′ whose residual
+//! r′ is a small part q = r′/r of that of Λ, ‖u − u*‖ ≤ ‖u − u′‖ + ‖u′ − u*‖, and errors shrink about as residuals do: so
+//! ‖u − u*‖ is about ‖u − u′‖/(1 − q).
+
+use crate::math::Twist;
+use crate::problem::Problem;
+use crate::problem::residual::{JudgedLaw, ResidualWorkspace, evaluate, velocity_distance};
+use crate::solve::newton::{Grants, Newton, likely_work};
+use crate::solve::prox::nncg;
+use crate::solve::{Budget, Request, Solver};
+
+/// The share of the residual that is asked for (-), and Newton steps and sweeps for it at most.
+const SHARE: f64 = 1e-3;
+const STEPS: u32 = 60;
+const SWEEPS: u32 = 200;
+/// A residual that has not fallen to this share says nothing (-).
+const ENOUGH: f64 = 0.5;
+/// What Newton's method may take, and sweeps may (multiplications): ten times what `auto` grants a step.
+const WORK: f64 = 3e8;
+/// Of a sweep there and back, per row (multiplications).
+const PER_ROW: f64 = 90.0;
+
+/// Refines solutions. Keeps its memory.
+pub struct Refiner {
+    newton: Newton,
+    sweeps: Box<dyn Solver>,
+    lambda: Vec<f64>,
+    velocity: Vec<Twist>,
+}
+
+impl Default for Refiner {
+    fn default() -> Self {
+        Self {
+            newton: Newton::default(),
+            sweeps: nncg::INFO.with_defaults(),
+            lambda: Vec::new(),
+            velocity: Vec::new(),
+        }
+    }
+}
+
+impl Refiner {
+    /// Estimates max |v − v*| + r|ω − ω*| over the bodies, v* and ω* being the exact velocities under the contacts' own
+    /// laws, and r the bounding radii in `reach` (m); none where no better solution is found (m/s).
+    pub fn estimate(
+        &mut self,
+        problem: &Problem,
+        lambda: &[f64],
+        velocity: &[Twist],
+        reach: &[f64],
+    ) -> Option<f64> {
+        let mut workspace = ResidualWorkspace::default();
+        let mut residual =
+            |lambda: &[f64]| evaluate(problem, lambda, JudgedLaw::Own, &mut workspace).residual;
+        let before = residual(lambda);
+        if before == 0.0 || !before.is_finite() {
+            return before.is_finite().then_some(0.0);
+        }
+        self.lambda.clear();
+        self.lambda.extend_from_slice(lambda);
+        let tolerance = SHARE * before;
+        let budget = |iterations| Budget {
+            iterations,
+            tolerance,
+            ..Budget::default()
+        };
+        let request = |iterations| Request {
+            budget: budget(iterations),
+            history: false,
+        };
+        let grants = Grants {
+            work: WORK,
+            tolerance,
+        };
+        let is_candidate = |island| likely_work(problem, island) <= WORK;
+        self.newton.choose(problem, lambda, &grants, is_candidate);
+        let takes_all = (0..problem.islands.len()).all(|k| self.newton.takes(k));
+        if !takes_all {
+            let (trial, u) = (&mut self.lambda, &mut self.velocity);
+            let most = WORK / (PER_ROW * lambda.len() as f64);
+            let request = request(SWEEPS.min(most as u32).max(1));
+            let swept = self.sweeps.solve(problem, &request, trial, u);
+            if !swept.status.is_usable() {
+                self.lambda.copy_from_slice(lambda);
+            }
+        }
+        self.newton.run(problem, &request(STEPS), &mut self.lambda);
+        let after = residual(&self.lambda);
+        problem.velocities(&self.lambda, &mut self.velocity);
+        let distance = velocity_distance(problem, velocity, &self.velocity, reach);
+        let share = after / before;
+        (share <= ENOUGH).then(|| distance / (1.0 - share))
+    }
+}

@@ -1,0 +1,161 @@
+//! What somebody gets who names no solver: stacks that stand at any ratio of masses, slides that end where they must,
+//! exact solutions for what is small, and sweeps for what is not.
+
+mod common;
+
+use common::{add, ball_grid, cuboid, simulation, world};
+use moreau::math::{Pose, Vec3};
+use moreau::problem::residual::{self, JudgedLaw, ResidualWorkspace};
+use moreau::scene::library;
+use moreau::solve::{Choice, Method, Reason, SolverConfig, Status};
+use moreau::step::Simulation;
+use moreau::world::{BodySpec, Settings};
+
+/// A shipped scene with nothing set but these values.
+fn scene(name: &str, values: &[(&str, &str)]) -> Simulation {
+    let mut scene = library::shipped(name).expect("a shipped scene");
+    scene.set_all(values).expect("values of the scene");
+    let world = scene.build().expect("it builds");
+    simulation(world, scene.solver.clone())
+}
+
+/// Ten cubes, the top one up to a million times as heavy: in a minute none moves by a tenth of a millimetre.
+#[test]
+fn stacks_stand_at_any_ratio_of_masses() {
+    for ratio in ["1", "100", "1000", "1e6"] {
+        let mut s = scene("box_stack", &[("generators.0.top_mass_ratio", ratio)]);
+        assert_eq!(s.solver_config().name, "auto");
+        let begin = s.world().bodies.position.clone();
+        let mut farthest: f64 = 0.0;
+        for _ in 0..3600 {
+            s.step().expect("a step");
+            let moved = s.world().bodies.position.iter().zip(&begin);
+            let moved = moved.map(|(a, b)| (a - b).norm());
+            farthest = moved.fold(farthest, f64::max);
+        }
+        assert!(farthest < 1e-4, "ratio {ratio}: {farthest:e} m");
+    }
+}
+
+/// A cube at 3 m/s on μ = 0.5 stops after v²/(2 μ g), whatever the direction, and goes straight. The last step, that
+/// stops it, is cut short: μ g h²/2 at most, which is 0.07 % of the way.
+#[test]
+fn a_slide_ends_where_coulomb_says_in_every_direction() {
+    for solver in ["auto", "newton"] {
+        for degrees in [0.0_f64, 10.0, 22.5, 45.0] {
+            let mut w = world(Settings::default(), 0.5, 0.0);
+            common::ground(&mut w);
+            let (sin, cos) = degrees.to_radians().sin_cos();
+            let along = Vec3::new(cos, 0.0, sin);
+            let id = add(
+                &mut w,
+                BodySpec {
+                    pose: Pose::translation(0.0, 0.05, 0.0),
+                    shape: cuboid(0.05, 0.05, 0.05),
+                    mass: Some(1.0),
+                    linear_velocity: along * 3.0,
+                    ..BodySpec::default()
+                },
+            );
+            let mut config = SolverConfig::default();
+            config.switch(solver);
+            let mut s = simulation(w, config);
+            for _ in 0..90 {
+                s.step().expect("a step");
+            }
+            let at = s.world().bodies.position[id.index()];
+            let way = at.dot(&along);
+            let expected = 9.0 / (2.0 * 0.5 * common::G);
+            let error = (way - expected).abs() / expected;
+            assert!(error < 1e-3, "{solver}, {degrees}°: {way} m of {expected}");
+            let aside = at.x * -sin + at.z * cos;
+            assert!(
+                aside.abs() < 1e-5,
+                "{solver}, {degrees}°: {aside:e} m aside"
+            );
+        }
+    }
+}
+
+/// A stack beside a grid of balls that no exact solution is granted for: each gets what it is worth, and the stack is
+/// solved to the tolerance.
+#[test]
+fn small_islands_are_exact_beside_large_ones() {
+    let mut w = ball_grid(10, Settings::default());
+    let mut stack = Vec::new();
+    for k in 0..5 {
+        stack.push(add(
+            &mut w,
+            BodySpec {
+                pose: Pose::translation(50.0, 0.5 + f64::from(k), 0.0),
+                shape: cuboid(0.5, 0.5, 0.5),
+                mass: Some(10_f64.powi(k)),
+                ..BodySpec::default()
+            },
+        ));
+    }
+    let mut s = simulation(w, SolverConfig::default());
+    for _ in 0..10 {
+        let report = s.step().expect("a step").solve.clone();
+        assert_eq!(report.statistic("islands solved exactly"), Some(1.0));
+        assert_eq!(report.statistic("islands swept"), Some(1.0));
+        let mut workspace = ResidualWorkspace::default();
+        let (problem, impulses) = (s.problem(), s.impulses());
+        let errors = residual::of_contacts(problem, impulses, JudgedLaw::Own, &mut workspace);
+        let mut seen = 0;
+        for (bodies, error) in s.problem().contacts.bodies.iter().zip(&errors) {
+            if stack.iter().any(|id| bodies.contains(&(id.index() as u32))) {
+                seen += 1;
+                assert!(*error <= 1.01e-6, "{error:e} m/s in the stack");
+            }
+        }
+        assert_eq!(seen, 20);
+        let [grid, small] = report.choices.largest[..] else {
+            panic!("two islands, not {:?}", report.choices);
+        };
+        let of = |choice: &Choice| (choice.method(), choice.reason, choice.bodies);
+        assert_eq!(of(&grid), (Method::Swept, Reason::Estimate, 1000));
+        assert!(grid.need > 2.0 * grid.granted && grid.granted == 30e6);
+        // The residual is that of the island, and the grid's is the larger one.
+        assert_eq!(grid.residual, s.report().residual.map(|r| r.residual));
+        assert!(small.residual.is_some_and(|r| r <= 1e-6) && small.bodies == 5);
+        assert!(matches!(small.method(), Method::Exact | Method::Kept));
+        assert!(small.spent <= small.granted);
+        let all = s.choices().iter().map(|c| (c.island, c.method()));
+        let expected = [(grid.island, Method::Swept), (small.island, small.method())];
+        assert!(all.eq(expected), "{:?}", s.choices());
+    }
+}
+
+/// Work is counted: what is granted is kept to within a step of Newton's method, ten times as much where nothing held
+/// before and no more afterwards, and more of it leaves less behind.
+#[test]
+fn granted_work_is_kept() {
+    // A factorisation and what goes with it, for the pyramid of 20 layers (multiplications).
+    const A_STEP: f64 = 5e6;
+    let run = |work: f64| {
+        let parameters = format!("{{\"work\": {work}}}");
+        let mut s = scene("pyramid", &[("solver.parameters", &parameters)]);
+        let mut residual: f64 = 0.0;
+        for step in 1..=20 {
+            let report = s.step().expect("a step");
+            let choice = report.solve.choices.largest[0];
+            let granted = if step == 1 { 1e7 * work } else { 1e6 * work };
+            assert!(
+                choice.granted == granted || choice.reason == Reason::Solved,
+                "step {step}: {choice:?}"
+            );
+            assert!(choice.spent <= granted + A_STEP, "step {step}: {choice:?}");
+            let all = report.solve.statistic("work").unwrap_or(0.0);
+            assert!(1e6 * all <= granted + A_STEP, "step {step}: {all}");
+            if choice.reason == Reason::Work {
+                assert!(choice.spent >= choice.granted && report.solve.status == Status::Budget);
+            }
+            let reached = report.residual.as_ref().expect("it is measured").residual;
+            residual = residual.max(reached);
+        }
+        residual
+    };
+    let [before, after] = [10.0, 60.0].map(run);
+    assert!(after < 0.3 * before, "{after:e} after {before:e}");
+}
