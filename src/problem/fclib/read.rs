@@ -295,24 +295,17 @@ impl<'a> Folder<'a> {
         Ok(self.array(name, "of integers", is_integer)?.read_i64()?)
     }
 
-    /// One integer.
+    /// One integer. How many there are is known before they are read.
     fn integer(&self, name: &str) -> Result<i64, FclibError> {
         let path = self.name(name);
+        let one = "one integer";
         if let Ok(array) = self.file.dataset(&path) {
-            // Before it is read.
-            let count = array
-                .shape()?
-                .iter()
-                .fold(1, |n: u64, s| n.saturating_mul(*s));
-            let found = format_args!("{count} numbers").to_string();
-            demand(count == 1, &path, "one integer", found)?;
+            let shape = array.shape()?;
+            let count = shape.iter().fold(1, |n: u64, s| n.saturating_mul(*s));
+            demand(count == 1, &path, one, count)?;
         }
-        let all = self.integers(name)?;
-        let [one] = all[..] else {
-            let found = format_args!("{} numbers", all.len());
-            return Err(Invalid::new(&self.name(name), "one integer", found).into());
-        };
-        Ok(one)
+        let first = self.integers(name)?.first().copied();
+        Ok(first.ok_or_else(|| Invalid::new(&path, one, "none"))?)
     }
 
     /// A text for people; none where it cannot be had.
