@@ -11,7 +11,7 @@ use super::context::Context;
 use crate::math::{Twist, rotate_by};
 use crate::problem::{BIASES, Friction, Problem};
 use crate::solve::{Budget, Request, Solver};
-use crate::world::{BodyKind, Stabilisation, World};
+use crate::world::{BodyKind, GAP_ACCURACY, Stabilisation, World};
 
 /// Iterations of the pass. It runs again in every step as long as an error is left, so that it need
 /// not converge in one.
@@ -66,7 +66,7 @@ impl Workspace {
         }
         let budget = Budget {
             iterations: ITERATIONS,
-            tolerance: 0.01 * slop.max(1e-6) / h,
+            tolerance: GAP_ACCURACY * slop.max(1e-6) / h,
             ..Budget::default()
         };
         self.gap

@@ -72,7 +72,7 @@ impl Stabilisation {
 }
 
 /// The accuracy that gaps are corrected to, as a share of the slop (-).
-const GAP_ACCURACY: f64 = 0.01;
+pub(crate) const GAP_ACCURACY: f64 = 0.01;
 
 impl Stabilisation {
     /// The accuracy of gaps (m): bodies that are apart by no more touch. Without it the corners of a face that rests would
