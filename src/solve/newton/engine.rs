@@ -368,14 +368,8 @@ impl Engine {
         island.contacts.add_transposed(&self.x, &mut self.momentum);
         island.rows.add_transposed(&self.y, &mut self.momentum);
         island.inverse_product(&self.momentum, &mut self.image);
-        let (contacts, rows) = (&self.island.contacts, &self.island.rows);
-        contacts.product(&self.image, &mut self.w[0]);
-        rows.product(&self.image, &mut self.w[1]);
-        for (w, free) in self.w.iter_mut().zip([&contacts.free, &rows.free]) {
-            for (w, free) in w.iter_mut().zip(free) {
-                *w += free;
-            }
-        }
+        let free = [&island.contacts.free, &island.rows.free];
+        island.gaps(&self.image, free, &mut self.w);
         // Projections may hide what is no number.
         if self.w.iter().flatten().any(|w| !w.is_finite()) {
             return f64::NAN;

@@ -131,7 +131,8 @@ impl Engine {
     /// in `dy`. Returns the largest velocity that is left over (m/s).
     fn balance(&mut self) -> f64 {
         self.tally.work += PER_ROW[0] * self.w[0].len() as f64;
-        self.find_w();
+        let [contacts, rows] = &self.at_center;
+        self.island.gaps(&self.v, [contacts, rows], &mut self.w);
         for dw in &mut self.dw {
             dw.fill(0.0);
         }
@@ -165,18 +166,6 @@ impl Engine {
             }
         }
         worst
-    }
-
-    /// w at v.
-    fn find_w(&mut self) {
-        let island = &self.island;
-        island.contacts.product(&self.v, &mut self.w[0]);
-        island.rows.product(&self.v, &mut self.w[1]);
-        for (w, center) in self.w.iter_mut().zip(&self.at_center) {
-            for (w, center) in w.iter_mut().zip(center) {
-                *w += center;
-            }
-        }
     }
 
     /// The contacts' impulses, and their part of the matrix.

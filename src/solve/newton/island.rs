@@ -269,6 +269,17 @@ impl Rows {
 }
 
 impl Island {
+    /// w ← offset + J v, of contacts and of general rows.
+    pub fn gaps(&self, v: &[f64], offset: [&Vec<f64>; 2], w: &mut [Vec<f64>; 2]) {
+        self.contacts.product(v, &mut w[0]);
+        self.rows.product(v, &mut w[1]);
+        for (w, offset) in w.iter_mut().zip(offset) {
+            for (w, offset) in w.iter_mut().zip(offset) {
+                *w += offset;
+            }
+        }
+    }
+
     /// Unknown velocities.
     pub fn velocities(&self) -> usize {
         DOF * self.bodies.len()
