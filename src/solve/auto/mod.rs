@@ -270,7 +270,8 @@ impl Solver for Auto {
 }
 
 /// The request with as many iterations as exact solutions need: the granted work is their limit. With the 50 that suffice
-/// for sweeps falling shapes, logs and dominoes missed their tolerance in every second step, a tenth of the work spent.
+/// for sweeps, of the first 240 steps of falling shapes 173 missed their tolerance, of a tower of logs 128, of dominoes 57
+/// and of a house of cards 20, with 3 to 7 of 30 million multiplications spent.
 fn exactly(request: &Request) -> Request {
     let mut out = *request;
     out.budget.iterations = out.budget.iterations.max(newton::INFO.least_iterations);

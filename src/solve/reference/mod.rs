@@ -2,8 +2,8 @@
 //!
 //! It starts from the given impulses, from none, and from what `admm` and `nncg` make of the best so far, until every
 //! island is at the goal: max(1e-10 m/s, 4ε‖|A||Λ| + |b|‖∞), the second being what rounding leaves of w = A Λ + b. What
-//! it returns is the best of all by the residual that all solvers share. Then it solves once more from elsewhere: two solutions whose
-//! velocities differ are both exact, and the problem has more than one.
+//! it returns is the best of all by the residual that all solvers share. Then it solves once more from elsewhere: two
+//! solutions whose velocities differ are both exact, and the problem has more than one.
 
 mod refine;
 
