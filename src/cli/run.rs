@@ -115,6 +115,9 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let is_wanted = args.report != ReportFormat::Csv && !matches!(end, End::Interrupted);
     let told = is_wanted.then(|| record.worst.tell(&mut simulation));
     let told = told.flatten();
+    if is_wanted && args.residual != ResidualSchedule::Never && !record.steps.is_empty() {
+        record.velocity_estimate = simulation.on_threads(|s| s.velocity_estimate());
+    }
     print(&match args.report {
         ReportFormat::Text => record.as_text(&scene, &simulation, told.as_ref()),
         ReportFormat::Json => {
@@ -192,6 +195,8 @@ fn simulate(
 struct Record {
     steps: Vec<StepReport>,
     worst: Worst,
+    /// How far the last step's velocities are off, where that is known (m/s).
+    velocity_estimate: Option<f64>,
     /// What can be taken again, if that was asked for.
     recording: Option<Recording>,
 }
@@ -321,6 +326,7 @@ impl Record {
             "iterations": mean_max(self.summary(|s| f64::from(s.solve.iterations))),
             "residual": self.residual().map(mean_max),
             "residual_coulomb": self.coulomb().map(mean_max),
+            "velocity_estimate": self.velocity_estimate,
             "status": OUTCOMES.into_iter().zip(self.outcomes()).collect::<Value>(),
             "statistics": Value::from_iter(statistics),
             "islands_by_method": self.islands_by_method(),
@@ -389,6 +395,10 @@ impl Record {
         let [converged, budget, failed] = self.outcomes();
         let (kinetic, potential) = (world.bodies.kinetic_energy(), world.potential_energy());
         let (solver, threads) = (&simulation.solver_config().name, threads(simulation));
+        let off = match self.velocity_estimate {
+            Some(off) => format!("{off:.1e} m/s off in the last step, estimated"),
+            None => "nothing says how far they are off".into(),
+        };
         let facts = [
             ("scene", format!("{} ({})", scene.id(), scene.name)),
             ("solver", format!("{solver}, threads: {threads}")),
@@ -409,6 +419,7 @@ impl Record {
                 "energy",
                 format!("{kinetic:.6e} J kinetic, {potential:.6e} J potential"),
             ),
+            ("velocities", off),
             ("state hash", format!("{:016x}", world.state_hash())),
         ];
         facts

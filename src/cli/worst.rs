@@ -4,6 +4,7 @@ use moreau::measure::report;
 use moreau::problem::Problem;
 use moreau::solve::Choices;
 use moreau::solve::advice::{Shortfall, Tried};
+use moreau::solve::reference::velocity_estimate;
 use moreau::step::Simulation;
 use serde_json::{Value, json};
 
@@ -26,6 +27,7 @@ struct Missed {
     shortfall: Shortfall,
     problem: Problem,
     start: Vec<f64>,
+    impulses: Vec<f64>,
 }
 
 /// What is told of it.
@@ -33,6 +35,7 @@ pub struct Told {
     shortfall: Shortfall,
     tried: Tried,
     wrong: String,
+    velocity_estimate: Option<f64>,
 }
 
 impl Worst {
@@ -54,6 +57,7 @@ impl Worst {
                 shortfall,
                 problem: simulation.problem().clone(),
                 start: simulation.warm_start().to_vec(),
+                impulses: simulation.impulses().to_vec(),
             }),
         };
     }
@@ -64,12 +68,18 @@ impl Worst {
         let names = |body: u32| simulation.world().bodies.label(body as usize);
         let wrong = missed.shortfall.words(&names);
         let shortfall = missed.shortfall.clone();
-        let again = || shortfall.try_settings(&missed.problem, &missed.start);
-        let tried = simulation.on_threads(|_| again());
+        let reach = simulation.world().bodies.reach();
+        let again = || {
+            let tried = shortfall.try_settings(&missed.problem, &missed.start);
+            let estimate = velocity_estimate(&missed.problem, &missed.impulses, &reach);
+            (tried, estimate)
+        };
+        let (tried, velocity_estimate) = simulation.on_threads(|_| again());
         Some(Told {
             shortfall,
             tried,
             wrong,
+            velocity_estimate,
         })
     }
 
@@ -90,6 +100,7 @@ impl Worst {
             "residual": self.residual,
             "islands_by_method": choices::counts(&self.choices),
             "largest_islands": choices::largest(&self.choices),
+            "velocity_estimate": told.and_then(|told| told.velocity_estimate),
             "advice": told.map(Told::as_json),
         })
     }
@@ -98,12 +109,11 @@ impl Worst {
 impl Told {
     /// As a paragraph on a step.
     pub fn as_text(&self, worst: &Worst) -> String {
-        let text = format!(
-            "Step {}, the worst one: {} {}",
-            worst.step,
-            self.wrong,
-            self.tried.words()
-        );
+        let off = self.velocity_estimate.map_or(String::new(), |off| {
+            format!(" Its velocities are about {off:.1e} m/s off.")
+        });
+        let (step, wrong, help) = (worst.step, &self.wrong, self.tried.words());
+        let text = format!("Step {step}, the worst one: {wrong}{off} {help}");
         format!("\n{}", report::paragraph(&text, 0, WIDTH))
     }
 

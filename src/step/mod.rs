@@ -20,6 +20,7 @@ use crate::measure::clock::{Clock, Stopwatch, system_clock};
 use crate::problem::Problem;
 use crate::problem::residual::JudgedLaw;
 use crate::solve::advice::Shortfall;
+use crate::solve::reference::velocity_estimate;
 use crate::solve::{Budget, Choice, ConfigError, MatrixView, Solver, SolverConfig};
 use crate::world::{JointGeometry, World};
 use context::Context;
@@ -257,6 +258,13 @@ impl Simulation {
     /// How each island of the last (sub)step's problem was solved, and why; empty where the solver does not choose.
     pub fn choices(&self) -> &[Choice] {
         self.solvers.chosen().choices()
+    }
+
+    /// About how far the last (sub)step's velocities are from the exact ones, max |v − v*| + r|ω − ω*| over the bodies
+    /// with bounding radius r, by another solve from its impulses; none where that leads no nearer (m/s).
+    pub fn velocity_estimate(&self) -> Option<f64> {
+        let reach = self.world.bodies.reach();
+        velocity_estimate(&self.context.problem, &self.context.lambda, &reach)
     }
 
     /// Where the last (sub)step's impulses miss the solver's tolerance, if they do: which bodies, by how much, and why.

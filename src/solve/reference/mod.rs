@@ -9,7 +9,7 @@ mod refine;
 
 use std::time::Instant;
 
-pub use self::refine::Refiner;
+pub use self::refine::{Refiner, velocity_estimate};
 use crate::math::Twist;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, FrictionLaw, MatrixProblem, Problem};

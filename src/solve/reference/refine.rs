@@ -42,6 +42,13 @@ impl Default for Refiner {
     }
 }
 
+/// The estimate of [`Refiner`] for the velocities that impulses lead to (m/s).
+pub fn velocity_estimate(problem: &Problem, lambda: &[f64], reach: &[f64]) -> Option<f64> {
+    let mut velocity = Vec::new();
+    problem.velocities(lambda, &mut velocity);
+    Refiner::default().estimate(problem, lambda, &velocity, reach)
+}
+
 impl Refiner {
     /// Estimates max |v − v*| + r|ω − ω*| over the bodies, v* and ω* being the exact velocities under the contacts' own
     /// laws, and r the bounding radii in `reach` (m); none where no better solution is found (m/s).
