@@ -202,13 +202,9 @@ impl<F: Form> Engine<F> {
         self.iteration += 1;
         for block in self.form.blocks() {
             let rows = block.span();
-            let penalty = self.penalty * block.scale;
-            let r = match block.set {
-                Set::Interval([f64::NEG_INFINITY, f64::INFINITY]) => BILATERAL * block.scale,
-                _ => penalty,
-            };
+            let [r, eta] = block.shares(self.penalty);
             for k in rows.clone() {
-                self.r[k] = self.q[k] + r * self.y[k] + PROXIMAL * block.scale * self.x[k];
+                self.r[k] = self.q[k] + block.scale * (r * self.y[k] + eta * self.x[k]);
             }
             self.r[block.first] -= block.shift(&self.q[rows]);
         }
@@ -238,6 +234,7 @@ impl<F: Form> Engine<F> {
                 continue;
             }
             let rows = block.span();
+            let is_bilateral = block.is_bilateral();
             let r = self.penalty * block.scale;
             let mut z = [0.0; FrictionLaw::MAX_ROWS];
             let z = &mut z[..block.rows];
@@ -253,6 +250,10 @@ impl<F: Form> Engine<F> {
                 self.delta = self.delta.max(moved.abs());
                 self.q[k] = r * (next - z);
                 let square = |x: f64| x * x;
+                if is_bilateral {
+                    self.y[k] = *next;
+                    continue;
+                }
                 gaps.primal += square(block.scale * (self.x[k] - next));
                 gaps.dual += square(r * moved);
                 gaps.impulses += square(block.scale * next);
@@ -322,14 +323,11 @@ impl<F: Form> Engine<F> {
     fn factor(&mut self) {
         self.shift.clear();
         for block in self.form.blocks() {
-            let share = match block.set {
-                Set::Interval([f64::NEG_INFINITY, f64::INFINITY]) => BILATERAL,
-                _ => self.penalty,
-            };
+            let [r, eta] = block.shares(self.penalty);
             let shift = if block.scale == 0.0 {
                 1.0
             } else {
-                (share + PROXIMAL) * block.scale
+                (r + eta) * block.scale
             };
             self.shift.resize(self.shift.len() + block.rows, shift);
         }
@@ -344,6 +342,19 @@ impl<F: Form> Engine<F> {
 impl Block {
     fn span(&self) -> Range<usize> {
         self.first..self.first + self.rows
+    }
+
+    fn is_bilateral(&self) -> bool {
+        matches!(self.set, Set::Interval([f64::NEG_INFINITY, f64::INFINITY]))
+    }
+
+    /// R and η over `scale`: a bilateral row needs no η beside its R.
+    fn shares(&self, penalty: f64) -> [f64; 2] {
+        if self.is_bilateral() {
+            [BILATERAL, 0.0]
+        } else {
+            [penalty, PROXIMAL]
+        }
     }
 
     fn project(&self, z: &mut [f64]) {
