@@ -231,8 +231,10 @@ impl Engine {
             responses.k.push(k);
             responses.g.extend_from_slice(&g[..n]);
         }
+        self.made[1].clear();
         for r in 0..self.island.rows.len() {
-            self.linearise_row(r);
+            let jump = self.linearise_row(r);
+            self.made[1].push(jump);
         }
         self.island
             .contacts
@@ -264,10 +266,12 @@ impl Engine {
         .respond()
     }
 
-    fn linearise_row(&mut self, r: usize) {
+    /// Takes row `r` into the matrix, or returns by how much its impulse goes to its bound.
+    fn linearise_row(&mut self, r: usize) -> f64 {
         let rows = &self.island.rows;
         let w = self.w[1][r] + rows.compliance[r] * self.y[r];
         let mut e = Some(rows.compliance[r] + BILATERAL * rows.diagonal[r]);
+        let mut jump = 0.0;
         self.dy[r] = -w;
         if !rows.is_bilateral(r) {
             let [lo, hi] = rows.bounds[r];
@@ -275,18 +279,17 @@ impl Engine {
             if z > lo && z < hi {
                 e = Some(rows.compliance[r] + self.epsilon * rows.diagonal[r]);
             } else {
-                // It goes to its bound.
                 e = None;
                 self.dy[r] = 0.0;
-                let step = self.y[r] - z.max(lo).min(hi);
-                self.y[r] -= step;
+                jump = z.max(lo).min(hi) - self.y[r];
                 for (body, j) in rows.entries(r) {
-                    add(body, &mut self.momentum, j, step);
+                    add(body, &mut self.momentum, j, -jump);
                 }
             }
         }
         self.system.set_row(&self.island, r, e);
         self.slopes.push(e.unwrap_or(0.0));
+        jump
     }
 
     /// The step of Λ that goes with that in `dv` and `dy`.
@@ -295,6 +298,9 @@ impl Engine {
         self.before[0].clone_from(&self.x);
         self.before[1].clone_from(&self.y);
         self.made[0].resize(self.x.len(), 0.0);
+        for (dy, jump) in self.dy.iter_mut().zip(&self.made[1]) {
+            *dy += jump;
+        }
         for c in 0..self.island.contacts.len() {
             let rows = self.island.contacts.rows(c);
             let n = rows.len();
