@@ -75,3 +75,9 @@ fn forwarders_hold_together() {
 fn mobile_cranes_hold_together() {
     check("crane", &[], 20, 0.42);
 }
+
+#[test]
+#[ignore = "takes half a minute"]
+fn winches_hold_together() {
+    check("winch", &[], 20, 0.05);
+}
