@@ -2,6 +2,7 @@
 //! has shown.
 
 use moreau::math::Vec3;
+use moreau::problem::FrictionLaw;
 use moreau::scene::{Scene, library};
 use moreau::solve::Status;
 use moreau::step::{Simulation, StepReport};
@@ -34,8 +35,13 @@ impl Machine {
     }
 
     pub fn of(scene: &Scene) -> Self {
+        let mut scene = scene.clone();
+        if scene.solver.name != "bpp" {
+            scene.solver.switch("bpp");
+            scene.solver.budget.iterations = 1000;
+            scene.settings.friction_law = FrictionLaw::Box;
+        }
         let simulation = scene.simulation(1).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(simulation.solver_config().name, "bpp");
         let settings = simulation.world().settings;
         assert_eq!((settings.step, settings.substeps), (H, 1));
         Self {

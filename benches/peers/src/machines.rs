@@ -67,7 +67,14 @@ const MACHINES: [Task; 9] = [
     ("wall", "wall", DIRECT, 2.0),
 ];
 
-/// Pivoting for scenes that are shipped with another solver.
+/// Pivoting for scenes that are shipped without.
+const PIVOTING: &[(&str, &str)] = &[
+    ("solver.name", "bpp"),
+    ("solver.budget.iterations", "1000"),
+    ("settings.friction_law", "Box"),
+];
+
+/// Pivoting on many contacts.
 const DIRECT: &[(&str, &str)] = &[
     ("solver.name", "bpp"),
     ("solver.budget.iterations", "50000"),
@@ -301,6 +308,9 @@ pub fn compare(names: &[String]) -> Result<String, String> {
     for (name, id, set, seconds) in MACHINES.iter().filter(|m| wanted(m.0)) {
         eprintln!("{name}");
         let mut scene = library::shipped(id).map_err(|e| e.to_string())?;
+        if scene.solver.name != "bpp" {
+            scene.set_all(PIVOTING).map_err(|e| e.to_string())?;
+        }
         scene.set_all(set).map_err(|e| e.to_string())?;
         let mut outcomes = vec![ours(&scene, name, "Moreau", *seconds)?];
         if *name == "crane" {
