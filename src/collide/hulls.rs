@@ -366,13 +366,27 @@ fn crossing(
 /// The face of one hull from which the other is farthest, and how far; none where some face is farther than `reach`.
 fn farthest_face(hull: &Placed, other: &Placed, reach: f64) -> Option<(usize, f64)> {
     let mut best = (0, f64::NEG_INFINITY);
+    // Corners that lie lowest over the best face and over the last one looked at: no face is farther from the hull
+    // than from one of its corners, so that few faces need all of them.
+    let mut lowest = [0; 2];
     for (face, plane) in hull.planes.iter().enumerate() {
-        let distance = other.lowest(&plane.normal) - plane.offset;
+        let over = |corner: usize| plane.normal.dot(&other.vertices[corner]) - plane.offset;
+        if lowest.into_iter().any(|corner| over(corner) <= best.1) {
+            continue;
+        }
+        let mut distance = f64::INFINITY;
+        for corner in 0..other.vertices.len() {
+            if over(corner) < distance {
+                distance = over(corner);
+                lowest[1] = corner;
+            }
+        }
         if distance > reach {
             return None;
         }
         if distance > best.1 {
             best = (face, distance);
+            lowest[0] = lowest[1];
         }
     }
     Some(best)
@@ -381,13 +395,17 @@ fn farthest_face(hull: &Placed, other: &Placed, reach: f64) -> Option<(usize, f6
 /// The edges of one hull of which a point is within `near` of every face's inner side of the other.
 fn near_edges(hull: &Placed, other: &Placed, near: f64, found: &mut Vec<usize>) {
     found.clear();
+    // The face that an edge is too far from is often that of the edge before it.
+    let mut far = 0;
     'edges: for edge in 0..hull.hull.edges.len() {
         let [p, q] = hull.ends(edge);
         let (mut from, mut to) = (0.0_f64, 1.0_f64);
-        for plane in other.planes {
+        for face in std::iter::once(far).chain(0..other.planes.len()) {
+            let plane = &other.planes[face];
             let offset = plane.offset + near;
             let (a, b) = (plane.normal.dot(&p) - offset, plane.normal.dot(&q) - offset);
             if a > 0.0 && b > 0.0 {
+                far = face;
                 continue 'edges;
             }
             if a > 0.0 {
@@ -396,6 +414,7 @@ fn near_edges(hull: &Placed, other: &Placed, near: f64, found: &mut Vec<usize>) 
                 to = to.min(a / (a - b));
             }
             if from > to {
+                far = face;
                 continue 'edges;
             }
         }
