@@ -31,6 +31,8 @@ struct Run {
     /// Bodies that move at the end: those that touch nothing but what is fixed, and others.
     rolling: usize,
     moving: usize,
+    /// Kinetic energy of all that do not roll so, at the end (J).
+    left: f64,
 }
 
 impl Run {
@@ -55,12 +57,13 @@ impl Run {
             }
         }
         println!(
-            "peak {:.1e} J, overlap {:.1e} m, last ten seconds {:.1e} J, {} roll, {} others move",
+            "peak {:.1e} J, overlap {:.1e} m, last ten seconds {:.1e} J, {} roll, {} others move, {:.1e} J without what rolls",
             run.most_kinetic(0),
             run.penetration,
             run.most_kinetic(seconds.max(10) - 10),
             run.rolling,
-            run.moving
+            run.moving,
+            run.left
         );
         run
     }
@@ -69,6 +72,7 @@ impl Run {
     fn look(&mut self, s: &Simulation) {
         let bodies = &s.world().bodies;
         let is_dynamic = |slot: &u32| bodies.is_dynamic(*slot as usize);
+        self.left = bodies.kinetic_energy();
         for slot in 0..bodies.slots() {
             if !bodies.is_dynamic(slot) || bodies.velocity[slot].linear.norm() < 0.01 {
                 continue;
@@ -78,6 +82,7 @@ impl Run {
                 self.moving += 1;
             } else {
                 self.rolling += 1;
+                self.left -= bodies.kinetic_energy_of(slot);
             }
         }
     }
@@ -85,8 +90,14 @@ impl Run {
     /// What is left of the kinetic energy, a share of the peak, does not grow.
     fn assert_settled(&self, share: f64) {
         let (peak, end) = (self.most_kinetic(0), self.kinetic.len() / 60);
-        let (before, last) = (self.most_kinetic(end - 20), self.most_kinetic(end - 10));
+        let last = self.most_kinetic(end - 10);
         assert!(last < share * peak, "{last} of {peak} J");
+        self.assert_no_growth();
+    }
+
+    fn assert_no_growth(&self) {
+        let end = self.kinetic.len() / 60;
+        let (before, last) = (self.most_kinetic(end - 20), self.most_kinetic(end - 10));
         assert!(last <= before, "{last} J after {before} J");
     }
 
@@ -141,16 +152,13 @@ fn cards_stand() {
     assert!(run.most_kinetic(10) < 1e-6, "moves");
 }
 
-/// A wall of 250 bricks, twenty courses. Wanted are 1e-6 J from ten seconds on; single steps reach 1.1e-6 J.
+/// A wall of 250 bricks, twenty courses.
 #[test]
 #[ignore = "takes two minutes"]
 fn a_wall_of_twenty_courses_stands_a_minute() {
     let run = Run::new(scene("wall", &[]), 60);
-    assert!(
-        run.most_kinetic(10) < 2e-6,
-        "moves: {:e} J",
-        run.most_kinetic(10)
-    );
+    let kinetic = run.most_kinetic(10);
+    assert!(kinetic < 1e-6, "moves: {kinetic:e} J");
     assert!(run.moved() < 1e-3, "moved by {} m", run.moved());
 }
 
@@ -171,12 +179,15 @@ fn dominoes_fall_and_lie_still() {
     assert!(run.rolling == 0, "{} of them roll", run.rolling);
 }
 
-/// Ninety-nine logs fall in a heap. Those that roll away on the plane go on for ever, as nothing stops rolling.
+/// Ninety-nine logs fall in a heap, which comes to rest. Those that roll away on the plane go on for ever, as nothing
+/// stops rolling: up to a quarter of all, with whatever energy they left the heap with.
 #[test]
 #[ignore = "takes half a minute"]
 fn logs_come_to_rest() {
     let run = Run::new(scene("log_tower", &[("generators.0.layers", "33")]), 30);
-    run.assert_settled(0.05);
+    run.assert_no_growth();
+    let (left, peak) = (run.left, run.most_kinetic(0));
+    assert!(left < 1e-6 * peak, "{left} of {peak} J in the heap");
     assert!(run.moving == 0, "{} in the heap move", run.moving);
     assert!(run.rolling < 25, "{} roll", run.rolling);
 }

@@ -269,13 +269,16 @@ impl Bodies {
     pub fn kinetic_energy(&self) -> f64 {
         self.iter()
             .filter(|slot| self.is_dynamic(*slot))
-            .map(|slot| {
-                let v = self.velocity[slot];
-                let omega = self.rotation[slot].inverse() * v.angular;
-                0.5 * (v.linear.norm_squared() / self.inverse_mass[slot]
-                    + omega.dot(&self.inertia[slot].mul_vec(omega)))
-            })
+            .map(|slot| self.kinetic_energy_of(slot))
             .sum()
+    }
+
+    /// Kinetic energy of the dynamic body in a slot (J).
+    pub fn kinetic_energy_of(&self, slot: usize) -> f64 {
+        let v = self.velocity[slot];
+        let omega = self.rotation[slot].inverse() * v.angular;
+        0.5 * (v.linear.norm_squared() / self.inverse_mass[slot]
+            + omega.dot(&self.inertia[slot].mul_vec(omega)))
     }
 
     /// Linear momentum (kg m/s) and angular momentum about the origin (kg m²/s) of all dynamic bodies.
