@@ -161,7 +161,7 @@ impl BroadPhase {
 
     /// Gives new fat bounds to the bodies that left theirs, and says how many did.
     fn refatten(&mut self, world: &World, free: &ProblemBodies, all: bool) -> usize {
-        let h = world.settings.substep();
+        let h = world.settings.horizon();
         let looks_ahead = world.settings.prediction > 0.0;
         let base = 0.5 * world.settings.prediction;
         let bodies = &world.bodies;
@@ -295,7 +295,7 @@ impl BroadPhase {
         select: impl Fn(usize) -> bool,
     ) -> Vec<[u32; 2]> {
         let bodies = &world.bodies;
-        let h = world.settings.substep();
+        let h = world.settings.horizon();
         let mut out = Vec::new();
         for plane in &self.planes {
             let slot = plane.slot as usize;

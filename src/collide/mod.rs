@@ -9,8 +9,10 @@ mod hulls;
 mod narrow;
 mod reduce;
 
-use crate::math::Vec3;
-use crate::problem::ProblemBodies;
+use rayon::prelude::*;
+
+use crate::math::{Quat, Vec3};
+use crate::problem::{ContactFrame, ProblemBodies};
 use crate::world::World;
 use crate::world::manifolds::Manifolds;
 
@@ -40,7 +42,19 @@ pub struct Collider {
     pub contacts: Vec<FoundContact>,
     /// The manifolds of boxes among it, for the next step to start from.
     pub manifolds: Manifolds,
+    found_at: FoundAt,
 }
+
+/// Where bodies were, and gaps, when contacts were found.
+#[derive(Default)]
+struct FoundAt {
+    position: Vec<Vec3>,
+    rotation: Vec<Quat>,
+    gap: Vec<f64>,
+}
+
+/// Contacts per unit of parallel work.
+const CHUNK: usize = 1024;
 
 impl Collider {
     /// Broad phase: brings the list of pairs up to date with the poses. `bodies` are the step's free
@@ -63,5 +77,36 @@ impl Collider {
             &mut self.contacts,
             &mut self.manifolds,
         );
+    }
+
+    /// Notes where the contacts were found, for [`Collider::carry`].
+    pub fn note(&mut self, world: &World) {
+        let at = &mut self.found_at;
+        at.position.clone_from(&world.bodies.position);
+        at.rotation.clone_from(&world.bodies.rotation);
+        at.gap.clear();
+        at.gap.extend(self.contacts.iter().map(|c| c.gap));
+    }
+
+    /// Moves the contacts along with their bodies since [`Collider::note`]: normals n and arms r in `frames` stay, as
+    /// they do where a ball rolls, and gaps grow by n·(Δx₂ + Δθ₂ × r₂ − Δx₁ − Δθ₁ × r₁).
+    pub fn carry(&mut self, world: &World, frames: &[ContactFrame]) {
+        let (bodies, at) = (&world.bodies, &self.found_at);
+        self.contacts
+            .par_iter_mut()
+            .with_min_len(CHUNK)
+            .zip(frames)
+            .zip(&at.gap)
+            .for_each(|((contact, frame), gap)| {
+                let moved = |side: usize| {
+                    let slot = contact.bodies[side] as usize;
+                    let turned = bodies.rotation[slot] * at.rotation[slot].inverse();
+                    let shift = bodies.position[slot] - at.position[slot];
+                    shift + turned.scaled_axis().cross(&frame.arms[side])
+                };
+                contact.gap = gap + contact.normal.dot(&(moved(1) - moved(0)));
+                let first = contact.bodies[0] as usize;
+                contact.point = bodies.position[first] + frame.arms[0];
+            });
     }
 }

@@ -130,7 +130,7 @@ impl Worker {
         let search = Search {
             bodies: &world.bodies,
             free,
-            h: world.settings.substep(),
+            h: world.settings.horizon(),
             prediction: world.settings.prediction,
         };
         self.found.clear();

@@ -15,10 +15,11 @@ use crate::world::{ContactMaterial, ContactMemory, World};
 const CHUNK: usize = 1024;
 
 /// Fills the problem's contacts, and `lambda` with the impulses of those that continue one of the last
-/// step, as far as they are asked for. The bodies are there already.
+/// step, as far as they are asked for. The bodies are there already, and the frames of contacts that are not new.
 pub fn contacts(
     world: &World,
     found: &[FoundContact],
+    are_new: bool,
     problem: &mut Problem,
     lambda: &mut Vec<f64>,
 ) {
@@ -56,7 +57,9 @@ pub fn contacts(
                     };
                     for k in pair {
                         let contact = &found[first + k];
-                        frame[k] = laws.frame(contact);
+                        if are_new {
+                            frame[k] = laws.frame(contact);
+                        }
                         friction[k] = laws.friction(&frame[k]);
                         let last = matching.as_ref();
                         let last = last.and_then(|m| m.find(world, contact));

@@ -5,7 +5,7 @@ use crate::collide::Collider;
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::ResidualWorkspace;
-use crate::world::World;
+use crate::world::{Detection, World};
 
 /// The memory of all stages, reused from step to step.
 #[derive(Default)]
@@ -36,10 +36,14 @@ impl Context {
         self.stiffness.apply(world, &mut self.problem, h);
     }
 
-    /// The problem of the contacts and joints that were found: rows, islands, biases, and Λ to start from.
-    pub fn assemble(&mut self, world: &mut World) {
+    /// The problem of the contacts and joints that were found: rows, islands, biases, and Λ to start from. Contacts that
+    /// are not new keep their frames.
+    pub fn assemble(&mut self, world: &mut World, are_new: bool) {
         let found = &self.collider.contacts;
-        assemble::contacts(world, found, &mut self.problem, &mut self.lambda);
+        assemble::contacts(world, found, are_new, &mut self.problem, &mut self.lambda);
+        if are_new && world.settings.detection == Detection::Step {
+            self.collider.note(world);
+        }
         self.joints.assemble(world, &mut self.problem);
         self.problem.find_islands();
         if world.settings.warm_start {
@@ -50,12 +54,14 @@ impl Context {
     }
 
     /// u ← u_E, and what the next step starts from: impulses, forces, manifolds.
-    pub fn end(&mut self, world: &mut World) {
+    pub fn end(&mut self, world: &mut World, are_new: bool) {
         let (problem, lambda) = (&self.problem, &self.lambda);
         integrate::apply_velocities(world, &self.velocity);
         assemble::remember(world, &self.collider.contacts, problem, lambda);
         self.joints.remember(world, problem, lambda);
         self.stiffness.remember_contacts(world, problem, lambda);
-        std::mem::swap(&mut world.manifolds, &mut self.collider.manifolds);
+        if are_new {
+            std::mem::swap(&mut world.manifolds, &mut self.collider.manifolds);
+        }
     }
 }

@@ -22,7 +22,7 @@ use crate::problem::residual::JudgedLaw;
 use crate::solve::advice::Shortfall;
 use crate::solve::reference::velocity_estimate;
 use crate::solve::{Budget, Choice, ConfigError, MatrixView, Solver, SolverConfig};
-use crate::world::{JointGeometry, World};
+use crate::world::{Detection, JointGeometry, World};
 use context::Context;
 use solvers::Solvers;
 
@@ -111,13 +111,20 @@ impl Simulation {
         watch.lap(Stage::Integrate);
 
         // 2. Collision detection at M: which pairs may touch, and where they do.
-        c.collider.update_pairs(world, &c.problem.bodies);
+        let finds = substep == 0 || world.settings.detection == Detection::Substep;
+        if finds {
+            c.collider.update_pairs(world, &c.problem.bodies);
+        }
         watch.lap(Stage::Broadphase);
-        c.collider.find_contacts(world, &c.problem.bodies);
+        if finds {
+            c.collider.find_contacts(world, &c.problem.bodies);
+        } else {
+            c.collider.carry(world, &c.problem.contacts.frame);
+        }
         watch.lap(Stage::Narrowphase);
 
         // 3. The problem w = A Λ + b: rows, islands, biases, and the Λ to start from.
-        c.assemble(world);
+        c.assemble(world, finds);
         watch.lap(Stage::Assemble);
 
         // 4. Λ = prox(Λ − ρ w), and u_E = u_S + M⁻¹(h f + Jᵀ Λ).
@@ -134,7 +141,7 @@ impl Simulation {
         watch.lap(Stage::Measure);
 
         // 5. Second half step of the positions with u_E, and their correction at E.
-        c.end(world);
+        c.end(world, finds);
         integrate::half_step(world, h);
         watch.lap(Stage::Integrate);
         let (packed, solver) = self.solvers.for_positions(solved.failed);

@@ -117,6 +117,19 @@ impl Default for GeometricStiffness {
     }
 }
 
+/// When contacts are searched for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Detection {
+    /// In every substep.
+    #[default]
+    Substep,
+    /// In the first substep of a step alone; later ones move the contacts along, to first order, normals and arms
+    /// as they were found. Substeps then cost a solve and little more; bodies that are knocked onto others within the
+    /// step meet them in the next one.
+    Step,
+}
+
 /// The parameters of the time step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -127,6 +140,8 @@ pub struct Settings {
     pub step: f64,
     /// Substeps per step.
     pub substeps: u32,
+    /// When contacts are searched for.
+    pub detection: Detection,
     /// Gaps up to this one are contacts (m). Above zero it grows with the approach speed, so that
     /// nothing tunnels; zero is pure Moreau: only what touches at the midpoint is a contact.
     pub prediction: f64,
@@ -153,6 +168,7 @@ impl Default for Settings {
             gravity: Vec3::new(0.0, -9.81, 0.0),
             step: 1.0 / 60.0,
             substeps: 1,
+            detection: Detection::Substep,
             prediction: 1e-3,
             stabilisation: Stabilisation::default(),
             friction_law: FrictionLaw::Disc,
@@ -168,6 +184,14 @@ impl Settings {
     /// Length of one substep h (s).
     pub fn substep(&self) -> f64 {
         self.step / f64::from(self.substeps.max(1))
+    }
+
+    /// How long what collision detection finds is good for (s).
+    pub fn horizon(&self) -> f64 {
+        match self.detection {
+            Detection::Substep => self.substep(),
+            Detection::Step => self.step,
+        }
     }
 
     /// Checks every value.

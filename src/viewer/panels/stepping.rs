@@ -6,7 +6,7 @@ use super::widgets::{choice, grid, milliseconds, number, number_or_off, off_or, 
 use super::{Context, Panel};
 use crate::problem::FrictionLaw;
 use crate::session::Input;
-use crate::world::{Settings, Stabilisation};
+use crate::world::{Detection, Settings, Stabilisation};
 
 pub const PANEL: Panel = Panel::right("Time step", false, show);
 
@@ -32,8 +32,22 @@ fn step(ui: &mut egui::Ui, s: &mut Settings) {
     row(
         ui,
         "substeps",
-        "parts of a step, each with its own collision detection and solve",
+        "parts of a step, each with a solve of its own",
         |ui| ui.add(egui::Slider::new(&mut s.substeps, 1..=32).logarithmic(true)),
+    );
+    row(
+        ui,
+        "detect once",
+        "search for contacts in the first substep alone, and move them along in the others",
+        |ui| {
+            let mut once = s.detection == Detection::Step;
+            let response = ui.checkbox(&mut once, "");
+            s.detection = match once {
+                true => Detection::Step,
+                false => Detection::Substep,
+            };
+            response
+        },
     );
     row(ui, "gravity [m/s²]", "acceleration along y", |ui| {
         let gravity = egui::DragValue::new(&mut s.gravity.y);
