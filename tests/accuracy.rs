@@ -5,6 +5,7 @@ mod common;
 use common::problems::residual_of;
 use moreau::compare::{Contest, Entrant, Outcome, Rounds, Task};
 use moreau::math::{SymMat3, Twist, Vec3};
+use moreau::problem::residual::velocity_distance;
 use moreau::problem::{ContactFrame, Friction, FrictionLaw, NewContact, Problem, StoredProblem};
 use moreau::scene::library;
 use moreau::solve::{Budget, Request, SolveReport, SolverConfig, Status, reference};
@@ -343,4 +344,35 @@ fn reference_reaches_its_goal_on_shipped_scenes() {
         "{said}"
     );
     assert_estimates(&estimates);
+}
+
+/// A step's own estimate, from the impulses and the problem that it has, is near the distance to `reference`.
+#[test]
+fn a_step_knows_about_how_far_its_velocities_are_off() {
+    let mut scene = library::shipped("box_stack").expect("a valid scene");
+    scene.solver.switch("gauss-seidel");
+    scene.solver.budget.iterations = 5;
+    let mut s = scene.simulation(1).expect("a simulation");
+    for _ in 0..3 {
+        s.step().expect("a step");
+    }
+    let estimate = s.velocity_estimate().expect("an estimate");
+    let mut config = SolverConfig::default();
+    config.switch("reference");
+    let mut solver = config.build().expect("a solver of the list");
+    let (mut lambda, mut exact, mut own) = (s.impulses().to_vec(), Vec::new(), Vec::new());
+    let request = Request {
+        budget: budget(4000, 1e-10),
+        history: false,
+    };
+    let report = solver.solve(s.problem(), &request, &mut lambda, &mut exact);
+    assert_eq!(report.status, Status::Converged);
+    s.problem().velocities(s.impulses(), &mut own);
+    let reach = s.world().bodies.reach();
+    let error = velocity_distance(s.problem(), &own, &exact, &reach);
+    println!("estimate {estimate:e}, truth {error:e} m/s");
+    assert!(
+        error > 1e-6 && (estimate / error - 1.0).abs() < 0.1,
+        "{estimate}, not {error} m/s"
+    );
 }

@@ -70,6 +70,13 @@ fn the_json_report_has_its_names() {
     assert_eq!(report["contacts"]["first"], 1408);
     assert_eq!(report["contacts"]["first_dynamic"], 1344);
     assert_eq!(report["state_hash"].as_str().map(str::len), Some(16));
+    // The worst step may be another one.
+    let off = report["velocity_estimate"].as_f64().expect("an estimate");
+    let residual = report["residual"]["max"].as_f64().expect("a residual");
+    assert!(
+        off > 0.0 && off < 100.0 * residual,
+        "{off} and {residual} m/s"
+    );
     let island = &report["worst_step"]["largest_islands"][0];
     assert_eq!(island["method"], "swept");
     assert_eq!(island["bodies"], 512);

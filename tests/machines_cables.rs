@@ -209,15 +209,16 @@ fn energy(m: &Machine) -> f64 {
 #[test]
 fn pendulums_keep_their_energy() {
     for (id, share) in [("pendulum", 0.01), ("double_pendulum", 0.05)] {
-        let mut m = Machine::new(id);
-        let (before, mut kinetic, mut drift) = (energy(&m), 0.0f64, 0.0f64);
-        m.run_to(20.0, |m| {
-            kinetic = kinetic.max(m.simulation.world().bodies.kinetic_energy());
-            drift = drift.max((energy(m) - before).abs());
-        });
-        println!("{id}: energy off by {drift} of {kinetic} J");
-        assert!(drift < share * kinetic, "{id}: {drift} of {kinetic} J");
-        m.assert_exact(1e-3);
+        for mut m in [Machine::new(id), Machine::as_shipped(&open(id))] {
+            let (before, mut kinetic, mut drift) = (energy(&m), 0.0f64, 0.0f64);
+            m.run_to(20.0, |m| {
+                kinetic = kinetic.max(m.simulation.world().bodies.kinetic_energy());
+                drift = drift.max((energy(m) - before).abs());
+            });
+            println!("{id}: energy off by {drift} of {kinetic} J");
+            assert!(drift < share * kinetic, "{id}: {drift} of {kinetic} J");
+            m.assert_exact(1e-3);
+        }
     }
 }
 
@@ -228,21 +229,25 @@ fn linkages_turn_over_and_stay_closed() {
         ("slider_crank", "piston", 0.99),
         ("four_bar", "rocker", 0.3),
     ] {
-        let mut m = Machine::new(id);
-        let mut path = [m.at(moved); 2];
-        let mut off_plane = 0.0f64;
-        m.run_to(20.0, |m| {
-            let x = m.at(moved);
-            path = [path[0].inf(&x), path[1].sup(&x)];
-            off_plane = off_plane.max((x.z - path[0].z).abs());
-        });
-        let turns = m.simulation.world().joints()[0].angles()[0] / std::f64::consts::TAU;
-        println!("{id}: {turns} turns, {path:?}");
-        assert!(path[1].x - path[0].x > least, "{id}: {path:?}");
-        assert!(off_plane < 1e-4, "{id} leaves its plane by {off_plane} m");
-        assert!(turns.abs() > 5.0, "{id}: {turns} turns");
-        m.assert_exact(1e-3);
+        follow_linkage(Machine::new(id), id, moved, least);
+        follow_linkage(Machine::as_shipped(&open(id)), id, moved, least);
     }
+}
+
+fn follow_linkage(mut m: Machine, id: &str, moved: &str, least: f64) {
+    let mut path = [m.at(moved); 2];
+    let mut off_plane = 0.0f64;
+    m.run_to(20.0, |m| {
+        let x = m.at(moved);
+        path = [path[0].inf(&x), path[1].sup(&x)];
+        off_plane = off_plane.max((x.z - path[0].z).abs());
+    });
+    let turns = m.simulation.world().joints()[0].angles()[0] / std::f64::consts::TAU;
+    println!("{id}: {turns} turns, {path:?}");
+    assert!(path[1].x - path[0].x > least, "{id}: {path:?}");
+    assert!(off_plane < 1e-4, "{id} leaves its plane by {off_plane} m");
+    assert!(turns.abs() > 5.0, "{id}: {turns} turns");
+    m.assert_exact(1e-3);
 }
 
 /// Section 12's table: height that a stack of ten cubes loses in 10 s.
@@ -253,14 +258,15 @@ fn heavy_stacks_keep_their_height() {
         scene
             .set("generators.0.top_mass_ratio", &ratio.to_string())
             .unwrap_or_else(|e| panic!("{e}"));
-        let mut m = Machine::of(&scene);
-        let top = m.simulation.world().bodies.slots() - 1;
-        let before = m.simulation.world().bodies.position[top];
-        m.run_to(10.0, |_| ());
-        let moved = (m.simulation.world().bodies.position[top] - before).norm();
-        println!("heavy_stack ×{ratio}: {moved:.1e} m");
-        assert!(moved < 1e-4, "ratio {ratio}: {moved} m");
-        m.assert_exact(1e-3);
+        for mut m in [Machine::of(&scene), Machine::as_shipped(&scene)] {
+            let top = m.simulation.world().bodies.slots() - 1;
+            let before = m.simulation.world().bodies.position[top];
+            m.run_to(10.0, |_| ());
+            let moved = (m.simulation.world().bodies.position[top] - before).norm();
+            println!("heavy_stack ×{ratio}: {moved:.1e} m");
+            assert!(moved < 1e-4, "ratio {ratio}: {moved} m");
+            m.assert_exact(1e-3);
+        }
     }
 }
 

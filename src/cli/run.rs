@@ -115,7 +115,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let is_wanted = args.report != ReportFormat::Csv && !matches!(end, End::Interrupted);
     let told = is_wanted.then(|| record.worst.tell(&mut simulation));
     let told = told.flatten();
-    if is_wanted && args.residual != ResidualSchedule::Never && !record.steps.is_empty() {
+    let is_whole = matches!(end, End::Done) && !record.steps.is_empty();
+    if is_wanted && is_whole && args.residual != ResidualSchedule::Never {
         record.velocity_estimate = simulation.on_threads(|s| s.velocity_estimate());
     }
     print(&match args.report {

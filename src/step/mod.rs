@@ -268,7 +268,8 @@ impl Simulation {
     }
 
     /// About how far the last (sub)step's velocities are from the exact ones, max |v − v*| + r|ω − ω*| over the bodies
-    /// with bounding radius r, by another solve from its impulses; none where that leads no nearer (m/s).
+    /// with bounding radius r, by another solve from its impulses; none where that leads no nearer (m/s). Of a step that
+    /// was refused it says nothing.
     pub fn velocity_estimate(&self) -> Option<f64> {
         let reach = self.world.bodies.reach();
         velocity_estimate(&self.context.problem, &self.context.lambda, &reach)

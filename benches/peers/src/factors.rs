@@ -79,6 +79,7 @@ const PIVOTING: &[(&str, &str)] = &[
     ("solver.budget.iterations", "50000"),
     ("solver.parameters.factorization", "sparse"),
     ("solver.parameters.memory", "8192"),
+    ("settings.friction_law", "Box"),
 ];
 
 /// Times are the best of so many rounds, of one where an island has more rows than [`LARGE`].

@@ -76,10 +76,8 @@ const PIVOTING: &[(&str, &str)] = &[
 
 /// Pivoting on many contacts.
 const DIRECT: &[(&str, &str)] = &[
-    ("solver.name", "bpp"),
     ("solver.budget.iterations", "50000"),
     ("solver.parameters.factorization", "sparse"),
-    ("settings.friction_law", "Box"),
 ];
 
 /// Rapier's numbers of iterations, beside those that take as long as Moreau.

@@ -8,7 +8,7 @@ use crate::papers::Result;
 use crate::papers::measure::Bench;
 use crate::papers::measure::method::Method;
 use crate::papers::measure::race::{self, Racer, Timing};
-use crate::problem::Problem;
+use crate::problem::{FrictionLaw, Problem};
 use crate::scene::library;
 use crate::solve::{Budget, Status, ToleranceNorm};
 use crate::step::{Simulation, StepReport};
@@ -116,6 +116,7 @@ pub fn record(bench: &Bench, scene: &'static str) -> Result<Recording> {
     let mut simulation = library::shipped(scene)?.simulation(1)?;
     if simulation.solver_config().name != "bpp" {
         simulation.set_solver(Method::new("bpp: bpp").config(BUDGET))?;
+        simulation.world_mut().settings.friction_law = FrictionLaw::Box;
     }
     let seconds: f64 = bench.either(2.0, 20.0);
     let steps = (seconds / simulation.world().settings.step).round() as usize;

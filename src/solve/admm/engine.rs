@@ -7,7 +7,7 @@
 //! - y = P_K(x̂ − R⁻¹ q) with x̂ = α x + (1 − α) y⁻, and q becomes q + R (y − x̂).
 //!
 //! y is the iterate: it is in its sets. A bilateral row's set is everything, so that its R only keeps redundant rows
-//! apart.
+//! apart; it has no η.
 
 use std::ops::Range;
 
@@ -120,8 +120,8 @@ pub struct Engine<F> {
     wait: f64,
 }
 
-/// Sums of squares of an iteration: how far x and y are apart, how far y has moved, and what both are measured by, all
-/// as velocities.
+/// Sums of squares of an iteration, but for bilateral rows: how far x and y are apart, how far y has moved, and what both
+/// are measured by, all as velocities.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gaps {
     primal: f64,
@@ -250,14 +250,12 @@ impl<F: Form> Engine<F> {
                 self.delta = self.delta.max(moved.abs());
                 self.q[k] = r * (next - z);
                 let square = |x: f64| x * x;
-                if is_bilateral {
-                    self.y[k] = *next;
-                    continue;
+                if !is_bilateral {
+                    gaps.primal += square(block.scale * (self.x[k] - next));
+                    gaps.dual += square(r * moved);
+                    gaps.impulses += square(block.scale * next);
+                    gaps.velocities += square(self.q[k]);
                 }
-                gaps.primal += square(block.scale * (self.x[k] - next));
-                gaps.dual += square(r * moved);
-                gaps.impulses += square(block.scale * next);
-                gaps.velocities += square(self.q[k]);
                 self.y[k] = *next;
             }
         }

@@ -17,7 +17,7 @@ use self::part::Part;
 use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
-use crate::solve::newton::{self, Grants, Newton, conclude, likely_work};
+use crate::solve::newton::{self, Grants, Newton, conclude, is_one_of_many, likely_work};
 use crate::solve::prox::colored_gs;
 use crate::solve::{
     Budget, Choice, Choices, HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters,
@@ -49,15 +49,9 @@ pub static INFO: SolverInfo = SolverInfo {
 /// An estimate this many times the granted work is enough to sweep an island (-).
 pub(super) const HOPELESS: f64 = 2.0;
 
-/// Of more islands than that, those of fewer contacts are swept: an engine for each takes memory, and sweeps solve
-/// them in a few iterations.
-const MANY: usize = 1000;
-const WORTHWHILE: usize = 4;
-
 /// Why an island is swept before anything is counted, and the estimate where that is the reason (multiplications).
 fn too_large(problem: &Problem, island: usize, work: f64) -> Option<(Reason, f64)> {
-    let contacts = problem.islands.contacts.of(island).len();
-    if problem.islands.len() > MANY && contacts < WORTHWHILE {
+    if is_one_of_many(problem, island) {
         return Some((Reason::Many, 0.0));
     }
     let estimate = likely_work(problem, island);

@@ -231,10 +231,9 @@ impl Engine {
             responses.k.push(k);
             responses.g.extend_from_slice(&g[..n]);
         }
-        self.made[1].clear();
+        self.made[1].resize(self.island.rows.len(), 0.0);
         for r in 0..self.island.rows.len() {
-            let jump = self.linearise_row(r);
-            self.made[1].push(jump);
+            self.linearise_row(r);
         }
         self.island
             .contacts
@@ -266,8 +265,8 @@ impl Engine {
         .respond()
     }
 
-    /// Takes row `r` into the matrix, or returns by how much its impulse goes to its bound.
-    fn linearise_row(&mut self, r: usize) -> f64 {
+    /// Takes row `r` into the matrix, or notes in `made` by how much its impulse goes to its bound.
+    fn linearise_row(&mut self, r: usize) {
         let rows = &self.island.rows;
         let w = self.w[1][r] + rows.compliance[r] * self.y[r];
         let mut e = Some(rows.compliance[r] + BILATERAL * rows.diagonal[r]);
@@ -289,7 +288,7 @@ impl Engine {
         }
         self.system.set_row(&self.island, r, e);
         self.slopes.push(e.unwrap_or(0.0));
-        jump
+        self.made[1][r] = jump;
     }
 
     /// The step of Λ that goes with that in `dv` and `dy`.

@@ -384,6 +384,16 @@ impl Solver for Newton {
     }
 }
 
+/// Of more islands than that, those of fewer contacts are swept: an engine for each takes memory, and sweeps solve
+/// them in a few iterations.
+const MANY: usize = 1000;
+const WORTHWHILE: usize = 4;
+
+/// Whether an island is too small for an engine of its own, there being so many.
+pub(super) fn is_one_of_many(problem: &Problem, island: usize) -> bool {
+    problem.islands.len() > MANY && problem.islands.contacts.of(island).len() < WORTHWHILE
+}
+
 /// What a factorisation of an island takes, about, before its pattern is looked at (multiplications): blocks of 6 per
 /// body, cubed, times the bodies to the power of nested dissection (George 1973; Lipton, Rose & Tarjan 1979), 1.5 where
 /// they lie in a plane, and 2 in space, where a body has more neighbours. Measured: 2.5e6 for the wall (250 bodies, 1.9

@@ -5,13 +5,14 @@ use bevy_egui::egui;
 use super::widgets::number;
 use super::{Context, theme};
 use crate::session::Input;
+use crate::solve::{self, SolverInfo, auto};
 use crate::viewer::physics::Command;
 
 /// A joint that is this many times as far apart as a typical body is large has come apart (-): no compliance and no
 /// solver that has stopped early looks like that for long.
 const APART: f64 = 0.5;
 /// What the banner offers: it solves joints exactly.
-const HOLDS: &str = "bpp";
+const HOLDS: &str = auto::INFO.name;
 
 /// Whether the panels are already of a scene that is still being built.
 fn is_loading(context: &Context) -> bool {
@@ -59,7 +60,8 @@ pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
         return;
     }
     let name = &context.setup.solver.name;
-    let text = if name == HOLDS {
+    let is_exact = name == HOLDS || solve::find(name).is_some_and(SolverInfo::is_direct);
+    let text = if is_exact {
         format!("joints are {} m apart", number(error))
     } else {
         format!(
@@ -67,7 +69,7 @@ pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
             number(error)
         )
     };
-    let offers = name != HOLDS;
+    let offers = !is_exact;
     egui::Area::new("broken".into())
         .order(egui::Order::Foreground)
         .pivot(egui::Align2::CENTER_TOP)
