@@ -117,7 +117,10 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let told = told.flatten();
     let is_whole = matches!(end, End::Done) && !record.steps.is_empty();
     if is_wanted && is_whole && args.residual != ResidualSchedule::Never {
-        record.velocity_estimate = simulation.on_threads(|s| s.velocity_estimate());
+        let of_worst = told.as_ref().map(Told::velocity_estimate);
+        record.velocity_estimate = of_worst
+            .filter(|_| record.worst.is_of(simulation.report().step))
+            .unwrap_or_else(|| simulation.on_threads(|s| s.velocity_estimate()));
     }
     print(&match args.report {
         ReportFormat::Text => record.as_text(&scene, &simulation, told.as_ref()),

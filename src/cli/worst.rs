@@ -62,6 +62,11 @@ impl Worst {
         };
     }
 
+    /// Whether it is that step.
+    pub fn is_of(&self, step: u64) -> bool {
+        self.step == step
+    }
+
     /// What is wrong with it and what would help, by trying it.
     pub fn tell(&self, simulation: &mut Simulation) -> Option<Told> {
         let missed = self.missed.as_ref()?;
@@ -107,6 +112,11 @@ impl Worst {
 }
 
 impl Told {
+    /// How far the step's velocities are off, where that is known (m/s).
+    pub fn velocity_estimate(&self) -> Option<f64> {
+        self.velocity_estimate
+    }
+
     /// As a paragraph on a step.
     pub fn as_text(&self, worst: &Worst) -> String {
         let off = self.velocity_estimate.map_or(String::new(), |off| {
