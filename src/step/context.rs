@@ -41,7 +41,8 @@ impl Context {
     pub fn assemble(&mut self, world: &mut World, are_new: bool) {
         let found = &self.collider.contacts;
         assemble::contacts(world, found, are_new, &mut self.problem, &mut self.lambda);
-        if are_new && world.settings.detection == Detection::Step {
+        let settings = &world.settings;
+        if are_new && settings.substeps > 1 && settings.detection == Detection::Step {
             self.collider.note(world);
         }
         self.joints.assemble(world, &mut self.problem);
