@@ -13,7 +13,7 @@ mod local;
 pub(in crate::solve) mod matrix;
 mod proximal;
 mod sliding;
-mod sweeps;
+pub(in crate::solve) mod sweeps;
 pub(in crate::solve) mod system;
 #[cfg(test)]
 mod tests;

@@ -21,7 +21,7 @@ const SETTLED: f64 = 1e-3;
 /// A change that does not fall to this share halves the steps (-).
 const FALL: f64 = 0.9;
 /// Multiplications of a row's turn without W, there and back and once more after the acceleration.
-const PER_ROW: f64 = 90.0;
+pub(in crate::solve) const PER_ROW: f64 = 90.0;
 
 /// The problem of the swept rows, and memory.
 #[derive(Clone, Debug, Default)]

@@ -8,6 +8,7 @@
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace, evaluate, velocity_distance};
+use crate::solve::newton::sweeps::PER_ROW;
 use crate::solve::newton::{Grants, Newton, is_one_of_many, likely_work};
 use crate::solve::prox::nncg;
 use crate::solve::{Budget, Request, Solver};
@@ -20,8 +21,6 @@ const SWEEPS: u32 = 200;
 const ENOUGH: f64 = 0.5;
 /// What Newton's method may take, and sweeps may (multiplications): ten times what `auto` grants a step.
 const WORK: f64 = 3e8;
-/// Of a sweep there and back, per row (multiplications).
-const PER_ROW: f64 = 90.0;
 
 /// Refines solutions. Keeps its memory.
 pub struct Refiner {
