@@ -210,8 +210,7 @@ impl Shortfall {
             Cause::Chosen(choice) => {
                 let least = match choice.reason {
                     // Less than that would choose alike.
-                    Reason::Estimate => choice.need / auto::HOPELESS,
-                    Reason::Grant => choice.need,
+                    Reason::Estimate | Reason::Grant => choice.need,
                     Reason::Many => f64::INFINITY,
                     _ => 0.0,
                 };

@@ -58,7 +58,7 @@ pub enum Reason {
     Time,
     /// Unfinished: no method got nearer.
     NoNearer,
-    /// Swept: a factorisation was estimated at far more than the granted work.
+    /// Swept: the factorisations that an island needs at least are estimated at more than the granted work.
     Estimate,
     /// Swept: the factorisations that an island needs at least, as counted, did not fit into the granted work beside
     /// those of cheaper islands.
@@ -107,8 +107,8 @@ pub struct Choice {
     pub contacts: u32,
     /// Its rows, those of its contacts included.
     pub rows: u32,
-    /// What an exact solution takes at least, as it was counted, or else what a factorisation takes, as it was
-    /// estimated; 0 where nobody asked (multiplications).
+    /// What an exact solution takes at least, as it was counted, or else estimated; 0 where nobody asked
+    /// (multiplications).
     pub need: f64,
     /// What an exact solution was granted (multiplications).
     pub granted: f64,
@@ -160,12 +160,12 @@ impl Choice {
             Reason::NoNearer => "no method gets nearer".into(),
             Reason::Estimate => {
                 format!(
-                    "a factorisation is estimated at {need} multiplications, and {granted} are granted"
+                    "an exact solution is estimated at {need} multiplications at least, and {granted} are granted"
                 )
             }
             Reason::Grant => {
                 format!(
-                    "three factorisations are counted at {need} multiplications, and {granted} are granted to all"
+                    "an exact solution is counted at {need} multiplications at least, and {granted} are granted to all"
                 )
             }
             Reason::Many => "it is one of very many, and small".into(),

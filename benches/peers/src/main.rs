@@ -51,7 +51,7 @@ struct Args {
     /// Moreau's solver.
     #[arg(long, default_value = "colored-gs")]
     solver: String,
-    /// Moreau's most iterations per step, instead of the scene's.
+    /// Moreau's most iterations per step, instead of the scene's (`auto` keeps its defaults).
     #[arg(long)]
     iterations: Option<u32>,
     /// Which engines take part; with one alone, a profiler sees nothing else.
@@ -112,7 +112,9 @@ impl Args {
             name: self.solver.clone(),
             ..SolverConfig::default()
         };
-        if let Some(iterations) = self.iterations.or(scene.iterations) {
+        // Iterations that suit the sweeps would limit `auto`, which counts operations instead.
+        let of_scene = scene.iterations.filter(|_| self.solver != "auto");
+        if let Some(iterations) = self.iterations.or(of_scene) {
             config.budget.iterations = iterations;
         }
         config.check().map_err(|e| e.to_string())?;

@@ -103,12 +103,13 @@ type Entry = (&'static str, bool, fn(&str) -> Scene);
 
 /// The scenes that were asked for, by the beginning of their names; all if nothing was.
 pub fn select(names: &[String], quick: bool) -> Result<Vec<Scene>, String> {
-    let makers: [Entry; 8] = [
+    let makers: [Entry; 9] = [
         ("ball_grid_8", true, |name| ball_grid(name, 8)),
         ("ball_grid_24", true, |name| ball_grid(name, 24)),
         ("ball_grid_40", false, |name| ball_grid(name, 40)),
         ("wall", true, |name| wall(name, 20, 20)),
         ("pyramid", true, |name| pyramid(name, 20)),
+        ("box_stack", true, box_stack),
         ("sphere_box_1000", true, |name| sphere_box(name, 1_000)),
         ("sphere_box_3000", false, |name| sphere_box(name, 3_000)),
         ("sphere_box_20000", false, |name| sphere_box(name, 20_000)),
@@ -145,19 +146,33 @@ fn ground() -> Body {
     Body::fixed(Vec3::new(0.0, -1.0, 0.0), Vec3::new(500.0, 1.0, 500.0))
 }
 
-fn standing(name: &str, bodies: Vec<Body>, steps: Range<usize>, rounds: usize) -> Scene {
+/// What stands: a second after it was built, and ten.
+fn standing(name: &str, bodies: Vec<Body>) -> Scene {
     Scene {
         name: name.into(),
         bodies,
-        phases: vec![Phase {
-            name: "rest",
-            steps,
-        }],
-        rounds,
+        phases: vec![
+            Phase {
+                name: "rest",
+                steps: 60..300,
+            },
+            Phase {
+                name: "stood",
+                steps: 600..900,
+            },
+        ],
+        rounds: 3,
         iterations: Some(20),
         stands: true,
         grid: false,
     }
+}
+
+/// Ten cubes of 1 m and 1 kg, one on the other.
+fn box_stack(name: &str) -> Scene {
+    let cube = Shape::Cuboid(Vec3::repeat(0.5));
+    let layers = (0..10).map(|k| Body::dynamic(cube, Vec3::new(0.0, 0.5 + f64::from(k), 0.0), 1.0));
+    standing(name, std::iter::once(ground()).chain(layers).collect())
 }
 
 /// Poulsen's ball grid: n³ touching balls of radius 0.5 m and 1 kg.
@@ -178,9 +193,14 @@ fn ball_grid(name: &str, n: usize) -> Scene {
         _ => (10..60, 1),
     };
     Scene {
+        phases: vec![Phase {
+            name: "rest",
+            steps,
+        }],
+        rounds,
         iterations: None,
         grid: true,
-        ..standing(name, bodies, steps, rounds)
+        ..standing(name, bodies)
     }
 }
 
@@ -203,7 +223,7 @@ fn wall(name: &str, courses: usize, bricks: usize) -> Scene {
             lay(bricks as f64 - 0.25, 0.5);
         }
     }
-    standing(name, bodies, 60..300, 3)
+    standing(name, bodies)
 }
 
 /// A plane pyramid of cubes of 1 m and 1 kg, a tenth of a metre apart.
@@ -221,7 +241,7 @@ fn pyramid(name: &str, layers: usize) -> Scene {
             ));
         }
     }
-    standing(name, bodies, 60..300, 3)
+    standing(name, bodies)
 }
 
 /// Balls of diameter 1 m and 1 kg that fall from a loose, jittered lattice into a box of fixed walls,

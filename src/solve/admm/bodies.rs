@@ -11,18 +11,20 @@ use crate::solve::sparse::Breakdown;
 const N: usize = FrictionLaw::MAX_ROWS;
 
 /// An island of bodies. Keeps its memory.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Bodies {
     pub island: Island,
-    system: System,
+    pub system: System,
     blocks: Vec<Block>,
     diagonal: Vec<f64>,
     offset: Vec<f64>,
-    compliance: Vec<f64>,
+    pub compliance: Vec<f64>,
     momentum: Vec<f64>,
     velocity: Vec<f64>,
-    /// J v of contacts and general rows, and what general rows are solved for.
-    rows: [Vec<f64>; 2],
+    /// Whether the system is that of the island.
+    pub is_ready: bool,
+    /// J v of the contacts, and what general rows are solved for.
+    pulled: Vec<f64>,
     general: Vec<f64>,
 }
 
@@ -30,6 +32,12 @@ impl Bodies {
     /// Takes an island of a problem; `local` has the number of every body within its island.
     pub fn refill(&mut self, problem: &Problem, island: usize, local: &[u32]) {
         self.island.refill(problem, island, local);
+        self.is_ready = false;
+        self.prepare();
+    }
+
+    /// Everything that follows from the island.
+    pub fn prepare(&mut self) {
         let (contacts, rows) = (&self.island.contacts, &self.island.rows);
         self.blocks.clear();
         for c in 0..contacts.len() {
@@ -67,8 +75,7 @@ impl Bodies {
             v.clear();
             v.resize(self.island.velocities(), 0.0);
         }
-        self.rows[0].resize(first, 0.0);
-        self.rows[1].resize(rows.len(), 0.0);
+        self.pulled.resize(first, 0.0);
         self.general.resize(rows.len(), 0.0);
     }
 
@@ -121,7 +128,10 @@ impl Form for Bodies {
     }
 
     fn factor(&mut self, shift: &[f64]) -> Result<(), Breakdown> {
-        self.system.refill(&self.island);
+        if !self.is_ready {
+            self.system.refill(&self.island);
+            self.is_ready = true;
+        }
         self.system.begin();
         let contacts = &self.island.contacts;
         for c in 0..contacts.len() {
@@ -146,17 +156,17 @@ impl Form for Bodies {
         }
         let (contacts, rows) = x.split_at_mut(island.contacts.free.len());
         let softness = |k: usize| self.compliance[k] + shift[k];
-        for (k, (out, x)) in self.rows[0].iter_mut().zip(&*contacts).enumerate() {
+        for (k, (out, x)) in self.pulled.iter_mut().zip(&*contacts).enumerate() {
             *out = x / softness(k);
         }
         self.velocity.fill(0.0);
         island
             .contacts
-            .add_transposed(&self.rows[0], &mut self.velocity);
+            .add_transposed(&self.pulled, &mut self.velocity);
         self.general.copy_from_slice(rows);
         self.system.solve(&mut self.velocity, &mut self.general);
-        island.contacts.product(&self.velocity, &mut self.rows[0]);
-        for (k, (x, pulled)) in contacts.iter_mut().zip(&self.rows[0]).enumerate() {
+        island.contacts.product(&self.velocity, &mut self.pulled);
+        for (k, (x, pulled)) in contacts.iter_mut().zip(&self.pulled).enumerate() {
             *x = (*x - pulled) / softness(k);
         }
         for (x, y) in rows.iter_mut().zip(&self.general) {

@@ -92,7 +92,7 @@ impl Default for Options {
 }
 
 /// The state of an island. Keeps its memory.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Engine<F> {
     pub form: F,
     options: Options,
@@ -103,7 +103,8 @@ pub struct Engine<F> {
     x: Vec<f64>,
     pub y: Vec<f64>,
     q: Vec<f64>,
-    w: Vec<f64>,
+    /// A y + b.
+    pub w: Vec<f64>,
     r: Vec<f64>,
     /// The best y and its residual (m/s).
     pub best: Vec<f64>,
@@ -174,11 +175,28 @@ impl<F> Engine<F> {
 impl<F: Form> Engine<F> {
     /// Begins at the impulses in `y`, for the form as it is now.
     pub fn begin(&mut self, options: Options, tolerance: f64) {
-        let n = self.y.len();
-        for v in [&mut self.x, &mut self.q, &mut self.w, &mut self.r] {
-            v.clear();
-            v.resize(n, 0.0);
+        self.make_room(options);
+        self.w.resize(self.y.len(), 0.0);
+        self.least = self.measure();
+        if self.least > ACCEPTED * tolerance {
+            self.start();
+        } else {
+            self.best.clone_from(&self.y);
         }
+    }
+
+    /// [`Engine::begin`] where w at `y` is in `w` already, and the residual is `error`.
+    pub fn resume(&mut self, options: Options, error: f64) {
+        self.make_room(options);
+        self.least = error;
+        self.start();
+    }
+
+    fn make_room(&mut self, options: Options) {
+        self.q.clear();
+        self.q.resize(self.y.len(), 0.0);
+        self.r.resize(self.y.len(), 0.0);
+        self.is_running = false;
         self.options = options;
         self.penalty = options.penalty;
         self.factors = 0;
@@ -187,14 +205,14 @@ impl<F: Form> Engine<F> {
         self.wait = f64::from(FIRST);
         self.delta = 0.0;
         self.is_broken = false;
+    }
+
+    fn start(&mut self) {
         self.x.clone_from(&self.y);
-        self.least = self.measure();
         self.best.clone_from(&self.y);
-        self.is_running = self.least > ACCEPTED * tolerance;
-        if self.is_running {
-            self.find_first_q();
-            self.factor();
-        }
+        self.is_running = true;
+        self.find_first_q();
+        self.factor();
     }
 
     /// One iteration; where the best residual is at most the tolerance it is the last one.

@@ -4,7 +4,7 @@
 //! depends on which contacts stick or slide, and an iteration is two substitutions and a projection per contact
 //! (`engine`). Islands iterate side by side, each with a penalty of its own; the result is the best iterate of each.
 
-mod bodies;
+pub(in crate::solve) mod bodies;
 pub(in crate::solve) mod engine;
 pub(in crate::solve) mod rows;
 

@@ -2,8 +2,9 @@
 //!
 //! Per island and step, by counted multiplications and never by time, so that every machine chooses alike:
 //! 1. What the last step's impulses still solve is left as it is.
-//! 2. Islands of which a few factorisations fit into the work, the cheapest first, are solved by `newton`, each with its
-//!    share of the work, whatever number of iterations the budget has: that is the sweeps'.
+//! 2. Islands of which a few factorisations fit into the work, or one where contacts are redundant, the cheapest first,
+//!    are solved by `newton`, each with its share of the work, whatever number of iterations the budget has: that is the
+//!    sweeps'.
 //! 3. The others are swept by `colored-gs`.
 //!
 //! A problem without bodies is handed to `newton` as a whole where a few factorisations fit into the work, and swept
@@ -17,7 +18,7 @@ use self::part::Part;
 use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
-use crate::solve::newton::{self, Grants, Newton, conclude, is_one_of_many, likely_work};
+use crate::solve::newton::{self, Grants, Newton, conclude, is_one_of_many, likely_need};
 use crate::solve::prox::colored_gs;
 use crate::solve::{
     Budget, Choice, Choices, HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters,
@@ -46,16 +47,13 @@ pub static INFO: SolverInfo = SolverInfo {
     make: |parameters| Box::new(Auto::new(parameters)),
 };
 
-/// An estimate this many times the granted work is enough to sweep an island (-).
-pub(super) const HOPELESS: f64 = 2.0;
-
 /// Why an island is swept before anything is counted, and the estimate where that is the reason (multiplications).
 fn too_large(problem: &Problem, island: usize, work: f64) -> Option<(Reason, f64)> {
     if is_one_of_many(problem, island) {
         return Some((Reason::Many, 0.0));
     }
-    let estimate = likely_work(problem, island);
-    (estimate > HOPELESS * work).then_some((Reason::Estimate, estimate))
+    let estimate = likely_need(problem, island);
+    (estimate > work).then_some((Reason::Estimate, estimate))
 }
 
 /// The solver.

@@ -8,9 +8,12 @@ use std::time::Instant;
 use super::cone;
 use super::island::Island;
 use super::system::System;
+use super::{ITERATIONS, NEED};
 use crate::problem::law::Law;
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::Reason;
+use crate::solve::admm::bodies::Bodies;
+use crate::solve::admm::engine::Engine as Alternating;
 use crate::solve::gmres::Gmres;
 
 /// A start whose residual is at most this share of the tolerance is a solution (-).
@@ -24,6 +27,9 @@ const QUICK: f64 = 0.2;
 /// 0.8 times the work, and moves with up to 3e-7 J in a minute in the place of 1.5e-6 J; spheres in a box, 1.5, take 1.5
 /// times as much.
 const REDUNDANT: f64 = 2.0;
+/// Rows from which on redundant contacts are solved by alternating directions at first (-): with fewer, sweeps and Newton's
+/// steps cost next to nothing, and need less work than 30 iterations that lead nowhere.
+const WORTHWHILE: usize = 100;
 /// Rounds of all methods, and the least and the most sweeps of a round, which ends when they have taken as much work as
 /// everything before. On machines in motion the hardest problems need some hundred sweeps.
 const ROUNDS: usize = 5;
@@ -88,7 +94,7 @@ pub struct Engine {
     pub island: Island,
     pub system: System,
     /// Whether the system is that of the island.
-    is_ready: bool,
+    pub(super) is_ready: bool,
     pub tally: Tally,
     pub points: Vec<Point>,
     /// When the solve began, and what recording has taken since (s).
@@ -134,10 +140,11 @@ pub struct Engine {
     pub(super) epsilon: f64,
     pub(super) swept: super::sweeps::Swept,
     pub(super) responses: super::local::Responses,
+    pub(super) alternating: Alternating<Bodies>,
     /// The impulses to go back to, and the best of all with their residual (m/s).
     base: [Vec<f64>; 2],
     best: [Vec<f64>; 2],
-    least: f64,
+    pub(super) least: f64,
     /// The largest of the best impulses (N s), and the residual that is worth any (m/s).
     largest: f64,
     wanted: f64,
@@ -165,11 +172,19 @@ impl Engine {
         self.x.iter().chain(&self.y).any(|impulse| *impulse != 0.0)
     }
 
-    /// Multiplications of a Newton step, about.
-    pub fn work_of_a_step(&mut self) -> f64 {
+    fn alternates(&self) -> bool {
+        alternates(self.w[0].len(), self.v.len())
+    }
+
+    /// Multiplications that a solution takes at least, about.
+    pub fn need(&mut self) -> f64 {
         self.make_ready();
+        if self.alternates() {
+            return self.work_of_alternating(ITERATIONS);
+        }
         let rows = self.w[0].len() as f64;
-        self.system.work() + SOLVES * self.system.entries() + super::inner::PER_ROW[0] * rows
+        let solves = SOLVES * self.system.entries();
+        NEED * (self.system.work() + solves + super::inner::PER_ROW[0] * rows)
     }
 
     fn make_ready(&mut self) {
@@ -234,17 +249,23 @@ impl Engine {
         self.clock = Some(Instant::now());
         self.wanted = limits.tolerance;
         let before = self.tally.steps;
-        let error = self.sweep_first(error, limits);
-        // What sweeps hardly bring down are waves through many bodies, which the next step has again, twice as high.
-        let is_swept = self.tally.steps > before;
-        let rows = self.w[0].len() as f64;
-        let is_redundant = rows > REDUNDANT * self.v.len() as f64;
-        let polishes = is_swept && is_redundant && error <= limits.tolerance;
+        let alternates = self.alternates();
+        let mut error = if alternates {
+            self.alternate(error, limits)
+        } else {
+            self.sweep_first(error, limits)
+        };
+        // What is hardly brought down are waves through many bodies, which the next step has again, twice as high.
+        let is_begun = self.tally.steps > before;
+        let polishes = is_begun && alternates && error <= limits.tolerance;
         let mut limits = *limits;
-        if is_swept {
+        if is_begun {
             limits.tolerance *= ACCEPTED;
         }
         if error > limits.tolerance && !self.is_over(&limits) {
+            if alternates {
+                error = self.go_back();
+            }
             self.make_ready();
             self.climb(error, polishes, &limits);
         }
@@ -436,4 +457,9 @@ impl Engine {
         let sigma = friction.law.support(&sliding[..w.len()], friction.mu);
         sigma.hypot(self.rounding) - self.rounding
     }
+}
+
+/// Whether an island is one for alternating directions, by the rows of its contacts and its unknown velocities.
+pub fn alternates(rows: usize, velocities: usize) -> bool {
+    rows >= WORTHWHILE && rows as f64 > REDUNDANT * velocities as f64
 }

@@ -5,6 +5,7 @@
 //! is factored partly in the velocities and partly in the rows, as minimum degree finds it cheaper. The result is
 //! judged by the exact law, and is never worse than its start. `matrix` does without bodies.
 
+mod alternate;
 pub(in crate::solve) mod cone;
 mod engine;
 mod inner;
@@ -23,6 +24,8 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use self::engine::{Engine, Limits, Tally};
+use self::island::DOF;
+use self::system::SIDE_BY_SIDE;
 use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{MatrixProblem, Problem};
@@ -48,8 +51,10 @@ const FINEST: f64 = 1e-13;
 /// the cheapest.
 const AIM: f64 = 0.01;
 
-/// Factorisations, with the solves and projections that go with them, that an island should be granted at least.
+/// Newton steps that an island should be granted at least, or else alternating directions: an island that stands takes
+/// one to three of these.
 const NEED: f64 = 3.0;
+const ITERATIONS: f64 = 3.0;
 
 /// An island that no impulse has held yet is granted this many times its share (-): it is solved from nothing once, and
 /// goes on from there. A wall and a pyramid of 20 courses take five times the default then, and a hundredth of it in the
@@ -110,7 +115,7 @@ impl Newton {
             if is_solved || grants.work == f64::INFINITY {
                 return (error, 0.0);
             }
-            (error, NEED * engine.work_of_a_step())
+            (error, engine.need())
         });
         let begun: Vec<(f64, f64)> = begun.collect();
         self.errors.clear();
@@ -199,7 +204,7 @@ impl Newton {
             report.solve_time = (report.solve_time - report.record_time).max(0.0);
         }
         let engines = self.taken(islands).map(|(_, engine)| engine);
-        let cost = |e: &Engine| [e.system.entries(), e.system.work()];
+        let cost = |e: &Engine| [e.system.entries(), e.system.multiplications()];
         count(engines.map(|e| (e.tally, cost(e))), &mut report);
         report.status = self.status(islands, limits.tolerance);
         report
@@ -328,7 +333,8 @@ fn count(islands: impl Iterator<Item = (Tally, [f64; 2])> + Clone, report: &mut 
         ),
         (
             "work",
-            "Multiplications, about, in millions. All islands together.",
+            "Multiplications, about, in millions; a quarter of those that factorisations make side by side. All islands \
+             together.",
             "1e6",
             Over::Sum,
             1e-6 * work,
@@ -394,11 +400,11 @@ pub(super) fn is_one_of_many(problem: &Problem, island: usize) -> bool {
     problem.islands.len() > MANY && problem.islands.contacts.of(island).len() < WORTHWHILE
 }
 
-/// What a factorisation of an island takes, about, before its pattern is looked at (multiplications): blocks of 6 per
-/// body, cubed, times the bodies to the power of nested dissection (George 1973; Lipton, Rose & Tarjan 1979), 1.5 where
-/// they lie in a plane, and 2 in space, where a body has more neighbours. Measured: 2.5e6 for the wall (250 bodies, 1.9
-/// pairs for each), 62e6 for the grid of 8³ (512 bodies, 2.6 pairs).
-pub(super) fn likely_work(problem: &Problem, island: usize) -> f64 {
+/// What a solution of an island takes at least, about, before its pattern is looked at (multiplications): its
+/// factorisations, of blocks of 6 per body, cubed, times the bodies to the power of nested dissection (George 1973;
+/// Lipton, Rose & Tarjan 1979), 1.5 where they lie in a plane, and 2 in space, where a body has more neighbours. Measured,
+/// for one: 2.5e6 for the wall (250 bodies, 1.9 pairs for each), 62e6 for the grid of 8³ (512 bodies, 2.6 pairs).
+pub(super) fn likely_need(problem: &Problem, island: usize) -> f64 {
     const PER_BODY: f64 = 216.0;
     const IN_PLANE: f64 = 3.0;
     const FLAT: f64 = 2.3;
@@ -407,11 +413,17 @@ pub(super) fn likely_work(problem: &Problem, island: usize) -> f64 {
     let of = |c: u32| problem.contacts.bodies[c as usize];
     // Points of one manifold stand together.
     let pairs = contacts.chunk_by(|a, b| of(*a) == of(*b)).count() as f64;
-    if pairs > FLAT * bodies {
+    let factor = if pairs > FLAT * bodies {
         PER_BODY * bodies * bodies
     } else {
         IN_PLANE * PER_BODY * bodies.powf(1.5)
-    }
+    };
+    let rows = contacts
+        .iter()
+        .map(|c| problem.contacts.rows(*c as usize).len());
+    let alternates = engine::alternates(rows.sum(), DOF * bodies as usize);
+    let factors = if alternates { 1.0 } else { NEED };
+    factors * SIDE_BY_SIDE * factor
 }
 
 /// The velocities of a result, which is shortened where it did not get to its end: it may then hold more energy than no

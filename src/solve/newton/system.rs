@@ -6,6 +6,10 @@ use super::island::{DOF, Island, NONE};
 use crate::problem::law::Slope;
 use crate::solve::sparse::{Breakdown, SparseLdl};
 
+/// What a multiplication of a factorisation counts beside others (-): a factorisation makes four to eight of them side by
+/// side. Measured on walls of 250 and 410 bodies: 0.2 ns each, where projections and sweeps take 0.8 to 1.4 ns.
+pub const SIDE_BY_SIDE: f64 = 0.25;
+
 /// Pattern, numbers and factor. Keeps its memory, and the pattern as long as it fits.
 #[derive(Clone, Debug, Default)]
 pub struct System {
@@ -250,8 +254,13 @@ impl System {
     }
 
     /// Multiplications of a factorisation.
-    pub fn work(&self) -> f64 {
+    pub fn multiplications(&self) -> f64 {
         self.cost[1]
+    }
+
+    /// What a factorisation counts as work.
+    pub fn work(&self) -> f64 {
+        SIDE_BY_SIDE * self.cost[1]
     }
 }
 

@@ -9,7 +9,7 @@ use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace, evaluate, velocity_distance};
 use crate::solve::newton::sweeps::PER_ROW;
-use crate::solve::newton::{Grants, Newton, is_one_of_many, likely_work};
+use crate::solve::newton::{Grants, Newton, is_one_of_many, likely_need};
 use crate::solve::prox::nncg;
 use crate::solve::{Budget, Request, Solver};
 
@@ -82,7 +82,7 @@ impl Refiner {
             tolerance,
         };
         let is_candidate =
-            |island| likely_work(problem, island) <= WORK && !is_one_of_many(problem, island);
+            |island| likely_need(problem, island) <= WORK && !is_one_of_many(problem, island);
         self.newton.choose(problem, lambda, &grants, is_candidate);
         let takes_all = (0..problem.islands.len()).all(|k| self.newton.takes(k));
         if !takes_all {
