@@ -109,7 +109,7 @@ fn a_grid_that_is_swept_needs_more_iterations() {
 fn cards_that_ran_out_of_work_need_more_of_it() {
     let little = [("solver.parameters", "{\"work\": 3}")];
     let said = check(|c| advised(c, scene("house_of_cards", &little, None)), 3);
-    let words = "began to solve its island of 15 bodies";
+    let words = "began to solve its island of 26 bodies";
     assert!(said.wrong.contains(words), "{}", said.wrong);
     assert!(said.wrong.contains("granted are spent"), "{}", said.wrong);
     let help = said.tried.words();

@@ -6,6 +6,12 @@ use super::{FrictionRow, Law, Slope, TANGENTS, projection};
 #[derive(Clone, Copy, Debug)]
 pub struct Disc;
 
+/// It takes a quarter of the time of `hypot`, and overflows beyond 1e154.
+#[inline(always)]
+fn length([x, y]: [f64; 2]) -> f64 {
+    (x * x + y * y).sqrt()
+}
+
 impl Law for Disc {
     fn rows(self) -> &'static [FrictionRow] {
         &TANGENTS
@@ -21,7 +27,7 @@ impl Law for Disc {
     /// or on its surface.
     fn project_cone(self, impulse: &mut [f64], mu: [f64; 2]) {
         let (normal, mu) = (impulse[0], mu[0]);
-        let tangent = impulse[1].hypot(impulse[2]);
+        let tangent = length([impulse[1], impulse[2]]);
         if tangent <= mu * normal {
             return;
         }
@@ -41,7 +47,7 @@ impl Law for Disc {
     }
 
     fn support(self, velocity: &[f64], mu: [f64; 2]) -> f64 {
-        mu[0] * velocity[0].hypot(velocity[1])
+        mu[0] * length([velocity[0], velocity[1]])
     }
 
     fn support_gradient(self, velocity: &[f64], mu: [f64; 2], gradient: &mut [f64]) {

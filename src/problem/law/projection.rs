@@ -170,7 +170,7 @@ pub fn length_gradient(v: &[f64], a: &[f64], gradient: &mut [f64]) {
 /// Projection of (n₀, f₀) onto the cone {(n, f): n ≥ 0, f ∈ n 𝒮}, from the projection onto n 𝒮 alone.
 ///
 /// The squared distance ½(n − n₀)² + ½ dist²(f₀, n 𝒮) is convex in n, and with p the nearest point of n 𝒮
-/// its slope is n − n₀ − p·(f₀ − p)/n: bisected between 0 and an n whose set holds f₀.
+/// its slope is n − n₀ − p·(f₀ − p)/n: it is zero between 0 and an n whose set holds f₀.
 pub fn cone(impulse: &mut [f64], project: impl Fn(&mut [f64], f64)) {
     let [normal, friction @ ..] = impulse else {
         return;
@@ -190,29 +190,53 @@ pub fn cone(impulse: &mut [f64], project: impl Fn(&mut [f64], f64)) {
         impulse.fill(f64::NAN);
         return;
     }
-    let mut low = 1e-12 * size;
-    if size == 0.0 || slope(low) >= 0.0 {
+    let low = 1e-12 * size;
+    let at_low = if size == 0.0 { 0.0 } else { slope(low) };
+    if at_low >= 0.0 {
         impulse.fill(0.0);
         return;
     }
-    let mut high = size;
+    let (mut high, mut at_high) = (size, slope(size));
     for _ in 0..60 {
-        if slope(high) >= 0.0 {
+        if at_high >= 0.0 {
             break;
         }
         high *= 2.0;
+        at_high = slope(high);
     }
-    // Bisection, to the last bit but a few.
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if slope(middle) >= 0.0 {
-            high = middle;
+    *normal = root((low, at_low), (high, at_high), slope);
+    project(friction, *normal);
+}
+
+/// Where a growing function is zero, to the last bit but a few, by false position with the weight of an end halved that
+/// stays (Dowell & Jarratt 1971). It is negative at the first point, and not at the second.
+fn root(mut low: (f64, f64), mut high: (f64, f64), mut value: impl FnMut(f64) -> f64) -> f64 {
+    const CLOSE: f64 = 4.0 * f64::EPSILON;
+    let mut last = 0_i32;
+    for _ in 0..100 {
+        let width = high.0 - low.0;
+        if high.1 <= 0.0 || width <= CLOSE * high.0 {
+            break;
+        }
+        let guess = high.0 - width * (high.1 / (high.1 - low.1));
+        let margin = 0.5 * CLOSE * high.0;
+        let x = guess.clamp(low.0 + margin, high.0 - margin);
+        let now = (x, value(x));
+        if now.1 >= 0.0 {
+            high = now;
+            if last > 0 {
+                low.1 *= 0.5;
+            }
+            last = 1;
         } else {
-            low = middle;
+            low = now;
+            if last < 0 {
+                high.1 *= 0.5;
+            }
+            last = -1;
         }
     }
-    *normal = high;
-    project(friction, high);
+    high.0
 }
 
 /// How far a friction impulse is from what `project` makes of it (N s).

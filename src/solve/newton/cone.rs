@@ -1,6 +1,6 @@
 //! The cones K = {Λ_N ≥ 0, Λ_T ∈ Λ_N 𝒞} of the friction laws: projection, and its derivative.
 
-use crate::problem::law::{Law, Slope};
+use crate::problem::law::{Law, Slope, projection};
 use crate::problem::{Friction, FrictionLaw};
 
 /// Projects `z` onto the cone, in place, and writes the derivative of the projection to `slope` if it is asked for.
@@ -58,6 +58,14 @@ pub fn errors(friction: &Friction, x: &[f64], w: &[f64], diagonal: &[f64]) -> [f
     // Where no impulse moves anything nothing is owed.
     let step = |d: f64| if d == 0.0 { 0.0 } else { 1.0 / d };
     let largest = diagonal[1..].iter().copied().fold(0.0, f64::max);
+    if let (FrictionLaw::Disc, [n, a, b], [v, s, t]) = (friction.law, x, w) {
+        // What follows, without loops: it is most of what is asked for.
+        let normal = (n - step(diagonal[0]) * v).max(0.0);
+        let step = step(largest);
+        let [p, q] = projection::disc([a - step * s, b - step * t], friction.mu[0] * normal);
+        let missed = ((p - a) * (p - a) + (q - b) * (q - b)).sqrt();
+        return [(normal - n).abs() * diagonal[0], missed * largest];
+    }
     let mut next = [0.0; FrictionLaw::MAX_ROWS];
     let next = &mut next[..x.len()];
     for (k, next) in next.iter_mut().enumerate() {

@@ -77,13 +77,19 @@ fn flat(t: &Twist) -> Row {
     [v.x, v.y, v.z, w.x, w.y, w.z]
 }
 
+/// The sum is taken in three parts, which processors add side by side.
 #[inline(always)]
 pub fn dot(a: &Row, b: &[f64]) -> f64 {
-    let mut sum = a[0] * b[0];
-    for k in 1..DOF {
-        sum += a[k] * b[k];
-    }
-    sum
+    let b: &Row = b.first_chunk().expect("six numbers of a body");
+    let part = |k: usize| a[k] * b[k] + a[k + 3] * b[k + 3];
+    (part(0) + part(1)) + part(2)
+}
+
+/// j M⁻¹ jᵀ of a body.
+fn inverse_kinetic(m: &[f64; 7], j: &Row) -> f64 {
+    let mut moved = [0.0; DOF];
+    multiply(std::slice::from_ref(m), j, &mut moved);
+    dot(j, &moved)
 }
 
 /// A sum and what rounding took from it (Ogita, Rump & Oishi 2005, Dot2).
@@ -178,9 +184,15 @@ impl Contacts {
 
     /// y ← J v.
     pub fn product(&self, v: &[f64], y: &mut [f64]) {
-        for c in 0..self.len() {
-            for row in self.rows(c) {
-                y[row] = self.row_product(c, row, v);
+        const AT_REST: Row = [0.0; DOF];
+        for (c, bodies) in self.bodies.iter().enumerate() {
+            let rows = self.rows(c);
+            let [a, b] = bodies.map(|body| match body {
+                NONE => &AT_REST[..],
+                body => of(body, v),
+            });
+            for (y, [j, k]) in y[rows.clone()].iter_mut().zip(&self.jacobian[rows]) {
+                *y = dot(j, a) + dot(k, b);
             }
         }
     }
@@ -202,13 +214,21 @@ impl Contacts {
 
     /// v ← v + Jᵀ x.
     pub fn add_transposed(&self, x: &[f64], v: &mut [f64]) {
-        for c in 0..self.len() {
-            for row in self.rows(c) {
-                for (body, j) in self.bodies[c].iter().zip(&self.jacobian[row]) {
-                    if *body != NONE && x[row] != 0.0 {
-                        add(*body, v, j, x[row]);
+        for (c, bodies) in self.bodies.iter().enumerate() {
+            let rows = self.rows(c);
+            let (jacobian, x) = (&self.jacobian[rows.clone()], &x[rows]);
+            for (side, body) in bodies.iter().enumerate() {
+                if *body == NONE {
+                    continue;
+                }
+                let v: &mut Row = v[DOF * *body as usize..].first_chunk_mut().expect("a body");
+                let mut sum = *v;
+                for (j, x) in jacobian.iter().zip(x) {
+                    for (sum, j) in sum.iter_mut().zip(&j[side]) {
+                        *sum += j * x;
                     }
                 }
+                *v = sum;
             }
         }
     }
@@ -338,12 +358,20 @@ impl Island {
             let mut w = [0.0; FrictionLaw::MAX_ROWS];
             problem.contact_velocity(c, free, &[0.0; FrictionLaw::MAX_ROWS][..n], &mut w);
             out.free.extend_from_slice(&w[..n]);
-            problem.contact_diagonal(c, &mut w);
-            out.diagonal.extend_from_slice(&w[..n]);
-            out.scale.push(w[..n].iter().copied().fold(0.0, f64::max));
             let [normal, other] = problem.contacts.compliance[c];
             out.compliance.push(normal);
             out.compliance.resize(first + n, other);
+            let rows = out.jacobian[first..].iter().zip(&out.compliance[first..]);
+            out.diagonal.extend(rows.map(|(row, compliance)| {
+                let of_side = |(body, j): (&u32, &Row)| match *body {
+                    NONE => 0.0,
+                    body => inverse_kinetic(&self.inverse_mass[body as usize], j),
+                };
+                let [a, b] = [(&pair[0], &row[0]), (&pair[1], &row[1])].map(of_side);
+                a + b + compliance
+            }));
+            let diagonal = &out.diagonal[first..];
+            out.scale.push(diagonal.iter().copied().fold(0.0, f64::max));
             out.bodies.push(pair);
             out.friction.push(friction);
             out.start.push((first + n) as u32);

@@ -228,6 +228,11 @@ impl SparseLdl {
         [entries, work]
     }
 
+    /// Supernodes of the factor.
+    pub fn nodes(&self) -> usize {
+        self.symbolic.nodes()
+    }
+
     /// The original row at each position of the order of elimination.
     pub fn order(&self) -> &[u32] {
         &self.symbolic.order
