@@ -5,6 +5,8 @@
 //! 2. Islands of which a few factorisations fit into the work, or one where contacts are redundant, the cheapest first,
 //!    are solved by `newton`, each with its share of the work, whatever number of iterations the budget has: that is the
 //!    sweeps'.
+//!    Where their friction is bounded row by row, and their contacts are not redundant, `bpp` pivots first: on boxes it is
+//!    exact, and takes a tenth of the time on machines.
 //! 3. The others are swept by `colored-gs`.
 //!
 //! A problem without bodies is handed to `newton` as a whole where a few factorisations fit into the work, and swept
@@ -18,6 +20,7 @@ use self::part::Part;
 use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
+use crate::solve::bpp::{self, Bpp};
 use crate::solve::newton::{self, Grants, Newton, conclude, is_one_of_many, likely_need};
 use crate::solve::prox::colored_gs;
 use crate::solve::{
@@ -60,6 +63,9 @@ fn too_large(problem: &Problem, island: usize, work: f64) -> Option<(Reason, f64
 struct Auto {
     work: f64,
     newton: Newton,
+    pivoting: Bpp,
+    /// What pivoting has found.
+    pivoted: Vec<f64>,
     sweeps: Box<dyn Solver>,
     part: Part,
     swept: Vec<bool>,
@@ -74,6 +80,8 @@ impl Auto {
         Self {
             work: 1e6 * parameters.number("work"),
             newton: Newton::default(),
+            pivoting: Bpp::new(&Parameters::defaults(bpp::INFO.parameters)),
+            pivoted: Vec::new(),
             sweeps: colored_gs::INFO.with_defaults(),
             part: Part::default(),
             swept: Vec::new(),
@@ -92,6 +100,24 @@ impl Auto {
         let islands = 0..problem.islands.len();
         self.swept.extend(islands.map(|k| !self.newton.takes(k)));
         self.swept.iter().filter(|swept| **swept).count()
+    }
+
+    /// Pivots on the islands where friction is bounded row by row, before `newton` goes on.
+    fn pivot(&mut self, problem: &Problem, request: &Request, lambda: &[f64]) {
+        let islands = problem.islands.len();
+        let newton = &self.newton;
+        let most = |island| newton.for_pivoting(island, request.budget.tolerance);
+        if (0..islands).all(|island| most(island).is_none()) {
+            return;
+        }
+        self.pivoted.clear();
+        self.pivoted.extend_from_slice(lambda);
+        let deadline = request.budget.time_limit();
+        let deadline = deadline.map(|limit| Instant::now() + limit);
+        let pivoting = &mut self.pivoting;
+        pivoting.solve_islands(problem, &mut self.pivoted, deadline, most);
+        let spent: Vec<_> = (0..islands).map(|k| pivoting.spent(k)).collect();
+        self.newton.offer(problem, request, &self.pivoted, &spent);
     }
 
     /// How each island was solved, once it is.
@@ -159,6 +185,9 @@ impl Solver for Auto {
             self.part.take(problem, &self.swept, lambda);
             choosing = start.elapsed().as_secs_f64();
         }
+        let pivoting = Instant::now();
+        self.pivot(problem, request, lambda);
+        let pivoting = pivoting.elapsed().as_secs_f64();
         // What belongs to no island moves nothing.
         lambda.fill(0.0);
         // Two solvers' histories are not one.
@@ -168,6 +197,7 @@ impl Solver for Auto {
         };
         let mut report = self.newton.run(problem, &exactly(&each), lambda);
         report.prepare_time += choosing;
+        report.solve_time += pivoting;
         if swept > 0 {
             let part = &mut self.part;
             let rest = self.sweeps.solve(&part.problem, &each, &mut part.lambda, u);

@@ -11,6 +11,7 @@ use crate::math::Twist;
 use crate::problem::delassus::{block_bodies, block_compliance, block_jacobian, block_rows};
 use crate::problem::law::Law;
 use crate::problem::{FrictionLaw, Problem};
+use crate::solve::newton::system::SIDE_BY_SIDE;
 
 /// Bytes of a megabyte.
 pub const MEGABYTE: f64 = 1e6;
@@ -145,6 +146,13 @@ impl Island {
     /// Number of rows.
     pub fn n(&self) -> usize {
         self.matrix.n
+    }
+
+    /// Multiplications of a pivot, about: a factorisation, and some solves and products.
+    pub fn work_of_a_pivot(&self) -> f64 {
+        const SOLVES: f64 = 6.0;
+        let envelope = &self.matrix.envelope;
+        SIDE_BY_SIDE * envelope.factor_cost(0) as f64 + SOLVES * envelope.len() as f64
     }
 
     /// Packs and assembles an island of a finished problem. `local` numbers the bodies within their

@@ -97,6 +97,15 @@ impl IslandSolver {
         self.fill_report(settings);
     }
 
+    /// Copies the impulses to those of the problem.
+    pub fn store(&self, lambda: &mut [f64]) {
+        let island = &self.lcp.island;
+        let scaled = self.lcp.x.iter().zip(&island.scale);
+        for ((x, scale), row) in scaled.zip(&island.problem_row) {
+            lambda[*row as usize] = x * scale;
+        }
+    }
+
     /// The ladder. Where no friction bound follows anything, pivoting is all there is. Elsewhere it may move
     /// only whole blocks at first; what that does not solve goes from rung to rung until one solves it,
     /// and the best impulses of all count.

@@ -43,7 +43,7 @@ pub use self::factor::{Breakdown, Counters, FACTORIZATIONS, Factorization, make 
 use self::friction::Ending;
 pub use self::island::{IslandMatrix, Pattern};
 use self::ladder::IslandSolver;
-use self::lcp::Limits;
+use self::lcp::{Limits, Tally};
 use self::panels::TILE;
 pub use self::parameters::INFO;
 use self::parameters::Settings;
@@ -56,6 +56,10 @@ use crate::solve::prox::shorten;
 use crate::solve::{
     HistoryPoint, MatrixView, Parameters, Request, SolveReport, Solver, SolverInfo, Status,
 };
+
+/// Pivots that another solver's rung is worth beginning for, and that it may make.
+const LEAST_PIVOTS: f64 = 8.0;
+const MOST_PIVOTS: f64 = 60.0;
 
 type MakeFactor = Box<dyn Fn() -> Box<dyn Factorization> + Send>;
 
@@ -94,6 +98,47 @@ impl Bpp {
     pub fn factor_by(&mut self, make: impl Fn() -> Box<dyn Factorization> + Send + 'static) {
         self.make_factor = Box::new(make);
         self.islands.clear();
+    }
+
+    /// Solves the islands for which `most` has a number of multiplications, each with as many pivots as that allows, as a
+    /// rung of other solvers. Their impulses are those of `lambda`, and become the result; [`Bpp::spent`] says what it took.
+    pub(in crate::solve) fn solve_islands(
+        &mut self,
+        problem: &Problem,
+        lambda: &mut [f64],
+        deadline: Option<Instant>,
+        most: impl Fn(usize) -> Option<f64> + Sync,
+    ) {
+        self.prepare(problem);
+        let (settings, local) = (&self.settings, &self.local);
+        let islands = problem.islands.len();
+        let from = &*lambda;
+        let solvers = self.islands[..islands].par_iter_mut().enumerate();
+        solvers.for_each(|(island, solver)| {
+            solver.lcp.tally = Tally::default();
+            let Some(most) = most(island) else { return };
+            solver.assemble(problem, island, local, settings);
+            let pivots = most / solver.lcp.island.work_of_a_pivot();
+            if solver.outcome.is_ok() && pivots >= LEAST_PIVOTS {
+                let limits = Limits {
+                    budget: pivots.min(MOST_PIVOTS) as u32,
+                    deadline,
+                };
+                solver.solve(from, settings, limits, false);
+            }
+        });
+        for solver in &self.islands[..islands] {
+            if solver.lcp.tally.pivots > 0 {
+                solver.store(lambda);
+            }
+        }
+    }
+
+    /// Pivots and multiplications that [`Bpp::solve_islands`] has spent on an island; none where it was none of its own.
+    pub(in crate::solve) fn spent(&self, island: usize) -> Option<(u32, f64)> {
+        let lcp = &self.islands[island].lcp;
+        let pivots = lcp.tally.pivots;
+        (pivots > 0).then(|| (pivots, f64::from(pivots) * lcp.island.work_of_a_pivot()))
     }
 
     /// Numbers the bodies within their islands and makes room.

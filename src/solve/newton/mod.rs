@@ -56,6 +56,9 @@ const AIM: f64 = 0.01;
 const NEED: f64 = 3.0;
 const ITERATIONS: f64 = 3.0;
 
+/// The share of the granted work that pivoting may take (-): it takes next to nothing, or leads nowhere.
+const PIVOTING: f64 = 0.3;
+
 /// An island that no impulse has held yet is granted this many times its share (-): it is solved from nothing once, and
 /// goes on from there. A wall and a pyramid of 20 courses take five times the default then, and a hundredth of it in the
 /// steps that follow; left unsolved they sag by 0.7 mm and shake for a minute.
@@ -160,6 +163,34 @@ impl Newton {
         self.errors[island]
     }
 
+    /// What may be spent on pivoting first (multiplications), where an island was taken, and pivoting is exact, and neither
+    /// its impulses nor alternating directions solve it.
+    pub(super) fn for_pivoting(&self, island: usize, tolerance: f64) -> Option<f64> {
+        let engine = &self.islands[island];
+        let is_open = self.takes(island) && !Engine::accepts(self.errors[island], tolerance);
+        let is_one = is_open && !engine.alternates() && engine.is_of_boxes();
+        is_one.then_some(PIVOTING * self.granted[island])
+    }
+
+    /// Takes other impulses, where they are better; `spent` has the pivots and the work that they took, of islands that are
+    /// meant. [`Newton::run`] goes on from there.
+    pub(super) fn offer(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &[f64],
+        spent: &[Option<(u32, f64)>],
+    ) {
+        let limits = limits(request, Instant::now());
+        let engines = self.islands[..problem.islands.len()].par_iter_mut();
+        let all = engines.zip(&mut self.errors).zip(spent);
+        all.for_each(|((engine, error), spent)| {
+            if let Some(spent) = spent {
+                *error = engine.offer(problem, lambda, *spent, &limits);
+            }
+        });
+    }
+
     /// Solves the islands that were taken, with at most as many Newton steps as the budget has iterations. Of the others
     /// `lambda` is left as it is. [`conclude`] comes next.
     pub(super) fn run(
@@ -170,20 +201,17 @@ impl Newton {
     ) -> SolveReport {
         let start = Instant::now();
         let islands = problem.islands.len();
-        let tolerance = request.budget.tolerance;
-        let limits = Limits {
-            tolerance: tolerance.max(FINEST),
-            aim: (AIM * tolerance).max(FINEST),
-            work: f64::INFINITY,
-            steps: request.budget.iterations as usize,
-            deadline: request.budget.time_limit().map(|limit| start + limit),
-            history: request.history,
-        };
+        let limits = limits(request, start);
         let engines = self.islands[..islands].par_iter_mut();
         let chosen = engines.zip(&self.granted).zip(&mut self.errors);
         let ends = chosen.map(|((engine, work), error)| {
             if *work < 0.0 || Engine::accepts(*error, limits.tolerance) {
-                return Reason::Solved;
+                let is_kept = engine.tally.steps == 0;
+                return if is_kept {
+                    Reason::Solved
+                } else {
+                    Reason::Fits
+                };
             }
             let limits = Limits {
                 work: *work,
@@ -282,6 +310,19 @@ impl Newton {
             });
         }
         report.record_time += recording.elapsed().as_secs_f64();
+    }
+}
+
+/// The limits of a request, without one to the work.
+fn limits(request: &Request, start: Instant) -> Limits {
+    let tolerance = request.budget.tolerance;
+    Limits {
+        tolerance: tolerance.max(FINEST),
+        aim: (AIM * tolerance).max(FINEST),
+        work: f64::INFINITY,
+        steps: request.budget.iterations as usize,
+        deadline: request.budget.time_limit().map(|limit| start + limit),
+        history: request.history,
     }
 }
 
