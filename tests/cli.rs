@@ -158,7 +158,7 @@ fn text_and_csv_reports_are_for_people_and_tables() {
     assert!(!report.contains("misses its law"), "{report}");
     let report = good(&["run", "ball_grid_8", "--steps", "2"]);
     let words = [
-        "count beyond the work",
+        "estimate beyond the work",
         "misses its law",
         "With iterations 500",
     ];
