@@ -196,8 +196,14 @@ fn logs_come_to_rest() {
 }
 
 #[test]
-#[ignore = "takes two minutes"]
+#[ignore = "takes three minutes"]
 fn a_thousand_shapes_come_to_rest() {
-    let run = Run::new(scene("mixed_shapes", &[("generators.0.count", "1000")]), 30);
-    run.assert_settled(1e-3);
+    let turns_on = [("generators.0.count", "1000")];
+    let stands_still = [turns_on[0], ("bodies.3.angular_velocity", "(0, 0, 0)")];
+    // The turnstile throws for ever what lies on it; without it a few shapes that roll are left.
+    for (values, share) in [(&turns_on[..], 1e-3), (&stands_still, 1e-4)] {
+        let run = Run::new(scene("mixed_shapes", values), 30);
+        let [peak, last] = [0, 20].map(|from| run.most_kinetic(from));
+        assert!(last < share * peak, "{last} of {peak} J");
+    }
 }
