@@ -210,6 +210,7 @@ impl Solver for Auto {
         if request.history && report.status.is_usable() {
             if swept == 0 {
                 self.newton.write_history(problem, lambda, &mut report);
+                report.history.iter_mut().for_each(|p| p.time += pivoting);
             } else {
                 write_result(problem, lambda, &mut report);
             }

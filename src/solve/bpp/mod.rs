@@ -59,7 +59,7 @@ use crate::solve::{
 
 /// Pivots that another solver's rung is worth beginning for, and that it may make.
 const LEAST_PIVOTS: f64 = 8.0;
-const MOST_PIVOTS: f64 = 60.0;
+const MOST_PIVOTS: f64 = 200.0;
 
 type MakeFactor = Box<dyn Fn() -> Box<dyn Factorization> + Send>;
 
