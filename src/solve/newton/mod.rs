@@ -51,8 +51,8 @@ const FINEST: f64 = 1e-13;
 /// the cheapest.
 const AIM: f64 = 0.01;
 
-/// Newton steps that an island should be granted at least, or else alternating directions: an island that stands takes
-/// one to three of these.
+/// Newton steps that an island should be granted at least, or else alternating directions, of which one that stands takes
+/// up to six.
 const NEED: f64 = 3.0;
 const ITERATIONS: f64 = 3.0;
 
