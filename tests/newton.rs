@@ -95,3 +95,23 @@ fn a_short_budget_makes_nothing_worse() {
         least = residual;
     }
 }
+
+/// A row that moves nothing, as a gear at a dead point, is left out, and the island around it solved.
+#[test]
+fn a_row_without_effect_is_left_out() {
+    let mut problem = problem("crane", 20);
+    let pair = [1, 2].map(|body| (body, Twist::ZERO));
+    let free = [f64::NEG_INFINITY, f64::INFINITY];
+    problem.push_row(pair, free, 0.01, 0.0, 0.0);
+    problem.push_row(pair, [-1.0, 1.0], 0.01, 0.0, 0.0);
+    problem.finish();
+    for name in ["newton", "auto", "admm", "bpp"] {
+        let info = moreau::solve::find(name).expect("a solver");
+        let mut solver = info.with_defaults();
+        let mut lambda = vec![0.0; problem.row_count()];
+        let tolerance = budget(1e-8);
+        let report = solve(&mut *solver, tolerance, &problem, &mut lambda);
+        assert_eq!(report.status, Status::Converged, "{name}");
+        assert!(residual_of(&problem, &lambda) <= 1e-8, "{name}");
+    }
+}

@@ -381,8 +381,10 @@ impl Island {
     fn take_rows(&mut self, problem: &Problem, island: usize, local: &[u32]) {
         let out = &mut self.rows;
         out.source.clear();
-        out.source
-            .extend_from_slice(problem.islands.rows.of(island));
+        // What moves nothing and gives way to nothing, as a gear at a dead point, is owed nothing.
+        let own = problem.islands.rows.of(island).iter();
+        let acting = own.filter(|r| problem.row_diagonal(**r as usize) != 0.0);
+        out.source.extend(acting);
         out.start.clear();
         out.start.push(0);
         out.body.clear();
