@@ -255,15 +255,12 @@ impl<F: Form> Engine<F> {
             let is_bilateral = block.is_bilateral();
             let r = self.penalty * block.scale;
             let mut z = [0.0; FrictionLaw::MAX_ROWS];
-            let z = &mut z[..block.rows];
-            let mut next = [0.0; FrictionLaw::MAX_ROWS];
-            let next = &mut next[..block.rows];
             for (z, k) in z.iter_mut().zip(rows.clone()) {
                 *z = alpha * self.x[k] + (1.0 - alpha) * self.y[k] - self.q[k] / r;
             }
-            next.copy_from_slice(z);
-            block.project(next);
-            for ((next, z), k) in next.iter().zip(&*z).zip(rows) {
+            let mut next = z;
+            block.project(&mut next[..block.rows]);
+            for ((next, z), k) in next.iter().zip(&z).zip(rows) {
                 let moved = next - self.y[k];
                 self.delta = self.delta.max(moved.abs());
                 self.q[k] = r * (next - z);
@@ -286,16 +283,13 @@ impl<F: Form> Engine<F> {
             let rows = block.span();
             let r = self.penalty * block.scale;
             let mut z = [0.0; FrictionLaw::MAX_ROWS];
-            let z = &mut z[..block.rows];
             for (z, k) in z.iter_mut().zip(rows.clone()) {
                 *z = self.y[k] - self.w[k] / r;
             }
             z[0] -= block.shift(&self.w[rows.clone()]) / r;
-            let mut next = [0.0; FrictionLaw::MAX_ROWS];
-            let next = &mut next[..block.rows];
-            next.copy_from_slice(z);
-            block.project(next);
-            for ((next, z), k) in next.iter().zip(&*z).zip(rows) {
+            let mut next = z;
+            block.project(&mut next[..block.rows]);
+            for ((next, z), k) in next.iter().zip(&z).zip(rows) {
                 self.q[k] = r * (next - z);
             }
         }
