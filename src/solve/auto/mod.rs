@@ -7,7 +7,7 @@
 //!    sweeps'.
 //!    Where their friction is bounded row by row, and their contacts are not redundant, `bpp` pivots first: on boxes it is
 //!    exact, and takes a tenth of the time on machines.
-//! 3. The others are swept by `colored-gs`.
+//! 3. The others are swept by `colored-gs`, and so is what an exact solution leaves above the tolerance.
 //!
 //! A problem without bodies is handed to `newton` as a whole where a few factorisations fit into the work, and swept
 //! where that leaves something.
@@ -64,11 +64,14 @@ struct Auto {
     work: f64,
     newton: Newton,
     pivoting: Bpp,
-    /// What pivoting has found.
-    pivoted: Vec<f64>,
+    /// What pivoting has found, or sweeps in the end.
+    offered: Vec<f64>,
     sweeps: Box<dyn Solver>,
     part: Part,
     swept: Vec<bool>,
+    /// Islands whose exact solution has ended early.
+    left: Part,
+    unfinished: Vec<bool>,
     /// Whether the last problem went to the sweeps as it was.
     sweeps_all: bool,
     /// How each island was solved, and why.
@@ -81,10 +84,12 @@ impl Auto {
             work: 1e6 * parameters.number("work"),
             newton: Newton::default(),
             pivoting: Bpp::new(&Parameters::defaults(bpp::INFO.parameters)),
-            pivoted: Vec::new(),
+            offered: Vec::new(),
             sweeps: colored_gs::INFO.with_defaults(),
             part: Part::default(),
             swept: Vec::new(),
+            left: Part::default(),
+            unfinished: Vec::new(),
             sweeps_all: false,
             choices: Vec::new(),
         }
@@ -110,14 +115,53 @@ impl Auto {
         if (0..islands).all(|island| most(island).is_none()) {
             return;
         }
-        self.pivoted.clear();
-        self.pivoted.extend_from_slice(lambda);
+        self.offered.clear();
+        self.offered.extend_from_slice(lambda);
         let deadline = request.budget.time_limit();
         let deadline = deadline.map(|limit| Instant::now() + limit);
         let pivoting = &mut self.pivoting;
-        pivoting.solve_islands(problem, &mut self.pivoted, deadline, most);
+        pivoting.solve_islands(problem, &mut self.offered, deadline, most);
         let spent: Vec<_> = (0..islands).map(|k| pivoting.spent(k)).collect();
-        self.newton.offer(problem, request, &self.pivoted, &spent);
+        self.newton.offer(problem, request, &self.offered, &spent);
+    }
+
+    /// Sweeps on islands whose exact solution has ended above the tolerance, which stand where they lead nearer: a wall for
+    /// which four alternating directions a step are granted, and six are needed, else keeps its impulses, and what is wrong
+    /// with them doubles from step to step until it falls.
+    fn sweep_unfinished(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+        report: &mut SolveReport,
+    ) {
+        let start = Instant::now();
+        let tolerance = request.budget.tolerance;
+        let islands = 0..problem.islands.len();
+        self.unfinished.clear();
+        let unfinished = islands.map(|k| self.newton.is_unfinished(k, tolerance));
+        self.unfinished.extend(unfinished);
+        if !self.unfinished.contains(&true) || !report.status.is_usable() {
+            return;
+        }
+        let left = &mut self.left;
+        left.take(problem, &self.unfinished, lambda);
+        let each = Request {
+            history: false,
+            ..*request
+        };
+        let swept = self.sweeps.solve(&left.problem, &each, &mut left.lambda, u);
+        if swept.status.is_usable() {
+            self.offered.clear();
+            self.offered.extend_from_slice(lambda);
+            left.store(problem, &mut self.offered);
+            let spent = (swept.iterations, 0.0);
+            let spent: Vec<_> = self.unfinished.iter().map(|k| k.then_some(spent)).collect();
+            self.newton.offer(problem, request, &self.offered, &spent);
+            report.status = self.newton.conclude_offer(problem, tolerance, lambda);
+        }
+        report.solve_time += start.elapsed().as_secs_f64();
     }
 
     /// How each island was solved, once it is.
@@ -198,6 +242,7 @@ impl Solver for Auto {
         let mut report = self.newton.run(problem, &exactly(&each), lambda);
         report.prepare_time += choosing;
         report.solve_time += pivoting;
+        self.sweep_unfinished(problem, &each, lambda, u, &mut report);
         if swept > 0 {
             let part = &mut self.part;
             let rest = self.sweeps.solve(&part.problem, &each, &mut part.lambda, u);

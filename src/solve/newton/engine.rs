@@ -16,8 +16,12 @@ use crate::solve::admm::bodies::Bodies;
 use crate::solve::admm::engine::Engine as Alternating;
 use crate::solve::gmres::Gmres;
 
-/// A start whose residual is at most this share of the tolerance is a solution (-).
+/// A start whose residual is at most this share of the tolerance is a solution (-), and where directions alternate this
+/// one. Impulses that are held set bodies in motion, and those that stop them are the next step's start, so that residuals
+/// at rest double from step to step. With 0.1 and 1e-2 of the tolerance to iterate to, the walls of 250 and 410 bricks and
+/// the pyramid take 1.3, 3.7 and 1.0 ms a step; with 0.015 and 3e-3 they take 0.9, 2.3 and 0.8 ms, and p95 falls as much.
 const ACCEPTED: f64 = 0.1;
+const ACCEPTED_ALTERNATING: f64 = 0.015;
 /// Sweeps that a solve begins with where they need no factor, and how far so many of them must bring the residual
 /// down for more to follow (-): four find the walls and pyramids that stand and save most factors.
 const FIRST: usize = 4;
@@ -171,19 +175,18 @@ impl Engine {
         }
     }
 
-    /// Takes other impulses of the problem, which took so many pivots and so much work, where they are better than those
+    /// Takes other impulses of the problem, which took so many iterations and so much work, where they are better than those
     /// that there are. Returns the residual of the best (m/s).
     pub fn offer(
         &mut self,
         problem: &Problem,
         lambda: &[f64],
-        (pivots, work): (u32, f64),
+        (iterations, work): (u32, f64),
         limits: &Limits,
     ) -> f64 {
         self.take_impulses(problem, lambda);
         self.wanted = limits.tolerance;
-        self.tally.steps += pivots as usize;
-        self.tally.factors += pivots as usize;
+        self.tally.steps += iterations as usize;
         self.tally.work += work;
         let error = self.measure();
         if limits.history {
@@ -274,14 +277,19 @@ impl Engine {
     }
 
     /// Whether a start of that residual is a solution, or no start at all.
-    pub fn accepts(error: f64, tolerance: f64) -> bool {
-        error <= ACCEPTED * tolerance || !error.is_finite()
+    pub fn accepts(&self, error: f64, tolerance: f64) -> bool {
+        let share = if self.alternates() {
+            ACCEPTED_ALTERNATING
+        } else {
+            ACCEPTED
+        };
+        error <= share * tolerance || !error.is_finite()
     }
 
     /// Goes on from `x` and `y`, whose residual is `error`, until the residual is at most the tolerance, or the limits
     /// are reached. Leaves the best impulses there and returns their residual (m/s).
     pub fn solve(&mut self, error: f64, limits: &Limits) -> f64 {
-        if Self::accepts(error, limits.tolerance) {
+        if self.accepts(error, limits.tolerance) {
             return error;
         }
         self.clock.get_or_insert_with(Instant::now);
