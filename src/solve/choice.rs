@@ -46,7 +46,7 @@ impl Method {
 /// Why an island was solved as it was, or why that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Kept: the start's residual is a tenth of the tolerance at most.
+    /// Kept: the start's residual is a small share of the tolerance, a tenth at most.
     Solved,
     /// Exact: the granted work allowed it.
     Fits,

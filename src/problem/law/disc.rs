@@ -6,7 +6,7 @@ use super::{FrictionRow, Law, Slope, TANGENTS, projection};
 #[derive(Clone, Copy, Debug)]
 pub struct Disc;
 
-/// It takes a quarter of the time of `hypot`, and overflows beyond 1e154.
+/// √(x² + y²), which overflows beyond 1e154. `hypot`, which does not, took 4 % of a step of the wall of 410 bricks.
 #[inline(always)]
 fn length([x, y]: [f64; 2]) -> f64 {
     (x * x + y * y).sqrt()

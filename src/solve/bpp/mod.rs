@@ -57,7 +57,8 @@ use crate::solve::{
     HistoryPoint, MatrixView, Parameters, Request, SolveReport, Solver, SolverInfo, Status,
 };
 
-/// Pivots that another solver's rung is worth beginning for, and that it may make.
+/// Pivots that another solver's rung is worth beginning for, and that it may make: on machines in motion an island takes 10
+/// in the median and 28 at most (winch), 134 where a tower of logs falls.
 const LEAST_PIVOTS: f64 = 8.0;
 const MOST_PIVOTS: f64 = 200.0;
 

@@ -26,10 +26,9 @@ const ACCEPTED_ALTERNATING: f64 = 0.015;
 /// down for more to follow (-): four find the walls and pyramids that stand and save most factors.
 const FIRST: usize = 4;
 const QUICK: f64 = 0.2;
-/// Contacts with so many rows per velocity are redundant (-), and what sweeps leave of them below the tolerance goes to
-/// proximal points at once: Newton's steps on the laws then need an ε that hardly lets them fall. The wall, 3.7, takes
-/// 0.8 times the work, and moves with up to 3e-7 J in a minute in the place of 1.5e-6 J; spheres in a box, 1.5, take 1.5
-/// times as much.
+/// Contacts with so many rows per velocity are redundant (-), and alternating directions come first; what these leave
+/// below the tolerance goes to proximal points at once, since Newton's steps on the laws then need an ε that hardly lets
+/// them fall. The wall has 3.7. Spheres in a box, 1.5, took 1.5 times the work where points came first.
 const REDUNDANT: f64 = 2.0;
 /// Rows from which on redundant contacts are solved by alternating directions at first (-): with fewer, sweeps and Newton's
 /// steps cost next to nothing, and need less work than 30 iterations that lead nowhere.
@@ -212,6 +211,7 @@ impl Engine {
         self.x.iter().chain(&self.y).any(|impulse| *impulse != 0.0)
     }
 
+    /// Whether alternating directions come first.
     pub fn alternates(&self) -> bool {
         alternates(self.w[0].len(), self.v.len())
     }

@@ -1,9 +1,10 @@
 //! `newton`: exact laws, directly, for every friction law, at any ratio of masses and with redundant contacts.
 //!
 //! Per island (`engine`) Newton's method on the laws themselves (`local`), proximal points (`proximal`, each found by
-//! `inner`), and sweeps (`sweeps`) take turns; `sliding` is what makes the matrix unsymmetric. The matrix (`system`)
-//! is factored partly in the velocities and partly in the rows, as minimum degree finds it cheaper. The result is
-//! judged by the exact law, and is never worse than its start. `matrix` does without bodies.
+//! `inner`), and sweeps (`sweeps`) take turns, and where contacts are redundant alternating directions (`alternate`)
+//! come first; `sliding` is what makes the matrix unsymmetric. The matrix (`system`) is factored partly in the
+//! velocities and partly in the rows, as minimum degree finds it cheaper. The result is judged by the exact law, and is
+//! never worse than its start. `matrix` does without bodies.
 
 mod alternate;
 pub(in crate::solve) mod cone;
@@ -52,7 +53,7 @@ const FINEST: f64 = 1e-13;
 const AIM: f64 = 0.01;
 
 /// Newton steps that an island should be granted at least, or else alternating directions, of which one that stands takes
-/// up to six.
+/// up to five.
 const NEED: f64 = 3.0;
 const ITERATIONS: f64 = 3.0;
 
