@@ -55,6 +55,17 @@ impl Budget {
         (self.time > 0.0).then(|| Duration::from_secs_f64(self.time))
     }
 
+    /// The budget of what follows after so many seconds: only the wall-clock limit is less, and never switched off.
+    pub fn after(&self, spent: f64) -> Self {
+        /// What a solver reads as over already (s).
+        const OVER: f64 = 1e-9;
+        let left = (self.time - spent).max(OVER);
+        Self {
+            time: if self.time > 0.0 { left } else { self.time },
+            ..*self
+        }
+    }
+
     /// Checks every value.
     ///
     /// # Errors
@@ -70,5 +81,29 @@ impl Budget {
         ]
         .into_iter()
         .try_for_each(|(field, v)| demand((0.0..1e9).contains(&v), field, "from 0 to 1e9", v))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_has_the_rest_of_the_time_and_none_where_it_is_over() {
+        let budget = Budget {
+            time: 0.01,
+            ..Budget::default()
+        };
+        assert_eq!(budget.after(0.004).time, 0.006);
+        let over = budget.after(0.02);
+        assert!(
+            over.time_limit()
+                .is_some_and(|limit| limit < Duration::from_micros(1))
+        );
+        let unlimited = Budget {
+            time: 0.0,
+            ..budget
+        };
+        assert_eq!(unlimited.after(1.0), unlimited);
     }
 }

@@ -239,13 +239,20 @@ impl Solver for Auto {
             history: request.history && swept == 0,
             ..*request
         };
-        let mut report = self.newton.run(problem, &exactly(&each), lambda);
+        // The rungs share the wall-clock limit; where there is none, this changes nothing.
+        let left = |spent: f64| Request {
+            budget: each.budget.after(spent),
+            ..each
+        };
+        let mut report = (self.newton).run(problem, &exactly(&left(pivoting)), lambda);
         report.prepare_time += choosing;
         report.solve_time += pivoting;
-        self.sweep_unfinished(problem, &each, lambda, u, &mut report);
+        let then = left(report.solve_time);
+        self.sweep_unfinished(problem, &then, lambda, u, &mut report);
         if swept > 0 {
             let part = &mut self.part;
-            let rest = self.sweeps.solve(&part.problem, &each, &mut part.lambda, u);
+            let then = left(report.solve_time);
+            let rest = self.sweeps.solve(&part.problem, &then, &mut part.lambda, u);
             part.store(problem, lambda);
             report = report.beside(rest);
         }
@@ -282,6 +289,7 @@ impl Solver for Auto {
         let before = lambda.to_vec();
         let each = Request {
             history: false,
+            budget: request.budget.after(report.solve_time),
             ..*request
         };
         let mut history = report.history.clone();
