@@ -2,6 +2,7 @@
 //!
 //! [`Simulation::step`] is the whole pipeline on one screen.
 
+mod ahead;
 mod assemble;
 mod contact_law;
 mod context;
@@ -141,7 +142,7 @@ impl Simulation {
         watch.lap(Stage::Measure);
 
         // 5. Second half step of the positions with u_E, and their correction at E.
-        c.end(world, finds);
+        c.end(world, finds, self.solvers.config().budget.tolerance);
         integrate::half_step(world, h);
         watch.lap(Stage::Integrate);
         let (packed, solver) = self.solvers.for_positions(solved.failed);
