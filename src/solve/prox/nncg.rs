@@ -8,6 +8,11 @@
 //! The paper sweeps forward only. Conjugate directions ask for a symmetric preconditioner, so that
 //! PGS(Λ) is a sweep forward and one back here: twice the work, and on stacks and walls several times
 //! fewer sweeps altogether.
+//!
+//! Contacts are swept in their order, which on stacks leads from the ground up. By the colours of
+//! [`colored-gs`](crate::solve::prox::colored_gs), sixteen at a time, an iteration on the wall takes 0.6 of the time, but
+//! 150 of them leave 1.5e-4 m/s where 69 in this order leave 1e-6; over lanes in this order it takes 1.15 of the time in
+//! double precision, and 0.6 in single precision, whose rounding leaves 8e-5 m/s after 150.
 
 use super::block::{Change, Sweep};
 use super::by_island::{IslandView, Method, Prepare, by_island_of_any_form};
