@@ -57,15 +57,18 @@ impl Context {
         self.start.clone_from(&self.lambda);
     }
 
-    /// u ← u_E, and what the next step starts from: impulses, forces, manifolds. `tolerance` is the solver's (m/s).
-    pub fn end(&mut self, world: &mut World, are_new: bool, tolerance: f64) {
+    /// u ← u_E, and what the next step starts from: impulses, forces, manifolds. Where the step was
+    /// solved `tolerance` is the solver's (m/s).
+    pub fn end(&mut self, world: &mut World, are_new: bool, tolerance: Option<f64>) {
         let (problem, lambda) = (&self.problem, &self.lambda);
-        let passed = Passed {
+        let passed = tolerance.map(|tolerance| Passed {
             impulses: [&self.start, lambda],
             velocities: [&world.bodies.velocity, &self.velocity],
             tolerance,
-        };
-        let start = self.ahead.find(problem, &passed);
+        });
+        let start = passed.map_or(lambda.as_slice(), |passed| {
+            self.ahead.find(problem, &passed)
+        });
         integrate::apply_velocities(world, &self.velocity);
         assemble::remember(world, &self.collider.contacts, problem, start);
         self.joints.remember(world, problem, start);

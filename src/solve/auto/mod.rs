@@ -290,7 +290,6 @@ impl Solver for Auto {
         let each = Request {
             history: false,
             budget: request.budget.after(report.solve_time),
-            ..*request
         };
         let mut history = report.history.clone();
         let mut report = report.followed_by(self.sweeps.solve_matrices(problem, &each, lambda)?);
