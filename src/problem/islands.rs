@@ -84,17 +84,6 @@ impl Islands {
         self.len() == 0
     }
 
-    /// Finds the number of every body within its island.
-    pub fn number_within(&self, local: &mut Vec<u32>) {
-        local.clear();
-        local.resize(self.of_body.len(), 0);
-        for island in 0..self.len() {
-            for (k, body) in self.bodies.of(island).iter().enumerate() {
-                local[*body as usize] = k as u32;
-            }
-        }
-    }
-
     /// Takes over another problem's islands, in the memory that is there.
     pub(super) fn copy_from(&mut self, other: &Self) {
         self.of_body.clone_from(&other.of_body);

@@ -174,19 +174,20 @@ impl Workspace {
     }
 
     /// Stores impulses and forces for the next step.
-    pub fn remember(&self, world: &mut World, problem: &Problem, start: &[f64]) {
+    pub fn remember(&self, world: &mut World, problem: &Problem, lambda: &[f64]) {
         let first = problem.contact_rows();
         world.joint_memory.clear();
         for (r, (joint, row)) in self.written.rows.iter().enumerate() {
             world.joint_memory.push(RowMemory {
                 joint: *joint,
                 row: *row,
-                impulse: start[first + r],
+                impulse: lambda[first + r],
             });
         }
+        self.remember_forces(world, problem, lambda);
     }
 
-    /// Stores the joints' forces.
+    /// Stores the joints' forces alone.
     pub fn remember_forces(&self, world: &mut World, problem: &Problem, lambda: &[f64]) {
         let first = problem.contact_rows();
         for joint in &mut world.joints {

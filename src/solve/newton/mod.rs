@@ -104,7 +104,7 @@ impl Newton {
         is_candidate: impl Fn(usize) -> bool + Sync,
     ) {
         let islands = problem.islands.len();
-        problem.islands.number_within(&mut self.local);
+        island::number_within(problem, &mut self.local);
         if self.islands.len() < islands {
             self.islands.resize_with(islands, Engine::default);
         }
