@@ -280,6 +280,28 @@ pub struct Twist {
     pub angular: Vec3,
 }
 
+impl std::ops::Add for Twist {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            linear: self.linear + other.linear,
+            angular: self.angular + other.angular,
+        }
+    }
+}
+
+impl std::ops::Sub for Twist {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            linear: self.linear - other.linear,
+            angular: self.angular - other.angular,
+        }
+    }
+}
+
 impl Twist {
     /// At rest.
     pub const ZERO: Self = Self {

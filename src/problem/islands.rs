@@ -79,6 +79,17 @@ impl Islands {
         self.bodies.start.len().saturating_sub(1)
     }
 
+    /// Finds the number of every body within its island.
+    pub(crate) fn number_within(&self, local: &mut Vec<u32>) {
+        local.clear();
+        local.resize(self.of_body.len(), 0);
+        for island in 0..self.len() {
+            for (k, body) in self.bodies.of(island).iter().enumerate() {
+                local[*body as usize] = k as u32;
+            }
+        }
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

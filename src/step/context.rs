@@ -1,5 +1,6 @@
 //! What the stages of a step read and write besides the world.
 
+use super::ahead::{Ahead, Passed};
 use super::{assemble, integrate, joints, stiffness};
 use crate::collide::Collider;
 use crate::math::Twist;
@@ -24,6 +25,8 @@ pub struct Context {
     pub lambda: Vec<f64>,
     /// u_E.
     pub velocity: Vec<Twist>,
+    /// What the next step starts from.
+    pub ahead: Ahead,
     /// For the residual.
     pub residual_workspace: ResidualWorkspace,
 }
@@ -54,12 +57,22 @@ impl Context {
         self.start.clone_from(&self.lambda);
     }
 
-    /// u ← u_E, and what the next step starts from: impulses, forces, manifolds.
-    pub fn end(&mut self, world: &mut World, are_new: bool) {
+    /// u ← u_E, and what the next step starts from: impulses, forces, manifolds. Where the step was
+    /// solved `tolerance` is the solver's (m/s).
+    pub fn end(&mut self, world: &mut World, are_new: bool, tolerance: Option<f64>) {
         let (problem, lambda) = (&self.problem, &self.lambda);
+        let passed = tolerance.map(|tolerance| Passed {
+            impulses: [&self.start, lambda],
+            velocities: [&world.bodies.velocity, &self.velocity],
+            tolerance,
+        });
+        let start = passed.map_or(lambda.as_slice(), |passed| {
+            self.ahead.find(problem, &passed)
+        });
         integrate::apply_velocities(world, &self.velocity);
-        assemble::remember(world, &self.collider.contacts, problem, lambda);
-        self.joints.remember(world, problem, lambda);
+        assemble::remember(world, &self.collider.contacts, problem, start);
+        self.joints.remember(world, problem, start);
+        self.joints.remember_forces(world, problem, lambda);
         self.stiffness.remember_contacts(world, problem, lambda);
         if are_new {
             std::mem::swap(&mut world.manifolds, &mut self.collider.manifolds);

@@ -174,20 +174,19 @@ impl Workspace {
     }
 
     /// Stores impulses and forces for the next step.
-    pub fn remember(&self, world: &mut World, problem: &Problem, lambda: &[f64]) {
+    pub fn remember(&self, world: &mut World, problem: &Problem, start: &[f64]) {
         let first = problem.contact_rows();
         world.joint_memory.clear();
         for (r, (joint, row)) in self.written.rows.iter().enumerate() {
             world.joint_memory.push(RowMemory {
                 joint: *joint,
                 row: *row,
-                impulse: lambda[first + r],
+                impulse: start[first + r],
             });
         }
-        self.remember_forces(world, problem, lambda);
     }
 
-    /// Stores the joints' forces alone.
+    /// Stores the joints' forces.
     pub fn remember_forces(&self, world: &mut World, problem: &Problem, lambda: &[f64]) {
         let first = problem.contact_rows();
         for joint in &mut world.joints {

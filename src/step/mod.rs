@@ -2,6 +2,7 @@
 //!
 //! [`Simulation::step`] is the whole pipeline on one screen.
 
+mod ahead;
 mod assemble;
 mod contact_law;
 mod context;
@@ -21,7 +22,7 @@ use crate::problem::Problem;
 use crate::problem::residual::JudgedLaw;
 use crate::solve::advice::Shortfall;
 use crate::solve::reference::velocity_estimate;
-use crate::solve::{Budget, Choice, ConfigError, MatrixView, Solver, SolverConfig};
+use crate::solve::{Budget, Choice, ConfigError, MatrixView, Solver, SolverConfig, Status};
 use crate::world::{Detection, JointGeometry, World};
 use context::Context;
 use solvers::Solvers;
@@ -137,11 +138,13 @@ impl Simulation {
             let choices = &mut solved.report.choices;
             choices.measure(&c.problem, &c.lambda, solved.law, &c.residual_workspace);
         }
+        let is_solved = solved.report.status == Status::Converged;
         self.report.add_substep(c, solved.report, substep == 0);
         watch.lap(Stage::Measure);
 
         // 5. Second half step of the positions with u_E, and their correction at E.
-        c.end(world, finds);
+        let tolerance = self.solvers.config().budget.tolerance;
+        c.end(world, finds, is_solved.then_some(tolerance));
         integrate::half_step(world, h);
         watch.lap(Stage::Integrate);
         let (packed, solver) = self.solvers.for_positions(solved.failed);

@@ -19,7 +19,6 @@ use crate::math::Twist;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
 use crate::solve::newton::conclude;
-use crate::solve::newton::island::number_within;
 use crate::solve::newton::matrix::blocks::Blocks;
 use crate::solve::{
     HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport,
@@ -101,7 +100,7 @@ impl Solver for Admm {
     ) -> SolveReport {
         let start = Instant::now();
         let islands = problem.islands.len();
-        number_within(problem, &mut self.local);
+        problem.islands.number_within(&mut self.local);
         let local = &self.local;
         if self.islands.len() < islands {
             self.islands.resize_with(islands, Engine::default);

@@ -132,17 +132,6 @@ pub fn add(body: u32, v: &mut [f64], j: &Row, by: f64) {
     }
 }
 
-/// Finds the number of every body within its island.
-pub fn number_within(problem: &Problem, local: &mut Vec<u32>) {
-    local.clear();
-    local.resize(problem.bodies.len(), 0);
-    for island in 0..problem.islands.len() {
-        for (k, body) in problem.islands.bodies.of(island).iter().enumerate() {
-            local[*body as usize] = k as u32;
-        }
-    }
-}
-
 /// The product of a block diagonal matrix of [`Island::mass`]'s kind with a vector.
 pub fn multiply(blocks: &[[f64; 7]], x: &[f64], y: &mut [f64]) {
     for ((b, x), y) in blocks.iter().zip(x.as_chunks().0).zip(y.as_chunks_mut().0) {

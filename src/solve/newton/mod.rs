@@ -104,7 +104,7 @@ impl Newton {
         is_candidate: impl Fn(usize) -> bool + Sync,
     ) {
         let islands = problem.islands.len();
-        island::number_within(problem, &mut self.local);
+        problem.islands.number_within(&mut self.local);
         if self.islands.len() < islands {
             self.islands.resize_with(islands, Engine::default);
         }
@@ -488,12 +488,20 @@ pub(super) fn likely_need(problem: &Problem, island: usize) -> f64 {
     } else {
         IN_PLANE * PER_BODY * bodies.powf(1.5)
     };
-    let rows = contacts
-        .iter()
-        .map(|c| problem.contacts.rows(*c as usize).len());
-    let alternates = engine::alternates(rows.sum(), DOF * bodies as usize);
-    let factors = if alternates { 1.0 } else { NEED };
+    let factors = if is_redundant(problem, island) {
+        1.0
+    } else {
+        NEED
+    };
     factors * SIDE_BY_SIDE * factor
+}
+
+/// Whether the contacts of an island are redundant, so that alternating directions come first.
+pub(crate) fn is_redundant(problem: &Problem, island: usize) -> bool {
+    let contacts = problem.islands.contacts.of(island).iter();
+    let rows = contacts.map(|c| problem.contacts.rows(*c as usize).len());
+    let bodies = problem.islands.bodies.of(island).len();
+    engine::alternates(rows.sum(), DOF * bodies)
 }
 
 /// Whether the normals of contacts lie in a plane, or on a line: the determinant of the mean of n nᵀ, which is 1/27 for
