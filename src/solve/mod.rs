@@ -15,6 +15,7 @@ mod list;
 mod matrix_view;
 pub mod newton;
 mod parameter;
+mod part;
 pub mod prox;
 pub mod reference;
 mod report;

@@ -52,6 +52,19 @@ pub enum Layout {
     Sparse,
 }
 
+/// What an island is set up with.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// How its matrix is laid out.
+    pub layout: Layout,
+    /// What is added to contact rows, as a share of the diagonal (-).
+    pub compliance: f64,
+    /// What is added to the compliance of contacts' second tangents, by contact; nothing beyond its end (1/kg).
+    pub across: &'a [f64],
+    /// Most bytes of the matrix.
+    pub most: usize,
+}
+
 /// Why an island cannot be set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -157,8 +170,7 @@ impl Island {
     }
 
     /// Packs and assembles an island of a finished problem. `local` numbers the bodies within their
-    /// islands. `compliance` is added to contact rows, as a share of the diagonal. `most` bounds the
-    /// bytes of the matrix.
+    /// islands.
     ///
     /// # Errors
     /// Numbers that are not finite, or a matrix that is too large.
@@ -167,14 +179,13 @@ impl Island {
         problem: &Problem,
         island: usize,
         local: &[u32],
-        layout: Layout,
-        compliance: f64,
-        most: usize,
+        setup: &Setup<'_>,
     ) -> Result<(), Refusal> {
+        let layout = setup.layout;
         let is_known = self.find_order(problem, island, local, layout);
         self.known.layout = None;
-        self.pack_rows(problem, local, compliance)?;
-        self.lay_out(problem.islands.bodies.of(island).len(), layout, most)?;
+        self.pack_rows(problem, local, setup)?;
+        self.lay_out(problem.islands.bodies.of(island).len(), layout, setup.most)?;
         if layout == Layout::Sparse && !is_known {
             self.find_pattern();
         }
@@ -281,7 +292,12 @@ impl Island {
         false
     }
 
-    fn pack_rows(&mut self, problem: &Problem, local: &[u32], epsilon: f64) -> Result<(), Refusal> {
+    fn pack_rows(
+        &mut self,
+        problem: &Problem,
+        local: &[u32],
+        setup: &Setup<'_>,
+    ) -> Result<(), Refusal> {
         let contacts = problem.contacts.len();
         let free = &problem.bodies.free_velocity;
         self.clear_rows();
@@ -304,14 +320,15 @@ impl Island {
             let first = self.scale.len() as u32;
             for (row, b) in b[..rows].iter().enumerate() {
                 let of_bodies = jacobian.iter().map(|j| &j[row]).zip(bodies.clone());
-                let compliance = block_compliance(problem, source, row);
+                let across = setup.across.get(source).filter(|_| row == 2);
+                let compliance = block_compliance(problem, source, row) + across.unwrap_or(&0.0);
                 let operator = &mut self.operator;
                 let scale = operator.add_row(&problem.bodies, of_bodies, local, compliance);
                 let scale = scale.filter(|_| b.is_finite()).ok_or(Refusal::NotFinite)?;
                 self.scale.push(scale);
                 self.b.push(b * scale);
                 if source < contacts {
-                    self.add_contact_row(problem, source, first, row, epsilon)?;
+                    self.add_contact_row(problem, source, first, row, setup.compliance)?;
                 } else {
                     self.add_joint_row(problem, source - contacts)?;
                 }

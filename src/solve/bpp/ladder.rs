@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::coupled::Coupled;
 use super::factor::{self, Factorization};
 use super::friction::{Ending, Friction};
-use super::island::Refusal;
+use super::island::{Refusal, Setup};
 use super::lcp::{Lcp, Limits};
 use super::parameters::Settings;
 use super::report::PivotReport;
@@ -50,24 +50,25 @@ impl IslandSolver {
         }
     }
 
-    /// Orders, packs and assembles.
+    /// Orders, packs and assembles; `across` is [`Setup::across`].
     pub fn assemble(
         &mut self,
         problem: &Problem,
         island: usize,
         local: &[u32],
         settings: &Settings,
+        across: &[f64],
     ) {
         let start = Instant::now();
         self.report = PivotReport::default();
-        let assembled = self.lcp.island.assemble(
-            problem,
-            island,
-            local,
-            factor::layout(&settings.factorization),
-            settings.tuning.contact_compliance,
-            settings.memory,
-        );
+        let setup = Setup {
+            layout: factor::layout(&settings.factorization),
+            compliance: settings.tuning.contact_compliance,
+            across,
+            most: settings.memory,
+        };
+        let island_of = &mut self.lcp.island;
+        let assembled = island_of.assemble(problem, island, local, &setup);
         if assembled.is_ok() {
             self.lcp.factor.prepare(&self.lcp.island.matrix);
         }

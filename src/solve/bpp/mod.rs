@@ -62,6 +62,16 @@ use crate::solve::{
 const LEAST_PIVOTS: f64 = 8.0;
 const MOST_PIVOTS: f64 = 200.0;
 
+/// What another solver asks for.
+pub(in crate::solve) struct Rung<'a, Most> {
+    /// By contact: what is added to the compliance of its second tangent (1/kg).
+    pub across: &'a [f64],
+    /// When to end.
+    pub deadline: Option<Instant>,
+    /// By island: the multiplications that it may take in all and for a pivot; none where it is not meant.
+    pub most: Most,
+}
+
 type MakeFactor = Box<dyn Fn() -> Box<dyn Factorization> + Send>;
 
 /// The solver. It carries no state from step to step, only memory.
@@ -101,14 +111,13 @@ impl Bpp {
         self.islands.clear();
     }
 
-    /// Solves the islands for which `most` has a number of multiplications, each with as many pivots as that allows, as a
-    /// rung of other solvers. Their impulses are those of `lambda`, and become the result; [`Bpp::spent`] says what it took.
+    /// Solves islands as a rung of other solvers, each with as many pivots as it allows. Their impulses are those of
+    /// `lambda`, and become the result; [`Bpp::spent`] says what it took.
     pub(in crate::solve) fn solve_islands(
         &mut self,
         problem: &Problem,
         lambda: &mut [f64],
-        deadline: Option<Instant>,
-        most: impl Fn(usize) -> Option<f64> + Sync,
+        rung: &Rung<impl Fn(usize) -> Option<[f64; 2]> + Sync>,
     ) {
         self.prepare(problem);
         let (settings, local) = (&self.settings, &self.local);
@@ -117,13 +126,16 @@ impl Bpp {
         let solvers = self.islands[..islands].par_iter_mut().enumerate();
         solvers.for_each(|(island, solver)| {
             solver.lcp.tally = Tally::default();
-            let Some(most) = most(island) else { return };
-            solver.assemble(problem, island, local, settings);
-            let pivots = most / solver.lcp.island.work_of_a_pivot();
-            if solver.outcome.is_ok() && pivots >= LEAST_PIVOTS {
+            let Some([all, each]) = (rung.most)(island) else {
+                return;
+            };
+            solver.assemble(problem, island, local, settings, rung.across);
+            let pivot = solver.lcp.island.work_of_a_pivot();
+            let pivots = all / pivot;
+            if solver.outcome.is_ok() && pivots >= LEAST_PIVOTS && pivot <= each {
                 let limits = Limits {
                     budget: pivots.min(MOST_PIVOTS) as u32,
-                    deadline,
+                    deadline: rung.deadline,
                 };
                 solver.solve(from, settings, limits, false);
             }
@@ -231,7 +243,7 @@ impl Solver for Bpp {
         self.islands[..islands]
             .par_iter_mut()
             .enumerate()
-            .for_each(|(island, solver)| solver.assemble(problem, island, local, settings));
+            .for_each(|(island, solver)| solver.assemble(problem, island, local, settings, &[]));
         let mut report = SolveReport {
             prepare_time: start.elapsed().as_secs_f64(),
             ..SolveReport::default()

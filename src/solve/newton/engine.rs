@@ -65,6 +65,13 @@ pub struct Limits {
     pub history: bool,
 }
 
+impl Limits {
+    /// The same with other work.
+    pub fn with(self, work: f64) -> Self {
+        Self { work, ..self }
+    }
+}
+
 /// What was done.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
@@ -148,6 +155,8 @@ pub struct Engine {
     base: [Vec<f64>; 2],
     best: [Vec<f64>; 2],
     pub(super) least: f64,
+    /// The residual of what was offered last (m/s).
+    pub(super) offered: f64,
     /// The largest of the best impulses (N s), and the residual that is worth any (m/s).
     largest: f64,
     wanted: f64,
@@ -191,6 +200,7 @@ impl Engine {
         if limits.history {
             self.record();
         }
+        self.offered = error;
         if error < self.least {
             self.keep(error);
         }
@@ -222,12 +232,18 @@ impl Engine {
         if self.alternates() {
             return self.work_of_alternating(ITERATIONS);
         }
-        let rows = self.w[0].len() as f64;
-        let solves = SOLVES * self.system.entries();
-        NEED * (self.system.work() + solves + super::inner::PER_ROW[0] * rows)
+        NEED * self.work_of_a_step()
     }
 
-    fn make_ready(&mut self) {
+    /// Multiplications of a Newton step, about, once the system is ready.
+    pub fn work_of_a_step(&self) -> f64 {
+        let rows = self.w[0].len() as f64;
+        let solves = SOLVES * self.system.entries();
+        self.system.work() + solves + super::inner::PER_ROW[0] * rows
+    }
+
+    /// Makes the system that of the island.
+    pub fn make_ready(&mut self) {
         if !self.is_ready {
             self.system.refill(&self.island);
             self.is_ready = true;
@@ -267,7 +283,7 @@ impl Engine {
         self.factored.clear();
     }
 
-    /// The residual of the impulses in `x` and `y` (m/s), where [`Engine::solve`] begins.
+    /// The residual of the impulses in `x` and `y` (m/s), where [`Engine::solve_first`] begins.
     pub fn begin(&mut self) -> f64 {
         self.least = f64::INFINITY;
         self.wanted = 0.0;
@@ -286,32 +302,39 @@ impl Engine {
         error <= share * tolerance || !error.is_finite()
     }
 
-    /// Goes on from `x` and `y`, whose residual is `error`, until the residual is at most the tolerance, or the limits
-    /// are reached. Leaves the best impulses there and returns their residual (m/s).
-    pub fn solve(&mut self, error: f64, limits: &Limits) -> f64 {
+    /// Begins at `x` and `y`, whose residual is `error`, with what is quick, unless that is accepted. Leaves the best
+    /// impulses there and returns their residual (m/s).
+    pub fn solve_first(&mut self, error: f64, limits: &Limits) -> f64 {
         if self.accepts(error, limits.tolerance) {
             return error;
         }
         self.clock.get_or_insert_with(Instant::now);
         self.wanted = limits.tolerance;
-        let before = self.tally.steps;
-        let alternates = self.alternates();
-        let mut error = if alternates {
-            self.alternate(error, limits)
+        if self.alternates() {
+            let least = self.alternate(error, limits);
+            if least <= ACCEPTED * limits.tolerance {
+                return least;
+            }
+            self.go_back()
         } else {
             self.sweep_first(error, limits)
-        };
+        }
+    }
+
+    /// Goes on after [`Engine::solve_first`] until the residual is at most the tolerance, or the limits are reached. Leaves
+    /// the best impulses there and returns their residual (m/s).
+    pub fn solve_on(&mut self, error: f64, limits: &Limits) -> f64 {
+        if self.accepts(error, limits.tolerance) {
+            return error;
+        }
         // What is hardly brought down are waves through many bodies, which the next step has again, twice as high.
-        let is_begun = self.tally.steps > before;
-        let polishes = is_begun && alternates && error <= limits.tolerance;
+        let is_begun = self.tally.steps > 0;
+        let polishes = is_begun && self.alternates() && error <= limits.tolerance;
         let mut limits = *limits;
         if is_begun {
             limits.tolerance *= ACCEPTED;
         }
         if error > limits.tolerance && !self.is_over(&limits) {
-            if alternates {
-                error = self.go_back();
-            }
             self.make_ready();
             self.climb(error, polishes, &limits);
         }
@@ -418,6 +441,7 @@ impl Engine {
     /// Why a solve has ended with this residual.
     pub fn end(&self, error: f64, limits: &Limits) -> Reason {
         match () {
+            () if self.tally.steps == 0 && self.accepts(error, limits.tolerance) => Reason::Solved,
             () if error <= limits.tolerance => Reason::Fits,
             () if self.tally.work >= limits.work => Reason::Work,
             () if self.tally.steps >= limits.steps => Reason::Iterations,

@@ -1,8 +1,8 @@
 //! `newton`: exact laws, directly, for every friction law, at any ratio of masses and with redundant contacts.
 //!
 //! Per island (`engine`) Newton's method on the laws themselves (`local`), proximal points (`proximal`, each found by
-//! `inner`), and sweeps (`sweeps`) take turns, and where contacts are redundant alternating directions (`alternate`)
-//! come first; `sliding` is what makes the matrix unsymmetric. The matrix (`system`) is factored partly in the
+//! `inner`), and sweeps (`sweeps`) take turns. Before them come alternating directions (`alternate`) where contacts are
+//! redundant, and else rounds of pivoting (`pivoting`) on laws that are linearised (`linear`); `sliding` is what makes the matrix unsymmetric. The matrix (`system`) is factored partly in the
 //! velocities and partly in the rows, as minimum degree finds it cheaper. The result is judged by the exact law, and is
 //! never worse than its start. `matrix` does without bodies.
 
@@ -11,8 +11,10 @@ pub(in crate::solve) mod cone;
 mod engine;
 mod inner;
 pub(in crate::solve) mod island;
+mod linear;
 mod local;
 pub(in crate::solve) mod matrix;
+mod pivoting;
 mod proximal;
 mod sliding;
 pub(in crate::solve) mod sweeps;
@@ -26,6 +28,7 @@ use rayon::prelude::*;
 
 use self::engine::{Engine, Limits, Tally};
 use self::island::DOF;
+use self::pivoting::Pivoting;
 use self::system::SIDE_BY_SIDE;
 use crate::math::{Mat3, Twist};
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
@@ -56,9 +59,6 @@ const AIM: f64 = 0.01;
 /// up to five.
 const NEED: f64 = 3.0;
 const ITERATIONS: f64 = 3.0;
-
-/// The share of the granted work that pivoting may take (-): it takes next to nothing, or leads nowhere.
-const PIVOTING: f64 = 0.3;
 
 /// An island that no impulse has held yet is granted so many times its share (-), and where contacts are redundant so many:
 /// it is solved from nothing once, and goes on from there. A house of cards takes as much as the default then, a wall of
@@ -91,6 +91,7 @@ pub(super) struct Newton {
     counted: Vec<f64>,
     /// Why the solution of each island has ended.
     ends: Vec<Reason>,
+    pivoting: Pivoting,
 }
 
 impl Newton {
@@ -169,15 +170,6 @@ impl Newton {
         self.errors[island]
     }
 
-    /// What may be spent on pivoting first (multiplications), where an island was taken, and pivoting is exact, and neither
-    /// its impulses nor alternating directions solve it.
-    pub(super) fn for_pivoting(&self, island: usize, tolerance: f64) -> Option<f64> {
-        let engine = &self.islands[island];
-        let is_open = self.takes(island) && !engine.accepts(self.errors[island], tolerance);
-        let is_one = is_open && !engine.alternates() && engine.is_of_boxes();
-        is_one.then_some(PIVOTING * self.granted[island])
-    }
-
     /// Takes other impulses, where they are better; `spent` has the pivots and the work that they took, of islands that are
     /// meant. [`Newton::run`] goes on from there.
     pub(super) fn offer(
@@ -219,8 +211,8 @@ impl Newton {
         self.status(problem.islands.len(), tolerance)
     }
 
-    /// Solves the islands that were taken, with at most as many Newton steps as the budget has iterations. Of the others
-    /// `lambda` is left as it is. [`conclude`] comes next.
+    /// Solves the islands that were taken, from the impulses in `lambda`, with at most as many Newton steps as the budget
+    /// has iterations. What is not theirs becomes zero. [`conclude`] comes next.
     pub(super) fn run(
         &mut self,
         problem: &Problem,
@@ -230,25 +222,28 @@ impl Newton {
         let start = Instant::now();
         let islands = problem.islands.len();
         let limits = limits(request, start);
+        self.pivoting.reached.clone_from(&self.errors);
+        let engines = self.islands[..islands].par_iter_mut();
+        let chosen = engines.zip(&self.granted).zip(&mut self.errors);
+        chosen.for_each(|((engine, work), error)| {
+            if *work >= 0.0 {
+                *error = engine.solve_first(*error, &limits.with(*work));
+            }
+        });
+        self.pivot(problem, request, &limits, lambda);
         let engines = self.islands[..islands].par_iter_mut();
         let chosen = engines.zip(&self.granted).zip(&mut self.errors);
         let ends = chosen.map(|((engine, work), error)| {
-            if *work < 0.0 || engine.accepts(*error, limits.tolerance) {
-                let is_kept = engine.tally.steps == 0;
-                return if is_kept {
-                    Reason::Solved
-                } else {
-                    Reason::Fits
-                };
+            if *work < 0.0 {
+                return Reason::Solved;
             }
-            let limits = Limits {
-                work: *work,
-                ..limits
-            };
-            *error = engine.solve(*error, &limits);
+            let limits = limits.with(*work);
+            *error = engine.solve_on(*error, &limits);
             engine.end(*error, &limits)
         });
         ends.collect_into_vec(&mut self.ends);
+        // What belongs to no island moves nothing.
+        lambda.fill(0.0);
         self.store(problem, lambda, |engine| [&engine.x, &engine.y]);
         let mut report = SolveReport {
             solve_time: start.elapsed().as_secs_f64(),
@@ -433,8 +428,6 @@ impl Solver for Newton {
         };
         self.choose(problem, lambda, &grants, |_| true);
         let choosing = start.elapsed().as_secs_f64();
-        // What belongs to no island moves nothing.
-        lambda.fill(0.0);
         let mut report = self.run(problem, request, lambda);
         report.prepare_time = choosing;
         conclude(problem, lambda, u, &mut report);

@@ -66,6 +66,11 @@ impl Part {
         self.lambda.extend(rows);
     }
 
+    /// The whole's number of each contact.
+    pub fn contacts(&self) -> &[u32] {
+        &self.contacts
+    }
+
     /// Writes the impulses to their places in the whole.
     pub fn store(&self, whole: &Problem, lambda: &mut [f64]) {
         for (k, c) in self.contacts.iter().enumerate() {

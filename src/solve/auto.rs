@@ -5,23 +5,18 @@
 //! 2. Islands of which a few factorisations fit into the work, or one where contacts are redundant, the cheapest first,
 //!    are solved by `newton`, each with its share of the work, whatever number of iterations the budget has: that is the
 //!    sweeps'.
-//!    Where their friction is bounded row by row, and their contacts are not redundant, `bpp` pivots first: on boxes it is
-//!    exact, and takes a tenth of the time on machines.
 //! 3. The others are swept by `colored-gs`, and so is what an exact solution leaves above the tolerance.
 //!
 //! A problem without bodies is handed to `newton` as a whole where a few factorisations fit into the work, and swept
 //! where that leaves something.
 
-mod part;
-
 use std::time::Instant;
 
-use self::part::Part;
 use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
-use crate::solve::bpp::{self, Bpp};
 use crate::solve::newton::{self, Grants, Newton, conclude, is_one_of_many, likely_need};
+use crate::solve::part::Part;
 use crate::solve::prox::colored_gs;
 use crate::solve::{
     Budget, Choice, Choices, HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters,
@@ -63,8 +58,7 @@ fn too_large(problem: &Problem, island: usize, work: f64) -> Option<(Reason, f64
 struct Auto {
     work: f64,
     newton: Newton,
-    pivoting: Bpp,
-    /// What pivoting has found, or sweeps in the end.
+    /// What sweeps have found in the end.
     offered: Vec<f64>,
     sweeps: Box<dyn Solver>,
     part: Part,
@@ -83,7 +77,6 @@ impl Auto {
         Self {
             work: 1e6 * parameters.number("work"),
             newton: Newton::default(),
-            pivoting: Bpp::new(&Parameters::defaults(bpp::INFO.parameters)),
             offered: Vec::new(),
             sweeps: colored_gs::INFO.with_defaults(),
             part: Part::default(),
@@ -105,24 +98,6 @@ impl Auto {
         let islands = 0..problem.islands.len();
         self.swept.extend(islands.map(|k| !self.newton.takes(k)));
         self.swept.iter().filter(|swept| **swept).count()
-    }
-
-    /// Pivots on the islands where friction is bounded row by row, before `newton` goes on.
-    fn pivot(&mut self, problem: &Problem, request: &Request, lambda: &[f64]) {
-        let islands = problem.islands.len();
-        let newton = &self.newton;
-        let most = |island| newton.for_pivoting(island, request.budget.tolerance);
-        if (0..islands).all(|island| most(island).is_none()) {
-            return;
-        }
-        self.offered.clear();
-        self.offered.extend_from_slice(lambda);
-        let deadline = request.budget.time_limit();
-        let deadline = deadline.map(|limit| Instant::now() + limit);
-        let pivoting = &mut self.pivoting;
-        pivoting.solve_islands(problem, &mut self.offered, deadline, most);
-        let spent: Vec<_> = (0..islands).map(|k| pivoting.spent(k)).collect();
-        self.newton.offer(problem, request, &self.offered, &spent);
     }
 
     /// Sweeps on islands whose exact solution has ended above the tolerance, which stand where they lead nearer: a wall for
@@ -229,11 +204,6 @@ impl Solver for Auto {
             self.part.take(problem, &self.swept, lambda);
             choosing = start.elapsed().as_secs_f64();
         }
-        let pivoting = Instant::now();
-        self.pivot(problem, request, lambda);
-        let pivoting = pivoting.elapsed().as_secs_f64();
-        // What belongs to no island moves nothing.
-        lambda.fill(0.0);
         // Two solvers' histories are not one.
         let each = Request {
             history: request.history && swept == 0,
@@ -244,9 +214,8 @@ impl Solver for Auto {
             budget: each.budget.after(spent),
             ..each
         };
-        let mut report = (self.newton).run(problem, &exactly(&left(pivoting)), lambda);
+        let mut report = (self.newton).run(problem, &exactly(&each), lambda);
         report.prepare_time += choosing;
-        report.solve_time += pivoting;
         let then = left(report.solve_time);
         self.sweep_unfinished(problem, &then, lambda, u, &mut report);
         if swept > 0 {
@@ -262,7 +231,6 @@ impl Solver for Auto {
         if request.history && report.status.is_usable() {
             if swept == 0 {
                 self.newton.write_history(problem, lambda, &mut report);
-                report.history.iter_mut().for_each(|p| p.time += pivoting);
             } else {
                 write_result(problem, lambda, &mut report);
             }

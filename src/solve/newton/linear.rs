@@ -1,0 +1,95 @@
+//! Discs of friction as boxes that touch them: Newton's method with every complementarity kept (Josephy 1979).
+//!
+//! Where Coulomb's law slides, Λ_T = μ Λ_N z/|z| with z = Λ_T − ρ w_T and |z| > μ Λ_N. To first order in what changes,
+//! with t = z/|z|, the impulse along t is at its bound μ Λ_N, or w is 0 there; and the one across gives way as
+//! Λ⊥ (|z| − μ Λ_N) = −μ Λ_N ρ w⊥, with the compliance C = (|z| − μ Λ_N)/(μ Λ_N ρ). Where it sticks, the box lies along
+//! its impulse, and is rigid. Of such contacts pivoting finds the exact solution, and one after the other they lead to the
+//! discs quadratically, since in the end Λ⊥ = w⊥ = 0.
+
+use crate::math::Twist;
+use crate::problem::law::Law;
+use crate::problem::{Friction, FrictionLaw, Problem};
+use crate::solve::part::Part;
+
+/// Some islands of a problem, linearised. Keeps its memory.
+#[derive(Debug, Default)]
+pub struct Linear {
+    /// The islands, with the impulses in the frames of their contacts.
+    pub part: Part,
+    /// The friction of each contact as it is.
+    friction: Vec<Friction>,
+    /// C across the sliding direction, on the second tangent of each contact (1/kg).
+    pub across: Vec<f64>,
+    velocity: Vec<Twist>,
+}
+
+impl Linear {
+    /// Whether pivoting solves contacts of such friction, or their linearisation.
+    pub fn has(friction: &Friction) -> bool {
+        friction.law.is_polyhedral() || friction.law == FrictionLaw::Disc
+    }
+
+    /// Takes the islands that are wanted, and their impulses, in the order of the whole.
+    pub fn take(&mut self, whole: &Problem, wanted: &[bool], lambda: &[f64]) {
+        self.part.take(whole, wanted, lambda);
+        let contacts = &self.part.problem.contacts;
+        self.friction.clone_from(&contacts.friction);
+        self.across.clear();
+        self.across.resize(contacts.len(), 0.0);
+    }
+
+    /// Linearises the laws about the impulses that there are.
+    pub fn linearise(&mut self) {
+        let Part {
+            problem, lambda, ..
+        } = &mut self.part;
+        problem.velocities(lambda, &mut self.velocity);
+        for (c, friction) in self.friction.iter().enumerate() {
+            if friction.law != FrictionLaw::Disc {
+                continue;
+            }
+            let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
+            problem.contact_diagonal(c, &mut diagonal);
+            let largest = diagonal[1].max(diagonal[2]);
+            let block = &mut lambda[problem.contacts.rows(c)];
+            let mut w = [0.0; FrictionLaw::MAX_ROWS];
+            problem.contact_velocity(c, &self.velocity, block, &mut w);
+            let contacts = &mut problem.contacts;
+            contacts.friction[c].law = FrictionLaw::Box;
+            self.across[c] = 0.0;
+            let z = [1, 2].map(|k| largest * block[k] - w[k]);
+            let length = z[0].hypot(z[1]);
+            if length == 0.0 {
+                continue;
+            }
+            let [cos, sin] = z.map(|z| z / length);
+            let turn = |[a, b]: [f64; 2]| [cos * a + sin * b, cos * b - sin * a];
+            [block[1], block[2]] = turn([block[1], block[2]]);
+            let bias = &mut contacts.bias[c];
+            [bias[1], bias[2]] = turn([bias[1], bias[2]]);
+            let frame = &mut contacts.frame[c];
+            let [_, t1, t2] = frame.axes();
+            frame.tangent = t1 * cos + t2 * sin;
+            let bound = friction.mu[0] * block[0];
+            if bound > 0.0 {
+                self.across[c] = (length / bound - largest).max(0.0);
+            }
+        }
+    }
+
+    /// Writes the impulses to their places in the whole, within the discs.
+    pub fn store(&mut self, whole: &Problem, lambda: &mut [f64]) {
+        self.part.store(whole, lambda);
+        let discs = self.friction.iter().zip(self.part.contacts()).enumerate();
+        for (k, (friction, source)) in discs.filter(|(_, (f, _))| f.law == FrictionLaw::Disc) {
+            let source = *source as usize;
+            let [_, t1, t2] = self.part.problem.contacts.frame[k].axes();
+            let axes = whole.contacts.frame[source].axes();
+            let block = &mut lambda[whole.contacts.rows(source)];
+            let force = t1 * block[1] + t2 * block[2];
+            [block[1], block[2]] = [axes[1].dot(&force), axes[2].dot(&force)];
+            let normal = block[0];
+            friction.project(&mut block[1..], normal);
+        }
+    }
+}
