@@ -51,6 +51,32 @@ fn what_stands_is_solved_now_and_then() {
     assert!(idle >= 450, "{idle} of 600 steps");
 }
 
+/// A machine whose cable slides on its drum, on discs of friction, in a few rounds of pivots: Newton's steps on the discs
+/// themselves took 39, 19 and 12 a step.
+#[test]
+fn machines_on_discs_are_solved_by_pivoting() {
+    for (name, most) in [("winch", 32.0), ("crane", 16.0), ("offshore", 9.0)] {
+        let mut s = scene(name, &[("settings.friction_law", "Disc")]);
+        let config = SolverConfig {
+            name: "auto".into(),
+            ..SolverConfig::default()
+        };
+        s.set_solver(config).expect("a solver");
+        let mut iterations = 0.0;
+        for step in 0..120 {
+            let report = s.step().expect("a step");
+            assert_eq!(
+                report.solve.status,
+                Status::Converged,
+                "{name}, step {step}"
+            );
+            iterations += f64::from(report.solve.iterations) / 120.0;
+        }
+        println!("{name}: {iterations:.1} iterations a step");
+        assert!(iterations < most, "{name}: {iterations} iterations a step");
+    }
+}
+
 /// A cube at 3 m/s on μ = 0.5 stops after v²/(2 μ g), whatever the direction, and goes straight. The last step, that
 /// stops it, is cut short: μ g h²/2 at most, which is 0.07 % of the way.
 #[test]
