@@ -91,7 +91,9 @@ pub(super) struct Newton {
     counted: Vec<f64>,
     /// Why the solution of each island has ended.
     ends: Vec<Reason>,
-    pivoting: Pivoting,
+    pivoting: Option<Box<Pivoting>>,
+    /// The residual that each island's last round of pivoting has led to, or that of its start (m/s).
+    reached: Vec<f64>,
 }
 
 impl Newton {
@@ -222,7 +224,7 @@ impl Newton {
         let start = Instant::now();
         let islands = problem.islands.len();
         let limits = limits(request, start);
-        self.pivoting.reached.clone_from(&self.errors);
+        self.reached.clone_from(&self.errors);
         let engines = self.islands[..islands].par_iter_mut();
         let chosen = engines.zip(&self.granted).zip(&mut self.errors);
         chosen.for_each(|((engine, work), error)| {

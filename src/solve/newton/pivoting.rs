@@ -28,8 +28,6 @@ pub struct Pivoting {
     wanted: Vec<bool>,
     /// The islands that were wanted at first.
     islands: Vec<usize>,
-    /// The residual that each island's last round has led to, or that of its start (m/s).
-    pub reached: Vec<f64>,
 }
 
 impl Default for Pivoting {
@@ -41,7 +39,6 @@ impl Default for Pivoting {
             spent: Vec::new(),
             wanted: Vec::new(),
             islands: Vec::new(),
-            reached: Vec::new(),
         }
     }
 }
@@ -56,7 +53,7 @@ impl Newton {
         limits: &Limits,
         start: &[f64],
     ) {
-        let mut p = std::mem::take(&mut self.pivoting);
+        let mut p = self.pivoting.take().unwrap_or_default();
         p.wanted.clear();
         p.wanted
             .extend((0..problem.islands.len()).map(|k| self.may_pivot(k, limits)));
@@ -68,7 +65,7 @@ impl Newton {
             p.offered.extend_from_slice(start);
             self.rounds(&mut p, problem, request, limits);
         }
-        self.pivoting = p;
+        self.pivoting = Some(p);
     }
 
     fn rounds(&mut self, p: &mut Pivoting, problem: &Problem, request: &Request, limits: &Limits) {
@@ -97,9 +94,9 @@ impl Newton {
             self.offer(problem, request, &p.offered, &p.spent);
             for island in &p.islands {
                 let engine = &self.islands[*island];
-                let is_quick = engine.offered <= QUICK * p.reached[*island];
-                p.reached[*island] = engine.offered;
-                let goes_on = is_quick && !engine.is_of_boxes();
+                let is_quick = engine.offered <= QUICK * self.reached[*island];
+                self.reached[*island] = engine.offered;
+                let goes_on = p.spent[*island].is_some() && is_quick && !engine.is_of_boxes();
                 p.wanted[*island] &= goes_on && self.may_pivot(*island, limits);
             }
             if !p.wanted.contains(&true) {
