@@ -55,7 +55,7 @@ fn what_stands_is_solved_now_and_then() {
 /// themselves took 39, 19 and 12 a step.
 #[test]
 fn machines_on_discs_are_solved_by_pivoting() {
-    for (name, most) in [("winch", 32.0), ("crane", 16.0), ("offshore", 9.0)] {
+    for (name, most) in [("winch", 20.0), ("crane", 12.0), ("offshore", 8.0)] {
         let mut s = scene(name, &[("settings.friction_law", "Disc")]);
         let config = SolverConfig {
             name: "auto".into(),

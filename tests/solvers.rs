@@ -712,45 +712,59 @@ fn budgets_are_kept() {
 /// A direct solver stops before it is done when the budget says so, with impulses within their bounds.
 #[test]
 fn direct_solvers_keep_budgets_too() {
-    let problem = first_problem(stack(&[1.0; 5], Settings::default()));
+    // `newton` solves the stack on discs in two iterations, one of sweeps and one of pivots; on ellipses it does not pivot.
+    let problems = [FrictionLaw::Disc, FrictionLaw::Ellipse].map(|law| {
+        let mut problem = first_problem(stack(&[1.0; 5], Settings::default()));
+        let friction = problem.contacts.friction.iter_mut();
+        friction.for_each(|friction| friction.law = law);
+        problem
+    });
     for info in SOLVERS.iter().filter(|info| info.is_direct()) {
-        // `reference` never asks for less.
-        let budget = Budget {
-            iterations: 1000,
-            tolerance: 1e-10,
-            ..Budget::default()
-        };
-        let (_, _, whole) = solve(&config(info.name, budget), &problem, true);
-        assert_eq!(whole.status, Status::Converged, "{}", info.name);
-        assert!(whole.iterations > 2, "{whole:?}");
-        assert_eq!(whole.history.len(), whole.iterations as usize);
-        for iterations in 1..whole.iterations - 1 {
-            let short = Budget {
-                iterations,
-                ..budget
-            };
-            let (lambda, _, report) = solve(&config(info.name, short), &problem, true);
-            let judged = judge(&problem, &lambda, law_of(info.name));
-            // What is below the tolerance goes on while that is cheap.
-            let stopped = if judged.residual <= budget.tolerance {
-                Status::Converged
-            } else {
-                Status::Budget
-            };
-            assert_eq!(report.status, stopped, "{} {report:?}", info.name);
-            assert_eq!(report.iterations, iterations);
-            assert_eq!(report.history.len(), iterations as usize);
-            let cone = judged.cone;
-            assert!(cone < 1e-15, "{}: {cone:e} N s outside", info.name);
-        }
-        let timed = Budget {
-            time: 1e-9,
+        let most = problems
+            .iter()
+            .map(|problem| ends_with_its_budget(info.name, problem));
+        assert!(most.max() > Some(2), "{}", info.name);
+    }
+}
+
+/// Solves with every number of iterations up to what it takes, which is returned.
+fn ends_with_its_budget(name: &str, problem: &Problem) -> u32 {
+    // `reference` never asks for less.
+    let budget = Budget {
+        iterations: 1000,
+        tolerance: 1e-10,
+        ..Budget::default()
+    };
+    let (_, _, whole) = solve(&config(name, budget), problem, true);
+    assert_eq!(whole.status, Status::Converged, "{}", name);
+    assert_eq!(whole.history.len(), whole.iterations as usize);
+    for iterations in 1..whole.iterations.saturating_sub(1) {
+        let short = Budget {
+            iterations,
             ..budget
         };
-        let (lambda, _, report) = solve(&config(info.name, timed), &problem, false);
-        assert_eq!(report.status, Status::Budget, "{}", info.name);
-        assert!(lambda.iter().all(|x| x.is_finite()));
+        let (lambda, _, report) = solve(&config(name, short), problem, true);
+        let judged = judge(problem, &lambda, law_of(name));
+        // What is below the tolerance goes on while that is cheap.
+        let stopped = if judged.residual <= budget.tolerance {
+            Status::Converged
+        } else {
+            Status::Budget
+        };
+        assert_eq!(report.status, stopped, "{} {report:?}", name);
+        assert_eq!(report.iterations, iterations);
+        assert_eq!(report.history.len(), iterations as usize);
+        let cone = judged.cone;
+        assert!(cone < 1e-15, "{}: {cone:e} N s outside", name);
     }
+    let timed = Budget {
+        time: 1e-9,
+        ..budget
+    };
+    let (lambda, _, report) = solve(&config(name, timed), problem, false);
+    assert_eq!(report.status, Status::Budget, "{}", name);
+    assert!(lambda.iter().all(|x| x.is_finite()));
+    whole.iterations
 }
 
 /// A history's last point is the residual of what the solver returns.

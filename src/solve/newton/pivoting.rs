@@ -89,7 +89,8 @@ impl Newton {
             p.spent.clear();
             p.spent.resize(problem.islands.len(), None);
             for (k, island) in p.islands.iter().enumerate() {
-                p.spent[*island] = p.bpp.spent(k);
+                // A round is an iteration, as a round of sweeps is.
+                p.spent[*island] = p.bpp.spent(k).map(|(_, work)| (1, work));
             }
             self.offer(problem, request, &p.offered, &p.spent);
             for island in &p.islands {
@@ -107,10 +108,13 @@ impl Newton {
 
     /// Whether an island is not solved, and pivoting, or rounds of it, would solve it.
     fn may_pivot(&self, island: usize, limits: &Limits) -> bool {
-        let is_taken = self.takes(island);
         let engine = &self.islands[island];
-        let is_open = is_taken && !engine.accepts(self.errors[island], limits.tolerance);
-        is_open && !engine.alternates() && engine.island.contacts.friction.iter().all(Linear::has)
+        let is_open = !engine.accepts(self.errors[island], limits.tolerance)
+            && !engine.is_over(&limits.with(self.granted[island]));
+        self.takes(island)
+            && is_open
+            && !engine.alternates()
+            && engine.island.contacts.friction.iter().all(Linear::has)
     }
 
     /// What may be spent on an island (multiplications): in all, and on a pivot.
