@@ -63,13 +63,13 @@ const LEAST_PIVOTS: f64 = 8.0;
 const MOST_PIVOTS: f64 = 200.0;
 
 /// What another solver asks for.
-pub(in crate::solve) struct Rung<'a, Most> {
+pub(in crate::solve) struct Rung<'a> {
     /// By contact: what is added to the compliance of its second tangent (1/kg).
     pub across: &'a [f64],
     /// When to end.
     pub deadline: Option<Instant>,
     /// By island: the multiplications that it may take in all and for a pivot; none where it is not meant.
-    pub most: Most,
+    pub most: &'a [Option<[f64; 2]>],
 }
 
 type MakeFactor = Box<dyn Fn() -> Box<dyn Factorization> + Send>;
@@ -117,7 +117,7 @@ impl Bpp {
         &mut self,
         problem: &Problem,
         lambda: &mut [f64],
-        rung: &Rung<impl Fn(usize) -> Option<[f64; 2]> + Sync>,
+        rung: &Rung<'_>,
     ) {
         self.prepare(problem);
         let (settings, local) = (&self.settings, &self.local);
@@ -126,7 +126,7 @@ impl Bpp {
         let solvers = self.islands[..islands].par_iter_mut().enumerate();
         solvers.for_each(|(island, solver)| {
             solver.lcp.tally = Tally::default();
-            let Some([all, each]) = (rung.most)(island) else {
+            let Some([all, each]) = rung.most[island] else {
                 return;
             };
             solver.assemble(problem, island, local, settings, rung.across);
@@ -147,22 +147,16 @@ impl Bpp {
         }
     }
 
-    /// Pivots and multiplications that [`Bpp::solve_islands`] has spent on an island; none where it was none of its own.
-    pub(in crate::solve) fn spent(&self, island: usize) -> Option<(u32, f64)> {
+    /// Multiplications that [`Bpp::solve_islands`] has spent on an island; none where it made no pivot.
+    pub(in crate::solve) fn spent(&self, island: usize) -> Option<f64> {
         let lcp = &self.islands[island].lcp;
         let pivots = lcp.tally.pivots;
-        (pivots > 0).then(|| (pivots, f64::from(pivots) * lcp.island.work_of_a_pivot()))
+        (pivots > 0).then(|| f64::from(pivots) * lcp.island.work_of_a_pivot())
     }
 
     /// Numbers the bodies within their islands and makes room.
     fn prepare(&mut self, problem: &Problem) {
-        self.local.clear();
-        self.local.resize(problem.bodies.len(), 0);
-        for island in 0..problem.islands.len() {
-            for (k, body) in problem.islands.bodies.of(island).iter().enumerate() {
-                self.local[*body as usize] = k as u32;
-            }
-        }
+        problem.islands.number_within(&mut self.local);
         while self.islands.len() < problem.islands.len() {
             self.islands.push(IslandSolver::new((self.make_factor)()));
         }

@@ -57,6 +57,7 @@ impl Linear {
             let contacts = &mut problem.contacts;
             contacts.friction[c].law = FrictionLaw::Box;
             self.across[c] = 0.0;
+            // z/ρ with 1/ρ = `largest` (m/s).
             let z = [1, 2].map(|k| largest * block[k] - w[k]);
             let length = z[0].hypot(z[1]);
             if length == 0.0 {
