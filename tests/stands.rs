@@ -175,17 +175,23 @@ fn dominoes_fall_and_lie_still() {
 }
 
 /// Ninety-nine logs fall in a heap, which comes to rest. Those that roll away on the plane go on for ever, as nothing
-/// stops rolling: up to a quarter of all, with whatever energy they left the heap with. For the same reason one or two
-/// rock to and fro in a trough between two others for more than a minute, with up to 1 J.
+/// stops rolling: up to a quarter of all, with whatever energy they left the heap with. How many these are is chance, 4 to
+/// 25 of ten towers, 14 in the mean, so that four towers are counted. For the same reason one or two logs rock to and fro
+/// in a trough between two others for more than a minute, with up to 1 J.
 #[test]
-#[ignore = "takes half a minute"]
+#[ignore = "takes two minutes"]
 fn logs_come_to_rest() {
-    let run = Run::new(scene("log_tower", &[("generators.0.layers", "33")]), 30);
-    run.assert_no_growth();
-    let (left, peak) = (run.left, run.most_kinetic(0));
-    assert!(left < 1e-4 * peak, "{left} of {peak} J in the heap");
-    assert!(run.moving <= 4, "{} in the heap move", run.moving);
-    assert!(run.rolling < 25, "{} roll", run.rolling);
+    let mut rolling = 0;
+    for seed in ["4", "1", "2", "3"] {
+        let values = [("generators.0.layers", "33"), ("generators.0.seed", seed)];
+        let run = Run::new(scene("log_tower", &values), 30);
+        run.assert_no_growth();
+        let (left, peak) = (run.left, run.most_kinetic(0));
+        assert!(left < 1e-4 * peak, "{left} of {peak} J in the heap");
+        assert!(run.moving <= 4, "{} in the heap move", run.moving);
+        rolling += run.rolling;
+    }
+    assert!(rolling < 99, "{rolling} of 396 roll");
 }
 
 #[test]
