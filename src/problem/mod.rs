@@ -458,14 +458,15 @@ impl Problem {
     pub fn contact_diagonal(&self, c: usize, diagonal: &mut [f64]) {
         let friction = &self.contacts.friction[c];
         let [cn, ct] = self.contacts.compliance[c];
-        let [nn, t1t1, t2t2, ..] = self.contact_block(c);
+        let axes = self.contacts.frame[c].axes();
+        let mobility = self.contact_mobility(c);
+        let [nn, t1t1, t2t2] = axes.map(|e| e.dot(&mobility.mul_vec(e)));
         diagonal[0] = nn + cn;
         let rows = friction.law.rows();
         if rows.len() == 2 {
             diagonal[1..3].copy_from_slice(&[t1t1 + ct, t2t2 + ct]);
             return;
         }
-        let axes = self.contacts.frame[c].axes();
         for (d, row) in diagonal[1..].iter_mut().zip(rows) {
             let inertial = match row {
                 FrictionRow::Slide { direction: [x, y] } => {
@@ -494,6 +495,29 @@ impl Problem {
             let body = *body as usize;
             let turned = self.bodies.inverse_inertia[body].mul_vec(arm.cross(&b));
             sum += self.bodies.inverse_mass[body] * a.dot(&b) + arm.cross(&a).dot(&turned);
+        }
+        sum
+    }
+
+    /// The velocity that a unit impulse gives to the point of contact `c`, on the second body less on the first, in the
+    /// world frame (1/kg): the sum of 1/m + [r]ᵀ I⁻¹ [r], r× being [r], over both bodies.
+    fn contact_mobility(&self, c: usize) -> SymMat3 {
+        let mut sum = SymMat3::ZERO;
+        let arms = self.contacts.frame[c].arms;
+        for (body, arm) in self.contacts.bodies[c].iter().zip(&arms) {
+            let m = self.bodies.inverse_mass[*body as usize];
+            let inertia = &self.bodies.inverse_inertia[*body as usize];
+            let [x, y, z] = [arm.x, arm.y, arm.z];
+            // I⁻¹ times the columns of [r].
+            let first = inertia.mul_vec(Vec3::new(0.0, z, -y));
+            let second = inertia.mul_vec(Vec3::new(-z, 0.0, x));
+            let third = inertia.mul_vec(Vec3::new(y, -x, 0.0));
+            sum.xx += m + z * first.y - y * first.z;
+            sum.xy += z * second.y - y * second.z;
+            sum.yy += m + x * second.z - z * second.x;
+            sum.xz += z * third.y - y * third.z;
+            sum.yz += x * third.z - z * third.x;
+            sum.zz += m + y * third.x - x * third.y;
         }
         sum
     }

@@ -3,6 +3,7 @@
 //! A velocity is 6 numbers per body (v, ω), and so is a momentum. Constraints are the contacts, each a block of
 //! rows, and the general rows, each by itself.
 
+use super::frame::{self, Frame};
 use crate::math::{SymMat3, Twist};
 use crate::problem::delassus::{block_bodies, block_jacobian};
 use crate::problem::{Friction, FrictionLaw, Problem};
@@ -12,8 +13,11 @@ pub const DOF: usize = 6;
 /// Marks a side of a contact that impulses do not move.
 pub const NONE: u32 = u32::MAX;
 
-/// A row of J for one body.
+/// A row of J for one body, or its velocity.
 pub type Row = [f64; DOF];
+
+/// The velocity of what impulses do not move: what it has by itself is part of `free`.
+const AT_REST: Row = [0.0; DOF];
 
 /// The contacts of an island; rows of all contacts are counted through.
 #[derive(Clone, Debug, Default)]
@@ -28,8 +32,10 @@ pub struct Contacts {
     pub friction: Vec<Friction>,
     /// The largest of the contact's diagonal entries of A (1/kg).
     pub scale: Vec<f64>,
-    /// Per row: J on both bodies.
-    pub jacobian: Vec<[Row; 2]>,
+    /// J of each, where all have three rows.
+    frames: Vec<Frame>,
+    /// Per row: J on both bodies, where not.
+    jacobian: Vec<[Row; 2]>,
     /// Per row: J u_free + bias (m/s) is `free`.
     pub free: Vec<f64>,
     /// Per row: C (1/kg).
@@ -83,13 +89,6 @@ pub fn dot(a: &Row, b: &[f64]) -> f64 {
     let b: &Row = b.first_chunk().expect("six numbers of a body");
     let part = |k: usize| a[k] * b[k] + a[k + 3] * b[k + 3];
     (part(0) + part(1)) + part(2)
-}
-
-/// j M⁻¹ jᵀ of a body.
-fn inverse_kinetic(m: &[f64; 7], j: &Row) -> f64 {
-    let mut moved = [0.0; DOF];
-    multiply(std::slice::from_ref(m), j, &mut moved);
-    dot(j, &moved)
 }
 
 /// A sum and what rounding took from it (Ogita, Rump & Oishi 2005, Dot2).
@@ -159,30 +158,61 @@ impl Contacts {
         self.start[c] as usize..self.start[c + 1] as usize
     }
 
+    /// J of one row on both bodies.
+    #[inline(always)]
+    pub fn jacobian(&self, c: usize, row: usize) -> [Row; 2] {
+        match self.frames.get(c) {
+            Some(frame) => frame.row(row - self.start[c] as usize),
+            None => self.jacobian[row],
+        }
+    }
+
+    /// The velocities of the bodies of contact `c`.
+    #[inline(always)]
+    fn pair<'a>(&self, c: usize, v: &'a [f64]) -> [&'a Row; 2] {
+        self.bodies[c].map(|body| match body {
+            NONE => &AT_REST,
+            body => of(body, v).first_chunk().expect("six numbers of a body"),
+        })
+    }
+
     /// J v of one row.
     #[inline(always)]
     pub fn row_product(&self, c: usize, row: usize, v: &[f64]) -> f64 {
-        let mut sum = 0.0;
-        for (body, j) in self.bodies[c].iter().zip(&self.jacobian[row]) {
-            if *body != NONE {
-                sum += dot(j, of(*body, v));
+        let pair = self.pair(c, v);
+        match self.frames.get(c) {
+            Some(frame) => frame.row_product(row - self.start[c] as usize, pair),
+            None => {
+                let [j, k] = &self.jacobian[row];
+                dot(j, pair[0]) + dot(k, pair[1])
             }
         }
-        sum
+    }
+
+    /// J v of contact `c`.
+    #[inline(always)]
+    pub fn contact_product(&self, c: usize, v: &[f64], y: &mut [f64]) {
+        let pair = self.pair(c, v);
+        if let Some(frame) = self.frames.get(c) {
+            y.copy_from_slice(&frame.product(pair));
+            return;
+        }
+        for (y, [j, k]) in y.iter_mut().zip(&self.jacobian[self.rows(c)]) {
+            *y = dot(j, pair[0]) + dot(k, pair[1]);
+        }
     }
 
     /// y ← J v.
     pub fn product(&self, v: &[f64], y: &mut [f64]) {
-        const AT_REST: Row = [0.0; DOF];
-        for (c, bodies) in self.bodies.iter().enumerate() {
-            let rows = self.rows(c);
-            let [a, b] = bodies.map(|body| match body {
-                NONE => &AT_REST[..],
-                body => of(body, v),
-            });
-            for (y, [j, k]) in y[rows.clone()].iter_mut().zip(&self.jacobian[rows]) {
-                *y = dot(j, a) + dot(k, b);
+        if self.frames.is_empty() {
+            for c in 0..self.len() {
+                self.contact_product(c, v, &mut y[self.rows(c)]);
             }
+            return;
+        }
+        let rows = y.as_chunks_mut().0;
+        for (c, (frame, y)) in self.frames.iter().zip(rows).enumerate() {
+            *y = frame.product(self.pair(c, v));
         }
     }
 
@@ -191,7 +221,7 @@ impl Contacts {
         for c in 0..self.len() {
             for row in self.rows(c) {
                 let mut sum = Twofold::from(free[row]);
-                for (body, j) in self.bodies[c].iter().zip(&self.jacobian[row]) {
+                for (body, j) in self.bodies[c].iter().zip(&self.jacobian(c, row)) {
                     if *body != NONE {
                         sum.add_dot(j, of(*body, v));
                     }
@@ -203,14 +233,23 @@ impl Contacts {
 
     /// v ← v + Jᵀ x.
     pub fn add_transposed(&self, x: &[f64], v: &mut [f64]) {
+        let momentum = |body: u32| DOF * body as usize..DOF * (body as usize + 1);
+        let pairs = self.bodies.iter();
+        for ((frame, x), bodies) in self.frames.iter().zip(x.as_chunks().0).zip(pairs) {
+            let force = frame.force(x);
+            for (side, body) in bodies.iter().enumerate().filter(|(_, b)| **b != NONE) {
+                let v = v[momentum(*body)].first_chunk_mut().expect("a body");
+                frame.add_momentum(side, &force, v);
+            }
+        }
+        if !self.frames.is_empty() {
+            return;
+        }
         for (c, bodies) in self.bodies.iter().enumerate() {
             let rows = self.rows(c);
             let (jacobian, x) = (&self.jacobian[rows.clone()], &x[rows]);
-            for (side, body) in bodies.iter().enumerate() {
-                if *body == NONE {
-                    continue;
-                }
-                let v: &mut Row = v[DOF * *body as usize..].first_chunk_mut().expect("a body");
+            for (side, body) in bodies.iter().enumerate().filter(|(_, b)| **b != NONE) {
+                let v: &mut Row = v[momentum(*body)].first_chunk_mut().expect("a body");
                 let mut sum = *v;
                 for (j, x) in jacobian.iter().zip(x) {
                     for (sum, j) in sum.iter_mut().zip(&j[side]) {
@@ -327,6 +366,10 @@ impl Island {
         out.friction.clear();
         out.scale.clear();
         out.jacobian.clear();
+        out.frames.clear();
+        let own = |c: &u32| problem.contacts.friction[*c as usize];
+        let has_frames = |c: &u32| own(c).law.row_count() == frame::ROWS;
+        let has_frames = out.source.iter().all(has_frames);
         let free = &problem.bodies.free_velocity;
         let mut jacobian = [Twist::ZERO; FrictionLaw::MAX_ROWS];
         for c in &out.source {
@@ -335,35 +378,35 @@ impl Island {
             let n = friction.law.row_count();
             let first = out.free.len();
             let mut pair = [NONE; 2];
-            out.jacobian.resize(first + n, [[0.0; DOF]; 2]);
+            if has_frames {
+                out.frames.push((&problem.contacts.frame[c]).into());
+            } else {
+                out.jacobian.resize(first + n, [[0.0; DOF]; 2]);
+            }
             for body in block_bodies(problem, c) {
                 let side = usize::from(problem.contacts.bodies[c][1] == body);
                 pair[side] = local[body as usize];
-                block_jacobian(problem, c, body, &mut jacobian);
-                for (out, j) in out.jacobian[first..].iter_mut().zip(&jacobian) {
-                    out[side] = flat(j);
+                if !has_frames {
+                    block_jacobian(problem, c, body, &mut jacobian);
+                    for (out, j) in out.jacobian[first..].iter_mut().zip(&jacobian) {
+                        out[side] = flat(j);
+                    }
                 }
             }
+            out.bodies.push(pair);
+            out.friction.push(friction);
+            out.start.push((first + n) as u32);
             let mut w = [0.0; FrictionLaw::MAX_ROWS];
             problem.contact_velocity(c, free, &[0.0; FrictionLaw::MAX_ROWS][..n], &mut w);
             out.free.extend_from_slice(&w[..n]);
             let [normal, other] = problem.contacts.compliance[c];
             out.compliance.push(normal);
             out.compliance.resize(first + n, other);
-            let rows = out.jacobian[first..].iter().zip(&out.compliance[first..]);
-            out.diagonal.extend(rows.map(|(row, compliance)| {
-                let of_side = |(body, j): (&u32, &Row)| match *body {
-                    NONE => 0.0,
-                    body => inverse_kinetic(&self.inverse_mass[body as usize], j),
-                };
-                let [a, b] = [(&pair[0], &row[0]), (&pair[1], &row[1])].map(of_side);
-                a + b + compliance
-            }));
-            let diagonal = &out.diagonal[first..];
+            let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
+            problem.contact_diagonal(c, &mut diagonal);
+            let diagonal = &diagonal[..n];
+            out.diagonal.extend_from_slice(diagonal);
             out.scale.push(diagonal.iter().copied().fold(0.0, f64::max));
-            out.bodies.push(pair);
-            out.friction.push(friction);
-            out.start.push((first + n) as u32);
         }
     }
 

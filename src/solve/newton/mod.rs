@@ -9,6 +9,7 @@
 mod alternate;
 pub(in crate::solve) mod cone;
 mod engine;
+mod frame;
 mod inner;
 pub(in crate::solve) mod island;
 mod linear;

@@ -103,7 +103,7 @@ impl Engine {
             for row in self.island.contacts.rows(c) {
                 self.dv.fill(0.0);
                 let contacts = &self.island.contacts;
-                for (body, j) in contacts.bodies[c].iter().zip(&contacts.jacobian[row]) {
+                for (body, j) in contacts.bodies[c].iter().zip(&contacts.jacobian(c, row)) {
                     if *body != NONE {
                         add(*body, &mut self.dv, j, 1.0);
                     }
@@ -228,9 +228,10 @@ impl Swept {
         self.response.clear();
         let contacts = &island.contacts;
         for (c, pair) in contacts.bodies.iter().enumerate() {
-            for jacobian in &contacts.jacobian[contacts.rows(c)] {
+            for row in contacts.rows(c) {
                 let mut sides = [[0.0; DOF]; 2];
-                for ((side, body), j) in sides.iter_mut().zip(pair).zip(jacobian) {
+                let jacobian = contacts.jacobian(c, row);
+                for ((side, body), j) in sides.iter_mut().zip(pair).zip(&jacobian) {
                     if *body != NONE {
                         *side = respond(island, *body, j);
                     }
@@ -259,8 +260,8 @@ impl Swept {
                 for j in contacts.rows(c) {
                     self.block.push(if self.matrix.is_empty() {
                         let own = if i == j { contacts.compliance[i] } else { 0.0 };
-                        let [a, b] =
-                            [0, 1].map(|s| dot(&contacts.jacobian[i][s], &self.response[j][s]));
+                        let jacobian = contacts.jacobian(c, i);
+                        let [a, b] = [0, 1].map(|s| dot(&jacobian[s], &self.response[j][s]));
                         own + a + b
                     } else {
                         self.matrix[i * n + j]
@@ -372,13 +373,15 @@ impl Swept {
         let own = &self.block[self.block_start[c] as usize..][..n * n];
         let friction = &contacts.friction[c];
         let mut w = [0.0; N];
-        for (w, row) in w.iter_mut().zip(rows.clone()) {
-            *w = if self.matrix.is_empty() {
-                let own = contacts.free[row] + contacts.compliance[row] * self.lambda[row];
-                own + contacts.row_product(c, row, &self.v)
-            } else {
-                self.product(row)
-            };
+        if self.matrix.is_empty() {
+            contacts.contact_product(c, &self.v, &mut w[..n]);
+            for (w, row) in w.iter_mut().zip(rows.clone()) {
+                *w += contacts.free[row] + contacts.compliance[row] * self.lambda[row];
+            }
+        } else {
+            for (w, row) in w.iter_mut().zip(rows.clone()) {
+                *w = self.product(row);
+            }
         }
         let mut x = [0.0; N];
         x[..n].copy_from_slice(&self.lambda[rows.clone()]);

@@ -3,6 +3,7 @@
 //! machine whether it is factored in the velocities or in the rows.
 
 use super::island::{DOF, Island, NONE};
+use crate::problem::FrictionLaw;
 use crate::problem::law::Slope;
 use crate::solve::sparse::{Breakdown, SparseLdl};
 
@@ -173,17 +174,21 @@ impl System {
     /// Adds J_cᵀ D J_c of contact `c`.
     pub fn add_contact(&mut self, island: &Island, c: usize, slope: &Slope) {
         let contacts = &island.contacts;
+        let mut jacobian = [[[0.0; DOF]; 2]; FrictionLaw::MAX_ROWS];
         let rows = contacts.rows(c);
-        let jacobian = &contacts.jacobian[rows];
+        let jacobian = &mut jacobian[..rows.len()];
+        for (out, row) in jacobian.iter_mut().zip(rows) {
+            *out = contacts.jacobian(c, row);
+        }
         let bodies = contacts.bodies[c];
         for side in 0..2 {
             if bodies[side] == NONE {
                 continue;
             }
             // D J of this side.
-            let mut weighted = [[0.0; DOF]; crate::problem::FrictionLaw::MAX_ROWS];
+            let mut weighted = [[0.0; DOF]; FrictionLaw::MAX_ROWS];
             for (weighted, d) in weighted.iter_mut().zip(&slope[..jacobian.len()]) {
-                for (d, j) in d.iter().zip(jacobian) {
+                for (d, j) in d.iter().zip(&*jacobian) {
                     for (w, j) in weighted.iter_mut().zip(&j[side]) {
                         *w += d * j;
                     }
@@ -192,7 +197,7 @@ impl System {
             for k in 0..DOF {
                 let begin = self.start[DOF * bodies[side] as usize + k] as usize;
                 let column = &mut self.value[begin..begin + DOF - k];
-                for (w, j) in weighted.iter().zip(jacobian) {
+                for (w, j) in weighted.iter().zip(&*jacobian) {
                     for (v, j) in column.iter_mut().zip(&j[side][k..]) {
                         *v += j * w[k];
                     }
@@ -202,7 +207,7 @@ impl System {
             if bodies[other] != NONE && bodies[side] < bodies[other] {
                 for (k, at) in self.pair_at[c].iter().enumerate() {
                     let column = &mut self.value[*at as usize..][..DOF];
-                    for (w, j) in weighted.iter().zip(jacobian) {
+                    for (w, j) in weighted.iter().zip(&*jacobian) {
                         for (v, j) in column.iter_mut().zip(&j[other]) {
                             *v += j * w[k];
                         }
