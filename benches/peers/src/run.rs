@@ -62,6 +62,8 @@ pub struct Measured {
     pub stages: Times,
     /// Time of the solver alone [s].
     pub solve: Summary,
+    /// Time of the solver with what leads up to it from the contacts [s].
+    pub prepare_solve: Summary,
     /// Mean number of contact points.
     pub contacts: f64,
     /// Mean number of iterations.
@@ -190,6 +192,7 @@ impl Collected {
             cpu: of(&|s| s.cpu),
             collision: of(&|s| s.times.collision()),
             solve: of(&|s| s.times.solve),
+            prepare_solve: of(&|s| s.times.prepare + s.times.solve),
             stages: Times {
                 step: of(&|s| s.times.step).mean,
                 broad: of(&|s| s.times.broad).mean,

@@ -40,6 +40,8 @@ pub fn steps(results: &[Outcome]) -> String {
         "solve ours",
         "Rapier",
         "ratio",
+        "prepare + solve ours",
+        "of Rapier's step",
         "contacts ours",
         "Rapier",
         "iterations",
@@ -64,6 +66,8 @@ pub fn steps(results: &[Outcome]) -> String {
             row.extend([ms(ours(f)), ms(rapier(f)), r.ratio(f)]);
         }
         row.extend([
+            ms(ours(&|m| m.prepare_solve.median)),
+            r.of_the_other(&|m| m.prepare_solve.median, &|m| m.step.median),
             text(ours(&|m| m.contacts), |v| format!("{v:.0}")),
             text(rapier(&|m| m.contacts), |v| format!("{v:.0}")),
             text(ours(&|m| m.iterations), |v| format!("{v:.1}")),
@@ -173,10 +177,20 @@ impl Outcome {
         ]
     }
 
+    /// The ratio of one value measured on both engines, ours to Rapier's.
     fn ratio(&self, value: &dyn Fn(&Measured) -> f64) -> String {
+        self.of_the_other(value, value)
+    }
+
+    /// The ratio of a value measured on our engine to another measured on Rapier.
+    fn of_the_other(
+        &self,
+        ours: &dyn Fn(&Measured) -> f64,
+        rapier: &dyn Fn(&Measured) -> f64,
+    ) -> String {
         match (&self.ours, &self.rapier) {
-            (Some(ours), Some(rapier)) if value(rapier) > 0.0 => {
-                format!("{:.2}", value(ours) / value(rapier))
+            (Some(a), Some(b)) if rapier(b) > 0.0 => {
+                format!("{:.2}", ours(a) / rapier(b))
             }
             _ => "-".into(),
         }
