@@ -28,7 +28,8 @@ struct Run {
     moved: Vec<f64>,
     /// Deepest overlap (m).
     penetration: f64,
-    /// Bodies that move at the end: those that touch nothing but what is fixed, and others.
+    /// Bodies that move at the end: those that only what is fixed carries, however they touch others at their side,
+    /// and others.
     rolling: usize,
     moving: usize,
     /// Kinetic energy of all that do not roll so, at the end (J).
@@ -78,7 +79,8 @@ impl Run {
                 continue;
             }
             let mut own = s.contacts().filter(|c| c.bodies.contains(&(slot as u32)));
-            if own.any(|c| c.bodies.iter().all(is_dynamic)) {
+            // Logs that roll one beside the other touch along a horizontal normal.
+            if own.any(|c| c.bodies.iter().all(is_dynamic) && c.normal.y.abs() > 0.3) {
                 self.moving += 1;
             } else {
                 self.rolling += 1;
