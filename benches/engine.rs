@@ -4,7 +4,8 @@
 //! `cargo bench --no-default-features`, or `... -- grid_40` for a part. The stage times come from the
 //! step's own stopwatches, so that all stages are measured in the same steps.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/engine/common/mod.rs"]
+#[allow(dead_code, reason = "the benches use a part of what tests share")]
 mod common;
 
 use std::hint::black_box;

@@ -14,7 +14,7 @@ mod factors;
 mod machines;
 mod ours;
 mod peer;
-#[path = "../../../tests/reference/mod.rs"]
+#[path = "../../../tests/engine/reference/mod.rs"]
 mod reference;
 mod ruler;
 mod run;

@@ -1,9 +1,7 @@
 //! What is said where the tolerance is missed is true: the bodies, the island and the reason are those, and who follows
 //! the advice gets what it promises.
 
-mod common;
-
-use common::simulation;
+use crate::common::simulation;
 use moreau::problem::residual::Block;
 use moreau::scene::library;
 use moreau::solve::SolverConfig;

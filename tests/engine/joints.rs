@@ -1,15 +1,13 @@
 //! Joints against the laws of mechanics, each with its closed form and the reason for its tolerance.
 
-mod reference;
-
+use crate::reference::chain::{Link, PlanarChain};
+use crate::reference::linkage::{Branch, FourBar, SliderCrank};
 use moreau::math::{Pose, Quat, SymMat3, Twist, Vec3};
 use moreau::scene::Scene;
 use moreau::solve::{SOLVERS, Status};
 use moreau::step::{Simulation, Snapshot};
 use moreau::world::joint::{JointKind, Motion};
 use moreau::world::{BodySpec, JointSpec, Settings, World};
-use reference::chain::{Link, PlanarChain};
-use reference::linkage::{Branch, FourBar, SliderCrank};
 
 const G: f64 = 9.81;
 

@@ -1,8 +1,6 @@
 //! Problems without bodies, and FCLIB's files: what is written is read, what is damaged is refused, and five published
 //! problems are solved where `MOREAU_FCLIB_DIR` names their folder.
 
-#![cfg(feature = "fclib")]
-
 use std::path::PathBuf;
 
 use hdf5_pure::{FileBuilder, GroupBuilder};

@@ -1,12 +1,10 @@
 //! Whatever a scene file, a snapshot, a recording or a problem holds, the answer is what it says or a clear message,
 //! never a panic: also where the checksum is right.
 
-mod common;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use common::problems;
+use crate::common::problems;
 use moreau::file::FileError;
 use moreau::math::Vec3;
 use moreau::problem::StoredProblem;

@@ -1,9 +1,7 @@
 //! Collision detection: nothing is missed, nothing depends on history, every shape rests on every
 //! ground.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use moreau::collide::Collider;
 use moreau::math::{Pose, Quat, Rotation, SymMat3, Twist, Vec3};
 use moreau::problem::ProblemBodies;

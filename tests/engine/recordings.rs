@@ -1,7 +1,5 @@
 //! Sessions: what somebody does is recorded, and taken again bit for bit.
 
-mod common;
-
 use std::ops::RangeInclusive;
 use std::time::Instant;
 
@@ -240,7 +238,7 @@ fn small_scenes_are_replayed_bit_for_bit() {
 }
 
 /// Every shipped scene, 300 steps of those of up to 14,000 bodies and 20 of the others. It takes minutes:
-/// `cargo test --release --no-default-features --test recordings -- --ignored --nocapture`
+/// `cargo test --release --no-default-features --test engine recordings:: -- --ignored --nocapture`
 #[test]
 #[ignore = "takes minutes"]
 fn every_scene_is_replayed_bit_for_bit() {

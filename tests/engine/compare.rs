@@ -1,7 +1,5 @@
 //! Solvers on the same problem, and problems as files.
 
-mod common;
-
 use moreau::compare::{
     Contest, Entrant, FIELDS, Outcome, Rounds, Task, convergence, equal_quality, equal_time,
 };

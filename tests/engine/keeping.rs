@@ -330,7 +330,7 @@ fn memory_is_bounded() {
     }
 }
 
-/// What keeping costs on large scenes. Run by hand: `cargo test --release --test keeping -- --ignored --nocapture`.
+/// What keeping costs on large scenes. Run by hand: `cargo test --release --test engine keeping:: -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement, and a long one"]
 fn costs() {

@@ -1,10 +1,7 @@
-//! What tests share: small worlds here, problems and solves, running machines, and the program.
-#![allow(dead_code, reason = "each test binary uses its own part")]
+//! What tests share: small worlds here, problems and solves, running machines.
 
 pub mod machine;
 pub mod problems;
-#[cfg(feature = "cli")]
-pub mod program;
 
 use moreau::math::{Pose, Quat, SymMat3, Vec3};
 use moreau::solve::{Budget, SolverConfig};

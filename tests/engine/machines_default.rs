@@ -1,9 +1,7 @@
 //! The machines on exact discs, for somebody who sets nothing but the scene: their joints part by no more than twice
 //! what they do with pivoting on boxes.
 
-mod common;
-
-use common::machine::open;
+use crate::common::machine::open;
 use moreau::problem::FrictionLaw;
 use moreau::solve::SolverConfig;
 

@@ -1,9 +1,7 @@
 //! What somebody gets who names no solver: stacks that stand at any ratio of masses, slides that end where they must,
 //! exact solutions for what is small, and sweeps for what is not.
 
-mod common;
-
-use common::{add, ball_grid, cuboid, simulation, world};
+use crate::common::{add, ball_grid, cuboid, simulation, world};
 use moreau::math::{Pose, Quat, Vec3};
 use moreau::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use moreau::scene::library;
@@ -84,7 +82,7 @@ fn a_slide_ends_where_coulomb_says_in_every_direction() {
     for solver in ["auto", "newton"] {
         for degrees in [0.0_f64, 10.0, 22.5, 45.0] {
             let mut w = world(Settings::default(), 0.5, 0.0);
-            common::ground(&mut w);
+            crate::common::ground(&mut w);
             let (sin, cos) = degrees.to_radians().sin_cos();
             let along = Vec3::new(cos, 0.0, sin);
             let id = add(
@@ -105,7 +103,7 @@ fn a_slide_ends_where_coulomb_says_in_every_direction() {
             }
             let at = s.world().bodies.position[id.index()];
             let way = at.dot(&along);
-            let expected = 9.0 / (2.0 * 0.5 * common::G);
+            let expected = 9.0 / (2.0 * 0.5 * crate::common::G);
             let error = (way - expected).abs() / expected;
             assert!(error < 1e-3, "{solver}, {degrees}°: {way} m of {expected}");
             let aside = at.x * -sin + at.z * cos;
@@ -125,7 +123,7 @@ fn walls_of_touching_bricks_are_solved() {
     for (courses, bricks, degrees) in [(20, 20, 0.0_f64), (20, 20, 30.0), (30, 30, 30.0)] {
         let is_small = courses < 30;
         let mut w = world(Settings::default(), 0.5, 0.0);
-        common::ground(&mut w);
+        crate::common::ground(&mut w);
         let turned = Quat::from_axis_angle(&Vec3::y_axis(), degrees.to_radians());
         for course in 0..courses {
             let mut lay = |x: f64, length: f64| {

@@ -1,12 +1,10 @@
 //! The honest clock: a step's time is the wall time of what it does, stage by stage without a gap, and
 //! measuring is counted apart.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::*;
+use crate::common::*;
 use moreau::measure::Stage;
 use moreau::scene::library::shipped;
 use moreau::solve::SolverConfig;

@@ -1,11 +1,8 @@
 //! The program as its users call it.
-#![cfg(feature = "cli")]
-
-mod common;
 
 use std::path::Path;
 
-use common::program::{bad, good, moreau, scratch, text};
+use crate::program::{bad, good, moreau, scratch, text};
 use serde_json::Value;
 
 #[test]

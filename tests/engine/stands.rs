@@ -1,9 +1,7 @@
 //! What stands, stands, what falls, falls, and what is let go comes to rest, for somebody who sets nothing but the
 //! scene: neither a solver nor a law of friction.
 
-mod common;
-
-use common::machine::open;
+use crate::common::machine::open;
 use moreau::problem::FrictionLaw;
 use moreau::solve::SolverConfig;
 use moreau::step::Simulation;

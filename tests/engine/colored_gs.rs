@@ -1,12 +1,10 @@
 //! What is special about `colored-gs`: large islands in parallel, hubs, lanes of several laws, and
 //! three precisions.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::problems::{difference, residual_of, solve};
-use common::*;
+use crate::common::problems::{difference, residual_of, solve};
+use crate::common::*;
 use moreau::math::{SymMat3, Twist, Vec3, tangent};
 use moreau::problem::{ContactFrame, Friction, FrictionLaw, NewContact, Problem};
 use moreau::solve::prox::colored_gs::COLORS;

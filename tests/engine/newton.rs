@@ -1,9 +1,7 @@
 //! `newton` on exact laws: what it reaches on stacks, cards, arches and machines, and that it never makes anything
 //! worse.
 
-mod common;
-
-use common::problems::residual_of;
+use crate::common::problems::residual_of;
 use moreau::math::Twist;
 use moreau::problem::Problem;
 use moreau::scene::library;

@@ -1,9 +1,7 @@
 //! Contacts that give way, with every solver: springs of stiffness 1/α, along the normal and in the
 //! tangential plane.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use moreau::math::{Pose, Vec3};
 use moreau::problem::FrictionLaw;
 use moreau::solve::SOLVERS;

@@ -1,8 +1,6 @@
 //! Closed forms of mechanics, each with its law and the reason for its tolerance.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use moreau::math::{Pose, Quat, SymMat3, Vec3};
 use moreau::problem::FrictionLaw;
 use moreau::problem::residual::JudgedLaw;

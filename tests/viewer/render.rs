@@ -2,7 +2,6 @@
 //!
 //! Without a graphics adapter (a software one will do) there is nothing to test; where
 //! `MOREAU_REQUIRE_RENDER=1` is set, that is a failure.
-#![cfg(feature = "viewer")]
 
 use image::RgbImage;
 use moreau::math::{Pose, Vec3 as Metres};

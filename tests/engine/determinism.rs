@@ -1,9 +1,7 @@
 //! The same input gives the same state, bit for bit: for every number of threads, and through
 //! snapshots.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use moreau::math::{Pose, Quat, Vec3};
 use moreau::solve::prox::colored_gs::PARALLEL;
 use moreau::solve::{Budget, ParameterKind, SOLVERS, SolverConfig, Value};

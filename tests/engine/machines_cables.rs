@@ -1,9 +1,7 @@
 //! The machines and mechanisms with cables, chains and linkages: each runs its whole script with block
 //! principal pivoting at one step of 1/60 s, and does what its description says.
 
-mod common;
-
-use common::machine::{H, Machine, open};
+use crate::common::machine::{H, Machine, open};
 use moreau::math::Vec3;
 
 /// Sum of the normal forces between two bodies (N).

@@ -1,11 +1,9 @@
 //! Every solver on problems whose answer is known: they reach it, they agree, or they say why not.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::problems::{config, difference, first_problem, judge, residual_of, solve};
-use common::*;
+use crate::common::problems::{config, difference, first_problem, judge, residual_of, solve};
+use crate::common::*;
 use moreau::math::{SymMat3, Twist, Vec3, tangent};
 use moreau::problem::law::{FrictionRow, Law, TANGENTS};
 use moreau::problem::residual::JudgedLaw;

@@ -1,9 +1,6 @@
 //! `moreau bench`, and the tables and plots it is made of.
-#![cfg(feature = "cli")]
 
-mod common;
-
-use common::program::{moreau, scratch, text};
+use crate::program::{moreau, scratch, text};
 use moreau::measure::plot::{Axis, Mark, Plot};
 use moreau::papers::measure::bandwidth;
 use serde_json::Value;

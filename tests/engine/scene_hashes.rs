@@ -1,7 +1,7 @@
 //! Every shipped scene reaches the same state on one thread and on two.
 //!
 //! The quick run takes the scenes of up to 600 bodies for 300 steps. The rest takes minutes:
-//! `cargo test --release --no-default-features --test scene_hashes -- --ignored`
+//! `cargo test --release --no-default-features --test engine scene_hashes:: -- --ignored`
 
 use moreau::scene::library;
 

@@ -1,9 +1,7 @@
 //! The machines on wheels and the forwarder run their whole scripts with the pivoting solver, do what
 //! they are said to do, and keep their joints and laws.
 
-mod common;
-
-use common::machine::Machine;
+use crate::common::machine::Machine;
 use moreau::math::Vec3;
 use moreau::step::Simulation;
 use moreau::world::joint::JointKind;

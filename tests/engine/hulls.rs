@@ -1,9 +1,7 @@
 //! Contacts of convex hulls: the normal, the depth and the points are right where faces lie on each other exactly,
 //! at any size, and wherever else hulls touch.
 
-mod common;
-
-use common::{add, shape, world};
+use crate::common::{add, shape, world};
 use moreau::collide::{Collider, FoundContact};
 use moreau::math::{Pose, Quat, SymMat3, Vec3};
 use moreau::problem::ProblemBodies;

@@ -1,8 +1,6 @@
 //! `reference`, what exact solvers reach on problems of shipped scenes, and how far velocities are off.
 
-mod common;
-
-use common::problems::residual_of;
+use crate::common::problems::residual_of;
 use moreau::compare::{Contest, Entrant, Outcome, Rounds, Task};
 use moreau::math::{SymMat3, Twist, Vec3};
 use moreau::problem::residual::velocity_distance;

@@ -1,0 +1,38 @@
+//! The engine as a library: needs no feature, neither a program nor a window.
+//!
+//! One program, so that an edit of the library is followed by one link. A module of it alone:
+//! `cargo test --no-default-features --test engine newton::`.
+
+mod accuracy;
+mod advice;
+mod auto;
+mod bad_input;
+mod bpp;
+mod clock;
+mod collision;
+mod colored_gs;
+mod common;
+mod compare;
+mod compliant_contacts;
+mod delassus;
+mod determinism;
+mod docs;
+mod house;
+mod hulls;
+mod joints;
+mod joints_powertrain;
+mod keeping;
+mod machines_cables;
+mod machines_default;
+mod machines_vehicles;
+mod newton;
+mod physics;
+mod recordings;
+mod reference;
+mod scene_format;
+mod scene_hashes;
+mod scenes;
+mod solvers;
+mod stands;
+mod substeps;
+mod worlds;

@@ -1,0 +1,3 @@
+//! Pictures, drawn off screen: `cargo test --test viewer`.
+
+mod render;
