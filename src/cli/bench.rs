@@ -1,4 +1,4 @@
-//! `moreau bench`: the papers' tables with their figures beside ours, measured on this machine.
+//! `moreau bench`: the papers' tables with their figures beside ours, and heaps of our own, measured on this machine.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use moreau::papers::measure::Bench;
 use moreau::papers::measure::table::{self, Table};
-use moreau::papers::{Findings, lefebvre, munksgaard_kaiser, nuetzi, poulsen};
+use moreau::papers::{Findings, heaps, lefebvre, munksgaard_kaiser, nuetzi, poulsen};
 use serde_json::{Value, json};
 
 use super::{Failure, ReportFormat, print, unwritable};
@@ -50,6 +50,8 @@ enum Suite {
     Pyramid,
     /// Machines by block principal pivoting: Lefebvre 2020, tables 2.2 to 2.4, 3.1, figures 2.3 to 2.7, 3.1, 3.2
     Machines,
+    /// Heaps of logs and of all shapes, of no paper: what rolls, moves and rests at the end, over 20 seeds
+    Heaps,
 }
 
 /// Runs a suite and reports on it.
@@ -69,6 +71,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         Suite::Pyramid => munksgaard_kaiser::pyramid(&bench, &mut findings)?,
         Suite::Machines if args.ablation => lefebvre::ablation::report(&bench, &mut findings)?,
         Suite::Machines => lefebvre::machines(&bench, &mut findings, &args.only)?,
+        Suite::Heaps => heaps::heaps(&bench, &mut findings)?,
     }
     bench.finish();
 

@@ -9,7 +9,8 @@ use moreau::step::{ResidualSchedule, Simulation};
 use super::entrants::{EntrantArgs, Results, Stated};
 use super::{Changes, Failure};
 
-/// Arguments of `compare`.
+/// Arguments of `compare`. `--solver` drives the scenes where `--solvers` says who is compared, and is taken as that
+/// where it stands alone.
 #[derive(Args, Clone, Debug)]
 pub struct CompareArgs {
     /// Scene files, or names of shipped scenes; each is driven by its own solver
@@ -49,6 +50,12 @@ impl CompareArgs {
 
 /// Compares solvers on steps of scenes.
 pub fn run(args: &CompareArgs) -> Result<(), Failure> {
+    let mut args = args.clone();
+    if args.entrants.are_all()
+        && let Some(solver) = args.changes.solver.take()
+    {
+        args.entrants.name(solver);
+    }
     let mut results = Results::default();
     for name in &args.scenes {
         let mut scene = library::open(name)?;

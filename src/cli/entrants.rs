@@ -148,6 +148,11 @@ impl EntrantArgs {
         self.solvers.is_empty()
     }
 
+    /// Names one solver to take part.
+    pub fn name(&mut self, solver: String) {
+        self.solvers.push(solver);
+    }
+
     /// Number of threads; 0 means all.
     pub fn threads(&self) -> usize {
         self.threads as usize

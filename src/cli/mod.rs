@@ -101,6 +101,7 @@ enum Command {
 
 /// Which scene, and what is changed in it.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("solver", |arg| arg.alias("solvers")))]
 pub struct SceneArgs {
     /// A scene file, or the name of a shipped scene (see `moreau scenes`)
     pub scene: String,

@@ -12,6 +12,7 @@ use super::{Failure, load};
 
 /// Arguments of `solve`.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("solvers", |arg| arg.alias("solver")))]
 pub struct SolveArgs {
     /// A problem that `moreau export` or the viewer wrote, or one of FCLIB (HDF5)
     problem: PathBuf,

@@ -48,6 +48,8 @@ impl Worst {
         {
             return;
         }
+        // A problem is large: the old one goes before the new one comes.
+        self.missed = None;
         let shortfall = residual.and_then(|_| simulation.shortfall());
         *self = Self {
             step: step.step,

@@ -1,4 +1,5 @@
-//! The papers' experiments, done again with our solvers: a folder per paper, with the paper's figures as data.
+//! The papers' experiments, done again with our solvers: a folder per paper, with the paper's figures as data; and one
+//! experiment of our own.
 //!
 //! | folder | paper | experiments |
 //! |---|---|---|
@@ -6,10 +7,12 @@
 //! | [`nuetzi`] | Nützi 2011, nonsmooth dynamics on the GPU | spheres in a box |
 //! | [`munksgaard_kaiser`] | Munksgaard & Kaiser, contact dynamics on the GPU | disc pyramids |
 //! | [`lefebvre`] | Lefebvre 2020, block principal pivoting | machines and random matrices |
+//! | [`heaps`] | none, it is our own | heaps from many seeds |
 //!
 //! `lacoursiere` (2007, parallel block iterative solvers, tethered vehicles) moves in beside them. What is
 //! common to all is in [`measure`]. `moreau bench` parses arguments, calls one experiment and prints what it found.
 
+pub mod heaps;
 pub mod lefebvre;
 pub mod measure;
 pub mod munksgaard_kaiser;

@@ -179,6 +179,9 @@ impl Shortfall {
                     Method::Unfinished => {
                         format!("{solver} began to solve its {island}, exactly, but {because}")
                     }
+                    Method::Rescued => format!(
+                        "{solver} began to solve its {island}, exactly, and {because}; what it found was shortened"
+                    ),
                     Method::Exact => {
                         format!(
                             "{solver} solved its {island}, exactly, and what it found was shortened"

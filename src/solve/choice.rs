@@ -12,7 +12,9 @@ pub enum Method {
     Kept,
     /// Exactly, to the tolerance.
     Exact,
-    /// An exact solution was begun, and ended above the tolerance.
+    /// An exact solution was begun, ended above the tolerance, and sweeps led below it.
+    Rescued,
+    /// An exact solution was begun, and it and the sweeps after it ended above the tolerance.
     Unfinished,
     /// By sweeps.
     Swept,
@@ -20,13 +22,20 @@ pub enum Method {
 
 impl Method {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 4] = [Self::Kept, Self::Exact, Self::Unfinished, Self::Swept];
+    pub const ALL: [Self; 5] = [
+        Self::Kept,
+        Self::Exact,
+        Self::Rescued,
+        Self::Unfinished,
+        Self::Swept,
+    ];
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kept => "kept",
             Self::Exact => "exact",
+            Self::Rescued => "rescued",
             Self::Unfinished => "unfinished",
             Self::Swept => "swept",
         }
@@ -37,6 +46,7 @@ impl Method {
         match self {
             Self::Kept => "the last impulses still solve it",
             Self::Exact => "solved exactly",
+            Self::Rescued => "exact solution ended early, sweeps led to the tolerance",
             Self::Unfinished => "exact solution ended early",
             Self::Swept => "swept",
         }
@@ -50,7 +60,9 @@ pub enum Reason {
     Solved,
     /// Exact: the granted work allowed it.
     Fits,
-    /// Unfinished: the granted work was spent.
+    /// Rescued: sweeps led to the tolerance where the exact solution had ended above it.
+    Sweeps,
+    /// Unfinished: the work that is granted for exact solutions was spent.
     Work,
     /// Unfinished: the budget's iterations were made.
     Iterations,
@@ -73,6 +85,7 @@ impl Reason {
         match self {
             Self::Solved => Method::Kept,
             Self::Fits => Method::Exact,
+            Self::Sweeps => Method::Rescued,
             Self::Work | Self::Iterations | Self::Time | Self::NoNearer => Method::Unfinished,
             Self::Estimate | Self::Grant | Self::Many => Method::Swept,
         }
@@ -83,6 +96,7 @@ impl Reason {
         match self {
             Self::Solved => "solved already",
             Self::Fits => "fits into the work",
+            Self::Sweeps => "sweeps after an exact solution that ended early",
             Self::Work => "work spent",
             Self::Iterations => "iterations used up",
             Self::Time => "time used up",
@@ -110,9 +124,9 @@ pub struct Choice {
     /// What an exact solution takes at least, as it was counted, or else estimated; 0 where nobody asked
     /// (multiplications).
     pub need: f64,
-    /// What an exact solution was granted (multiplications).
+    /// What an exact solution and sweeps after it were granted together (multiplications).
     pub granted: f64,
-    /// What an exact solution has taken (multiplications).
+    /// What both have taken (multiplications).
     pub spent: f64,
     /// Its residual in the end; none of a swept island that nobody has measured (m/s).
     pub residual: Option<f64>,
@@ -154,7 +168,13 @@ impl Choice {
         match self.reason {
             Reason::Solved => "its impulses solve it already".into(),
             Reason::Fits => format!("{spent} multiplications were enough, of {granted} granted"),
-            Reason::Work => format!("the {granted} multiplications that are granted are spent"),
+            Reason::Sweeps => format!(
+                "sweeps led to the tolerance where the exact solution had ended above it, with {spent} multiplications of \
+                 {granted} granted"
+            ),
+            Reason::Work => {
+                format!("{spent} of the {granted} multiplications that are granted are spent")
+            }
             Reason::Iterations => "all iterations are used up".into(),
             Reason::Time => "the time is over".into(),
             Reason::NoNearer => "no method gets nearer".into(),
@@ -188,7 +208,7 @@ fn millions(work: f64) -> String {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choices {
     /// Islands that were solved by each of [`Method::ALL`]; all 0 where the solver does not choose.
-    pub counts: [u32; 4],
+    pub counts: [u32; 5],
     /// The islands with the most rows, at most [`Choices::LISTED`] of them, the largest first.
     pub largest: Vec<Choice>,
 }
@@ -214,7 +234,7 @@ impl Choices {
 
     /// Whether the solver does not choose, or had nothing to choose for.
     pub fn is_empty(&self) -> bool {
-        self.counts == [0; 4]
+        self.counts == [0; 5]
     }
 
     /// Islands that were solved so.
@@ -243,7 +263,7 @@ impl Choices {
         let larger = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
         let of = |block| residual::of_block(problem, lambda, block, law, workspace);
         for choice in &mut self.largest {
-            if !matches!(choice.method(), Method::Swept | Method::Unfinished) {
+            if matches!(choice.method(), Method::Kept | Method::Exact) {
                 continue;
             }
             let (islands, island) = (&problem.islands, choice.island as usize);

@@ -106,6 +106,13 @@ impl SolveReport {
         found.map(|d| d.counts.as_slice())
     }
 
+    /// Adds to a number of the solver's own that is there.
+    pub(super) fn add_to(&mut self, name: &str, value: f64) {
+        if let Some(statistic) = self.statistics.iter_mut().find(|s| s.name == name) {
+            statistic.value += value;
+        }
+    }
+
     /// Adds a number of the solver's own.
     pub fn note(
         &mut self,

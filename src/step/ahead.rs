@@ -23,8 +23,9 @@ use crate::solve::newton;
 pub struct Ahead {
     /// Number of each body within its island.
     local: Vec<u32>,
-    /// Λ⁰ + θ δ (N s).
+    /// Λ⁰ + θ δ (N s), and whether it was looked for and differs from Λ.
     start: Vec<f64>,
+    is_other: bool,
 }
 
 /// How a step went.
@@ -39,12 +40,12 @@ pub struct Passed<'a, 'u> {
 }
 
 impl Ahead {
-    /// The impulses to start from after a step.
-    pub fn find<'a>(&'a mut self, problem: &Problem, passed: &Passed<'a, '_>) -> &'a [f64] {
+    /// Looks for the impulses to start from after a step that was solved; after another one they are its own.
+    pub fn find(&mut self, problem: &Problem, passed: Option<Passed<'_, '_>>) {
+        let passed = passed.filter(|passed| passed.impulses[0] != passed.impulses[1]);
+        self.is_other = passed.is_some();
+        let Some(passed) = &passed else { return };
         let [before, lambda] = passed.impulses;
-        if before == lambda {
-            return lambda;
-        }
         problem.islands.number_within(&mut self.local);
         let (islands, local) = (&problem.islands, &self.local);
         let shares: Vec<f64> = (0..islands.len())
@@ -65,7 +66,11 @@ impl Ahead {
             let rows = islands.rows.of(island).iter();
             rows.for_each(|r| mix(first + *r as usize));
         }
-        &self.start
+    }
+
+    /// The impulses that were found, after a step that has found `lambda` (N s).
+    pub fn start<'a>(&'a self, lambda: &'a [f64]) -> &'a [f64] {
+        if self.is_other { &self.start } else { lambda }
     }
 }
 

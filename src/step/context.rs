@@ -57,18 +57,21 @@ impl Context {
         self.start.clone_from(&self.lambda);
     }
 
-    /// u ← u_E, and what the next step starts from: impulses, forces, manifolds. Where the step was
-    /// solved `tolerance` is the solver's (m/s).
-    pub fn end(&mut self, world: &mut World, are_new: bool, tolerance: Option<f64>) {
-        let (problem, lambda) = (&self.problem, &self.lambda);
+    /// The impulses that the next step starts from. Where the step was solved `tolerance` is the solver's (m/s).
+    pub fn look_ahead(&mut self, world: &World, tolerance: Option<f64>) {
+        let lambda = &self.lambda;
         let passed = tolerance.map(|tolerance| Passed {
             impulses: [&self.start, lambda],
             velocities: [&world.bodies.velocity, &self.velocity],
             tolerance,
         });
-        let start = passed.map_or(lambda.as_slice(), |passed| {
-            self.ahead.find(problem, &passed)
-        });
+        self.ahead.find(&self.problem, passed);
+    }
+
+    /// u ← u_E, and what the next step starts from: the impulses that were looked for, forces, manifolds.
+    pub fn end(&mut self, world: &mut World, are_new: bool) {
+        let (problem, lambda) = (&self.problem, &self.lambda);
+        let start = self.ahead.start(lambda);
         integrate::apply_velocities(world, &self.velocity);
         assemble::remember(world, &self.collider.contacts, problem, start);
         self.joints.remember(world, problem, start);

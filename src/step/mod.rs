@@ -142,9 +142,13 @@ impl Simulation {
         self.report.add_substep(c, solved.report, substep == 0);
         watch.lap(Stage::Measure);
 
-        // 5. Second half step of the positions with u_E, and their correction at E.
+        // What the next step starts from: a part of solving it.
         let tolerance = self.solvers.config().budget.tolerance;
-        c.end(world, finds, is_solved.then_some(tolerance));
+        c.look_ahead(world, is_solved.then_some(tolerance));
+        watch.lap(Stage::Solve);
+
+        // 5. Second half step of the positions with u_E, and their correction at E.
+        c.end(world, finds);
         integrate::half_step(world, h);
         watch.lap(Stage::Integrate);
         let (packed, solver) = self.solvers.for_positions(solved.failed);

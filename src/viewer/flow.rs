@@ -320,7 +320,7 @@ impl Drop for Stranger {
 /// processor and all others to another.
 #[test]
 #[ignore = "a measurement of minutes, with nothing else running"]
-fn what_comparing_costs() {
+fn measure_what_comparing_costs() {
     for scene in ["crane", "ball_grid_24"] {
         let app = &mut window(scene);
         app.world_mut().resource_mut::<Setup>().threads = 1;
@@ -378,7 +378,7 @@ fn what_comparing_costs() {
 /// `cargo test --lib how_large_scenes_open -- --ignored --nocapture`
 #[test]
 #[ignore = "a measurement of a minute, with nothing else running"]
-fn how_large_scenes_open() {
+fn measure_how_large_scenes_open() {
     let app = &mut window("crane");
     wait(app, "the scene", |_, frame| frame.step > 3);
     let begin = Instant::now();

@@ -214,7 +214,7 @@ impl Settings {
         demand(is_fine, "joint_iterations", "1 to 100", solves)?;
         let law = self.friction_law;
         law.check()?;
-        let expected = "Disc, Square or Pyramid: the other laws need what materials say";
+        let expected = "Disc, Box or Pyramid: the other laws need what materials say";
         demand(!law.is_of_materials(), "friction_law", expected, law)?;
         let mut stabilisation = self.stabilisation;
         let Some([(name, share), (_, slop), (_, speed)]) = stabilisation.numbers_mut() else {

@@ -407,7 +407,7 @@ fn settings_solvers_and_sliders() {
     refused(
         "(settings: (friction_law: Rolling))",
         "1:27",
-        &["friction_law must be Disc, Square or Pyramid", "rolling"],
+        &["friction_law must be Disc, Box or Pyramid", "rolling"],
     );
     refused(
         "(solver: (name: \"magic\"))",

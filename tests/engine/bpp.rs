@@ -291,7 +291,7 @@ fn redundant_contacts_are_solved() {
 /// Timings of a crane and a winch by factorisation, cold and warm; prints, asserts nothing about time.
 #[test]
 #[ignore = "a measurement"]
-fn timings() {
+fn measure_timings() {
     let cases = [
         (
             "crane",

@@ -333,7 +333,7 @@ fn memory_is_bounded() {
 /// What keeping costs on large scenes. Run by hand: `cargo test --release --test engine keeping:: -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement, and a long one"]
-fn costs() {
+fn measure_costs() {
     use std::time::Instant;
     for scene in ["ball_grid_8", "ball_grid_24", "ball_grid_40"] {
         let mut session = session(scene);

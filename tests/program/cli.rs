@@ -608,6 +608,44 @@ fn solvers_are_compared_on_a_step() {
     );
 }
 
+/// Where only one of the two spellings has a meaning, or stands alone, the other is taken as it.
+#[test]
+fn one_solver_or_several_are_named_by_either_word() {
+    let problem = scratch("either-word.problem").display().to_string();
+    good(&["export", "box_stack", "--at-step", "2", "--out", &problem]);
+    for compared in [
+        &["solve", problem.as_str(), "--solver", "bpp"][..],
+        &["solve", problem.as_str(), "--solver", "bpp,nncg"],
+        &["compare", "box_stack", "--at-step", "2", "--solver", "bpp"],
+    ] {
+        let report = good(&[compared, &["--rounds", "1", "--report", "json"]].concat());
+        let rows: Value = serde_json::from_str(&report).expect("JSON");
+        let rows = rows.as_array().expect("a list").iter();
+        let solvers: Vec<&str> = rows.filter_map(|r| r["solver"].as_str()).collect();
+        assert_eq!(solvers.join(","), *compared.last().expect("a name"));
+    }
+    // With both, one drives the scene and the others are compared.
+    let both = [
+        "compare",
+        "box_stack",
+        "--at-step",
+        "2",
+        "--solver",
+        "bpp",
+        "--solvers",
+        "nncg",
+        "--report",
+        "json",
+    ];
+    let rows: Value = serde_json::from_str(&good(&both)).expect("JSON");
+    assert_eq!(rows.as_array().map(Vec::len), Some(1));
+    assert_eq!(rows[0]["solver"], "nncg");
+    let run = ["run", "box_stack", "--steps", "2", "--report", "json"];
+    let report: Value =
+        serde_json::from_str(&good(&[&run[..], &["--solvers", "bpp"]].concat())).expect("JSON");
+    assert_eq!(report["solver"], "bpp");
+}
+
 #[test]
 fn a_plot_is_drawn_as_png_where_there_is_what_draws_it() {
     let plot = scratch("compare.png");

@@ -2,6 +2,7 @@
 //! problems are solved where `MOREAU_FCLIB_DIR` names their folder.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use hdf5_pure::{FileBuilder, GroupBuilder};
 use moreau::problem::fclib::{self, FclibError, FclibProblem, Group};
@@ -10,6 +11,8 @@ use moreau::problem::{Form, Laws, Masses, MatrixProblem, Problem, Sparse};
 use moreau::scene::library;
 use moreau::scene::random::Random;
 use moreau::solve::{Budget, Request, SOLVERS, SolverConfig, Status, Value};
+
+use crate::program::{scratch, text};
 
 /// The problem of a shipped scene's step, with changes made, and its warm start.
 fn stepped(scene: &str, step: u64, changes: &[(&str, &str)]) -> (Problem, Vec<f64>) {
@@ -820,6 +823,10 @@ fn published() -> Vec<(&'static str, Vec<u8>)> {
         eprintln!("MOREAU_FCLIB_DIR is not set: the published problems of FCLIB are left out");
         return Vec::new();
     };
+    let files = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let files = files.filter_map(|entry| Some(entry.ok()?.path()));
+    let count = files.filter(|path| path.extension().is_some_and(|e| e == "hdf5"));
+    assert_eq!(count.count(), PUBLISHED.len(), "{}", folder.display());
     let read = |name| {
         let path = folder.join(format!("{name}.hdf5"));
         let bytes = std::fs::read(&path);
@@ -950,6 +957,95 @@ fn published_problems_are_solved() {
                 let natural = r.natural_map.expect("a problem without bodies");
                 assert!(natural < 1e-10, "{name}, {solver}: {natural:e}");
             }
+        }
+    }
+}
+
+/// The contacts' and then the joints' velocities at the impulses of a file, from another file's matrices as h5py reads
+/// them and as FCLIB defines them.
+const BY_H5PY: &str = r#"
+import sys, h5py, numpy
+impulses = numpy.array([float(v) for v in open(sys.argv[2]).read().split()])
+with h5py.File(sys.argv[1], "r") as file:
+    def matrix(path):
+        group = file[path]
+        m, n, nz = (int(numpy.ravel(group[key][()])[0]) for key in ("m", "n", "nz"))
+        p, i, x = (numpy.ravel(group[key][()]) for key in ("p", "i", "x"))
+        out = numpy.zeros((m, n))
+        if nz >= 0:
+            numpy.add.at(out, (i, p), x)
+            return out
+        lines = numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p))
+        numpy.add.at(out, (lines, i) if nz == -2 else (i, lines), x)
+        return out
+    def vector(path):
+        return numpy.ravel(file[path][()])
+    if "fclib_local" in file:
+        at = "fclib_local/"
+        a, b = matrix(at + "W"), vector(at + "vectors/q")
+        if "V" in file[at]:
+            v, r = matrix(at + "V"), matrix(at + "R")
+            a, b = numpy.block([[a, v], [v.T, r]]), numpy.append(b, vector(at + "vectors/s"))
+        velocities = a @ impulses + b
+    else:
+        at = "fclib_global/"
+        mass, h, b = matrix(at + "M"), matrix(at + "H"), vector(at + "vectors/w")
+        if "G" in file[at]:
+            h, b = numpy.hstack([h, matrix(at + "G")]), numpy.append(b, vector(at + "vectors/b"))
+        velocities = h.T @ numpy.linalg.solve(mass, h @ impulses + vector(at + "vectors/f")) + b
+print(*(repr(float(v)) for v in velocities))
+"#;
+
+/// Whether there is a Python with h5py; without it there is nothing to compare with, which is said.
+fn python_reads_hdf5() -> bool {
+    let found = Command::new("python3").args(["-c", "import h5py"]).output();
+    let is_there = found.is_ok_and(|output| output.status.success());
+    if !is_there {
+        eprintln!("SKIPPED: no python3 with h5py is here, so no other library reads our files");
+    }
+    is_there
+}
+
+/// Files that we write are read by h5py, the library that everybody else reads them with: the same impulses have the
+/// same velocities. NumPy's own products and solutions are rounded in another order.
+#[test]
+fn what_is_written_is_read_by_h5py() {
+    if !python_reads_hdf5() {
+        return;
+    }
+    for (name, problem, start) in exportable() {
+        let lambda = wave(problem.row_count(), 0.01);
+        let mut w = vec![0.0; lambda.len()];
+        problem.product(&lambda, &mut w);
+        let impulses = scratch("h5py-impulses.txt");
+        let words: Vec<String> = lambda.iter().map(f64::to_string).collect();
+        std::fs::write(&impulses, words.join(" ")).expect("a scratch file");
+        let largest = w.iter().fold(0.0, |a: f64, w| a.max(w.abs()));
+        for group in [Group::Local, Group::Global] {
+            let bytes = fclib::to_bytes(&problem, group, name, "", Some(&start)).expect("a file");
+            let path = scratch("h5py.hdf5");
+            std::fs::write(&path, bytes).expect("a scratch file");
+            let mut python = Command::new("python3");
+            let output = python.args(["-c", BY_H5PY]).args([&path, &impulses]);
+            let output = output.output().expect("Python");
+            let said = text(&output.stderr);
+            assert!(output.status.success(), "{name}, {group:?}: {said}");
+            let found = text(&output.stdout);
+            let found = found
+                .split_whitespace()
+                .map(|v| v.parse().expect("a number"));
+            let found: Vec<f64> = found.collect();
+            assert_eq!(found.len(), w.len(), "{name}, {group:?}");
+            let off = found.iter().zip(&w).map(|(a, b)| (a - b).abs());
+            let off = off.fold(0.0, f64::max);
+            println!(
+                "{name}, {group:?}: {} rows, {off:e} of {largest:e} m/s",
+                w.len()
+            );
+            assert!(
+                off < 1e-9 * largest,
+                "{name}, {group:?}: {off:e} of {largest:e} m/s"
+            );
         }
     }
 }

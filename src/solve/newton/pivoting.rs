@@ -68,7 +68,7 @@ impl Newton {
             // What a Newton step would take is asked for.
             let engines = self.islands.par_iter_mut().zip(&p.wanted);
             let wanted = engines.filter(|(_, wanted)| **wanted);
-            wanted.for_each(|(engine, _)| engine.make_ready());
+            wanted.for_each(|(engine, _)| engine.iter_mut().for_each(|e| e.make_ready()));
             p.offered.clear();
             p.offered.extend_from_slice(start);
             self.rounds(&mut p, problem, request, limits);
@@ -103,10 +103,11 @@ impl Newton {
             }
             self.offer(problem, request, &p.offered, &p.spent);
             for island in &p.islands {
-                let engine = &self.islands[*island];
-                let is_quick = engine.offered <= QUICK * self.reached[*island];
-                self.reached[*island] = engine.offered;
-                let goes_on = p.spent[*island].is_some() && is_quick && !engine.is_of_boxes();
+                let engine = self.engine(*island);
+                let (offered, of_boxes) = (engine.offered, engine.is_of_boxes());
+                let is_quick = offered <= QUICK * self.reached[*island];
+                self.reached[*island] = offered;
+                let goes_on = p.spent[*island].is_some() && is_quick && !of_boxes;
                 p.wanted[*island] &= goes_on && self.may_pivot(*island, limits);
             }
             if !p.wanted.contains(&true) {
@@ -117,9 +118,11 @@ impl Newton {
 
     /// Whether an island is not solved, and pivoting, or rounds of it, would solve it.
     fn may_pivot(&self, island: usize, limits: &Limits) -> bool {
-        let engine = &self.islands[island];
-        self.takes(island)
-            && !engine.accepts(self.errors[island], limits.tolerance)
+        if !self.takes(island) {
+            return false;
+        }
+        let engine = self.engine(island);
+        !engine.accepts(self.errors[island], limits.tolerance)
             && !engine.is_over(&limits.with(self.granted[island]))
             && !engine.alternates()
             && engine.island.contacts.friction.iter().all(Linear::has)
@@ -127,7 +130,7 @@ impl Newton {
 
     /// What may be spent on an island (multiplications): in all, and on a pivot.
     fn allowance(&self, island: usize) -> [f64; 2] {
-        let engine = &self.islands[island];
+        let engine = self.engine(island);
         let all = SHARE * self.granted[island] - engine.tally.work;
         if engine.is_of_boxes() {
             return [all, f64::INFINITY];

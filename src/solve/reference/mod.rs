@@ -105,6 +105,7 @@ impl Reference {
         let grants = Grants {
             work: f64::INFINITY,
             tolerance: goal,
+            sweeps: 0,
         };
         let is_open = |island: usize| errors[island] > goal || errors[island].is_nan();
         self.newton.choose(problem, &self.trial, &grants, is_open);

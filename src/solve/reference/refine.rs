@@ -80,6 +80,7 @@ impl Refiner {
         let grants = Grants {
             work: WORK,
             tolerance,
+            sweeps: 0,
         };
         let is_candidate =
             |island| likely_need(problem, island) <= WORK && !is_one_of_many(problem, island);

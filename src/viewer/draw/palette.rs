@@ -53,12 +53,13 @@ pub fn island(island: u32) -> [f32; 3] {
     hsv(hue, 0.70, shade)
 }
 
-/// The colour of an island by how it was solved: light blue, dark blue, red, yellow, of Okabe & Ito's colours, which are
-/// told apart with every kind of colour vision; these four in grey, too.
+/// The colour of an island by how it was solved: light blue, dark blue, green, red, yellow, of Okabe & Ito's colours,
+/// which are told apart with every kind of colour vision; all but green and red in grey, too.
 pub fn method(method: Method) -> [f32; 3] {
     match method {
         Method::Kept => [0.093, 0.456, 0.815],
         Method::Exact => [0.000, 0.168, 0.445],
+        Method::Rescued => [0.000, 0.342, 0.171],
         Method::Unfinished => [0.665, 0.112, 0.000],
         Method::Swept => [0.871, 0.776, 0.054],
     }

@@ -199,7 +199,13 @@ impl<R: Real> WideContacts<R> {
     fn pack_bodies(&mut self, problem: &Problem, layout: &Layout) {
         let bodies = &problem.bodies;
         let n = bodies.len();
-        self.bodies.resize(n + layout.dummies, Body::default());
+        let count = n + layout.dummies;
+        if self.bodies.capacity() < count {
+            // All of them are written below: the old ones go before the new ones come, with a little room for dummies.
+            self.bodies = Vec::new();
+            self.bodies.reserve_exact(count + layout.dummies);
+        }
+        self.bodies.resize(count, Body::default());
         self.bodies
             .par_iter_mut()
             .with_min_len(16 * CHUNK)
