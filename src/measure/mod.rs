@@ -1,8 +1,7 @@
-//! Measuring: the clock of a step, stage timings and their statistics, what moves and how, trajectories, and how the
-//! command line shows them.
+//! Measuring: the clock of a step, stage timings and their statistics, trajectories, and how the command
+//! line shows them.
 
 pub mod clock;
-pub mod motion;
 #[cfg(feature = "viewer")]
 pub mod picture;
 pub mod plot;

@@ -2,17 +2,17 @@
 //!
 //! Where each body of a heap goes is chaos: how many of them roll away, and what energy is left, differ from seed to
 //! seed, and with the last digits of any sum. A single run says nothing about them, and a test must not judge by them;
-//! here they are counted over many. What is at rest, rolls or is in the air, [`motion`](crate::measure::motion)
+//! here they are counted over many. What is at rest, rolls or is in the air, [`motion`](crate::step::motion)
 //! defines.
 
 use super::measure::table::Columns;
 use super::measure::{Bench, step};
 use super::{Findings, Result};
 use crate::measure::Summary;
-use crate::measure::motion::Census;
 use crate::problem::FrictionLaw;
 use crate::scene::library;
 use crate::solve::{SolverConfig, Status};
+use crate::step::motion::Census;
 
 /// A scene that makes a heap.
 struct Heap {

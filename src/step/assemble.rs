@@ -9,6 +9,7 @@ use crate::collide::FoundContact;
 use crate::math::{Quat, Vec3, tangent};
 use crate::problem::law::{FrictionRow, Law};
 use crate::problem::{BIASES, ContactFrame, Contacts, Friction, Problem};
+use crate::world::snapshot::is_memorable;
 use crate::world::{ContactMaterial, ContactMemory, World};
 
 /// Contacts per unit of parallel work.
@@ -318,13 +319,18 @@ pub fn remember(world: &mut World, found: &[FoundContact], problem: &Problem, la
             let block = &lambda[contacts.rows(k)];
             let ([f1, f2], [m0, m1, m2]) = contacts.friction[k].impulse(&block[1..]);
             let [n, t1, t2] = frame.axes();
+            let (mut normal, mut friction) = (block[0], t1 * f1 + t2 * f2);
+            let mut couple = n * m0 + t1 * m1 + t2 * m2;
+            if !is_memorable(friction.iter().chain(couple.iter()).chain([&normal])) {
+                (normal, friction, couple) = (0.0, Vec3::zeros(), Vec3::zeros());
+            }
             ContactMemory {
                 bodies: contact.bodies,
                 feature: contact.feature,
                 local_point: bodies.rotation[first].inverse() * frame.arms[0],
-                normal: block[0],
-                friction: t1 * f1 + t2 * f2,
-                couple: n * m0 + t1 * m1 + t2 * m2,
+                normal,
+                friction,
+                couple,
             }
         })
         .collect_into_vec(memory);

@@ -4,6 +4,7 @@
 use crate::math::{Pose, Twist, Vec3, rotate_by};
 use crate::problem::Problem;
 use crate::world::joint::{GearTerm, Joint, JointKind, Motion, RowMemory, Target, WORLD};
+use crate::world::snapshot::is_memorable;
 use crate::world::{
     Bodies, JointGeometry, Stabilisation, World, joint_geometry, joint_geometry_at,
 };
@@ -178,10 +179,15 @@ impl Workspace {
         let first = problem.contact_rows();
         world.joint_memory.clear();
         for (r, (joint, row)) in self.written.rows.iter().enumerate() {
+            let impulse = start[first + r];
             world.joint_memory.push(RowMemory {
                 joint: *joint,
                 row: *row,
-                impulse: start[first + r],
+                impulse: if is_memorable([&impulse]) {
+                    impulse
+                } else {
+                    0.0
+                },
             });
         }
     }
@@ -207,6 +213,10 @@ impl Workspace {
                     joint.force += jacobian.linear * (sign * lambda[first + r] / problem.h);
                 }
             }
+        }
+        let wild = |joint: &&mut Joint| !is_memorable(joint.force.iter());
+        for joint in world.joints.iter_mut().filter(wild) {
+            joint.force = Vec3::zeros();
         }
     }
 }

@@ -9,6 +9,7 @@ mod context;
 mod integrate;
 mod joints;
 mod matching;
+pub mod motion;
 mod project;
 mod report;
 mod snapshot;

@@ -236,6 +236,11 @@ const LARGEST: f64 = 1e40;
 /// How far the square of a quaternion's length may be from 1 (-): a file rounds nothing.
 const SKEW: f64 = 1e-6;
 
+/// Whether what a step has found can be calculated with by the next one, which else starts from nothing.
+pub(crate) fn is_memorable<'a>(values: impl IntoIterator<Item = &'a f64>) -> bool {
+    values.into_iter().all(|v| v.abs() <= LARGEST)
+}
+
 /// Refuses numbers with which nothing can be calculated.
 fn usable<'a>(field: &str, values: impl IntoIterator<Item = &'a f64>) -> Result<(), Invalid> {
     // Written so that a NaN is found.

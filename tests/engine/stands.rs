@@ -3,10 +3,10 @@
 
 use crate::common::machine::open;
 use moreau::math::Vec3;
-use moreau::measure::motion::Census;
 use moreau::problem::FrictionLaw;
 use moreau::solve::{SolverConfig, Status};
 use moreau::step::Simulation;
+use moreau::step::motion::Census;
 
 /// A shipped scene with these values, solved by default.
 fn scene(name: &str, values: &[(&str, &str)]) -> Simulation {

@@ -279,6 +279,13 @@ proptest! {
     }
 }
 
+/// A world whose joints are pulled with 6e88 N s: the next step starts without them, and the state remains one that can be
+/// kept.
+#[test]
+fn impulses_beyond_all_bounds_are_not_remembered() {
+    let _ = live(&Draw::scene(1848793841774892523));
+}
+
 /// The worlds above are worth stepping: nearly all are built, and most steps are taken, by every solver.
 #[test]
 fn drawn_worlds_are_built_and_stepped() {

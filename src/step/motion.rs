@@ -3,7 +3,7 @@
 //! It looks at a state and at the contacts of the last (sub)step. A contact touches where it carries a normal impulse:
 //! one that is merely near holds nothing.
 
-use crate::step::Simulation;
+use super::Simulation;
 
 /// How a dynamic body moves after a step; the first of these that holds. Joints are not looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
