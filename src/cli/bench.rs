@@ -1,4 +1,4 @@
-//! `moreau bench`: the papers' tables with their figures beside ours, and heaps of our own, measured on this machine.
+//! `moreau bench`: the papers' tables with their figures beside ours, and heaps and a survey of our own, measured on this machine.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use moreau::papers::measure::Bench;
 use moreau::papers::measure::table::{self, Table};
-use moreau::papers::{Findings, heaps, lefebvre, munksgaard_kaiser, nuetzi, poulsen};
+use moreau::papers::{Findings, heaps, lefebvre, munksgaard_kaiser, nuetzi, poulsen, survey};
 use serde_json::{Value, json};
 
 use super::{Failure, ReportFormat, print, unwritable};
@@ -52,6 +52,8 @@ enum Suite {
     Machines,
     /// Heaps of logs and of all shapes, of no paper: what rolls, moves and rests at the end, over 20 seeds
     Heaps,
+    /// Problems of every scene under four laws of friction, of no paper: what exact solvers and sweeps reach
+    Survey,
 }
 
 /// Runs a suite and reports on it.
@@ -72,6 +74,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         Suite::Machines if args.ablation => lefebvre::ablation::report(&bench, &mut findings)?,
         Suite::Machines => lefebvre::machines(&bench, &mut findings, &args.only)?,
         Suite::Heaps => heaps::heaps(&bench, &mut findings)?,
+        Suite::Survey => survey::survey(&bench, &mut findings)?,
     }
     bench.finish();
 

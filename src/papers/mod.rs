@@ -1,5 +1,5 @@
-//! The papers' experiments, done again with our solvers: a folder per paper, with the paper's figures as data; and one
-//! experiment of our own.
+//! The papers' experiments, done again with our solvers: a folder per paper, with the paper's figures as data; and two
+//! experiments of our own.
 //!
 //! | folder | paper | experiments |
 //! |---|---|---|
@@ -8,6 +8,7 @@
 //! | [`munksgaard_kaiser`] | Munksgaard & Kaiser, contact dynamics on the GPU | disc pyramids |
 //! | [`lefebvre`] | Lefebvre 2020, block principal pivoting | machines and random matrices |
 //! | [`heaps`] | none, it is our own | heaps from many seeds |
+//! | [`survey`] | none, it is our own | exact solvers on problems of all scenes and laws |
 //!
 //! `lacoursiere` (2007, parallel block iterative solvers, tethered vehicles) moves in beside them. What is
 //! common to all is in [`measure`]. `moreau bench` parses arguments, calls one experiment and prints what it found.
@@ -18,6 +19,7 @@ pub mod measure;
 pub mod munksgaard_kaiser;
 pub mod nuetzi;
 pub mod poulsen;
+pub mod survey;
 
 use rayon::ThreadPoolBuildError;
 

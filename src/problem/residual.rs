@@ -127,13 +127,16 @@ pub fn of_matrices(
     };
     let counts = [contacts, general.len()];
     let mut out = sum_parts(counts, contact, row, &mut workspace.parts);
-    out.natural_map = Some(natural_map(problem, lambda, w));
+    out.natural_map = Some(natural_map(problem, lambda, w, problem.offset()));
     out
 }
 
 /// ‖r − P_K(r − û)‖/‖q‖ over the contacts, û = u + (μ‖u_T‖, 0, 0), K the cones ‖r_T‖ ≤ μ r_N (Acary & Brémond
 /// 2018, "On solving contact problems with Coulomb friction", 3.1). ‖q‖ is left out where it is 0.
-fn natural_map(problem: &MatrixProblem, lambda: &[f64], w: &[f64]) -> f64 {
+///
+/// `w` is A Λ + b and `offset` is b (m/s), both of all rows. ρ = 1 depends on units: of problems with bodies it says
+/// something where their masses are near 1 kg.
+pub fn natural_map(problem: &impl Form, lambda: &[f64], w: &[f64], offset: &[f64]) -> f64 {
     let (mut squares, mut scale) = (0.0, 0.0);
     for c in 0..problem.contact_count() {
         let friction = problem.friction_of(c);
@@ -147,7 +150,7 @@ fn natural_map(problem: &MatrixProblem, lambda: &[f64], w: &[f64]) -> f64 {
             .zip(&to)
             .map(|(x, to)| (x - to) * (x - to))
             .sum::<f64>();
-        scale += problem.offset()[rows].iter().map(|q| q * q).sum::<f64>();
+        scale += offset[rows].iter().map(|q| q * q).sum::<f64>();
     }
     if scale > 0.0 {
         (squares / scale).sqrt()

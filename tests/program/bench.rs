@@ -41,7 +41,9 @@ fn an_unknown_suite_is_refused_with_the_list() {
     let output = moreau(&["bench", "spehres"]);
     assert_eq!(output.status.code(), Some(2));
     let message = text(&output.stderr);
-    for suite in ["grid", "pile", "spheres", "pyramid", "machines", "heaps"] {
+    for suite in [
+        "grid", "pile", "spheres", "pyramid", "machines", "heaps", "survey",
+    ] {
         assert!(message.contains(suite), "{message}");
     }
     assert_eq!(moreau(&["bench"]).status.code(), Some(2));

@@ -4,8 +4,8 @@
 //! `-- --machines [crane|winch|stack|pyramid]...` for joints and heavy loads ([`machines`]), or
 //! `-- --factors [SCENE]...` for pivoting's factorisations beside those of faer ([`factors`]).
 //!
-//! Both engines are built from the same list of bodies ([`scene`]) and step in turn, a few steps
-//! each, so that whatever else the machine does falls on both. A step's time is the wall time of the
+//! All engines are built from the same list of bodies ([`scene`]) and step in turn, a few steps
+//! each, so that whatever else the machine does falls on all. A step's time is the wall time of the
 //! engine's own `step` call (Moreau's evaluation of the residual, which is measuring, left out).
 //! Overlaps and speeds come from the poses, in `f64`, by code of neither engine ([`ruler`]).
 
@@ -26,6 +26,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use moreau::solve::SolverConfig;
+use run::{Party, Which};
 
 /// Compares Moreau with Rapier: time per step, stages, overlap, speed at rest.
 #[derive(Parser)]
@@ -48,10 +49,10 @@ struct Args {
     /// Also writes everything measured to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Moreau's solver.
-    #[arg(long, default_value = "colored-gs")]
-    solver: String,
-    /// Moreau's most iterations per step, instead of the scene's (`auto` keeps its defaults).
+    /// Moreau's solvers, each a party of its own: first the default one.
+    #[arg(long, value_delimiter = ',', default_value = "auto,colored-gs")]
+    solver: Vec<String>,
+    /// The sweeps' most iterations per step, instead of the scene's (`auto` keeps its own).
     #[arg(long)]
     iterations: Option<u32>,
     /// Which engines take part; with one alone, a profiler sees nothing else.
@@ -83,17 +84,18 @@ fn compare(args: &Args) -> Result<(), String> {
     let mut results = Vec::new();
     for scene in &scenes {
         for &threads in &args.threads {
-            let solver = args.solver_for(scene)?;
+            let parties = args.parties(scene)?;
             eprintln!(
                 "{}, {threads} thread{}, {} bodies",
                 scene.name,
                 if threads == 1 { "" } else { "s" },
                 scene.bodies.len()
             );
-            results.extend(run::scene(scene, threads, &solver, &args.engines)?);
+            results.extend(run::scene(scene, threads, &parties)?);
         }
     }
-    println!("{}", table::introduction(&args.solver));
+    println!("{}", table::introduction());
+    println!("{}", table::summary(&results));
     println!("{}", table::steps(&results));
     println!("{}", table::stages(&results));
     println!("{}", table::state(&results));
@@ -106,15 +108,31 @@ fn compare(args: &Args) -> Result<(), String> {
 }
 
 impl Args {
-    /// Moreau's defaults but for the number of iterations, which belongs to the scene.
-    fn solver_for(&self, scene: &scene::Scene) -> Result<SolverConfig, String> {
+    /// Who takes part.
+    fn parties(&self, scene: &scene::Scene) -> Result<Vec<Party>, String> {
+        let mut parties = Vec::new();
+        for which in &self.engines {
+            match which {
+                Which::Rapier => parties.push(Party::Rapier),
+                Which::Ours => {
+                    for name in &self.solver {
+                        parties.push(Party::Ours(self.solver_for(name, scene)?));
+                    }
+                }
+            }
+        }
+        Ok(parties)
+    }
+
+    /// Moreau's defaults but for the sweeps' number of iterations, which belongs to the scene.
+    fn solver_for(&self, name: &str, scene: &scene::Scene) -> Result<SolverConfig, String> {
         let mut config = SolverConfig {
-            name: self.solver.clone(),
+            name: name.to_owned(),
             ..SolverConfig::default()
         };
         // Iterations that suit the sweeps would limit `auto`, which counts operations instead.
-        let of_scene = scene.iterations.filter(|_| self.solver != "auto");
-        if let Some(iterations) = self.iterations.or(of_scene) {
+        let given = self.iterations.or(scene.iterations);
+        if let Some(iterations) = given.filter(|_| name != "auto") {
             config.budget.iterations = iterations;
         }
         config.check().map_err(|e| e.to_string())?;

@@ -8,7 +8,7 @@ use crate::engine::{Engine, Sample, Times};
 use crate::ours::Ours;
 use crate::peer::Rapier;
 use crate::ruler::{self, Overlaps, Speeds};
-use crate::scene::{Phase, Scene};
+use crate::scene::Scene;
 
 /// Steps that one engine takes before the other's turn: few enough that the machine is the same for
 /// both, and enough that the first one, which finds the other's data in the cache, is not among the
@@ -27,7 +27,16 @@ pub enum Which {
     Rapier,
 }
 
-/// One phase of one scene on some number of threads.
+/// An engine as it takes part.
+#[derive(Clone, Debug)]
+pub enum Party {
+    /// Moreau with a solver.
+    Ours(SolverConfig),
+    /// Rapier.
+    Rapier,
+}
+
+/// One phase of one scene on some number of threads, of one of Moreau's solvers.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     /// The scene's name.
@@ -49,7 +58,7 @@ pub struct Outcome {
 }
 
 /// What was measured of one engine in one phase.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     /// Time of a step [s].
     pub step: Summary,
@@ -88,45 +97,35 @@ struct Collected {
     sunk: f64,
 }
 
-/// Runs a scene on a number of threads. Both engines live in one pool of that many, so that no step
+/// Runs a scene on a number of threads. All engines live in one pool of that many, so that no step
 /// pays for handing itself over to another thread, which costs more than the smallest steps.
 ///
 /// # Errors
 /// An engine that could not be built or could not step, in its own words.
-pub fn scene(
-    scene: &Scene,
-    threads: usize,
-    solver: &SolverConfig,
-    engines: &[Which],
-) -> Result<Vec<Outcome>, String> {
+pub fn scene(scene: &Scene, threads: usize, parties: &[Party]) -> Result<Vec<Outcome>, String> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
         .map_err(|e| e.to_string())?
-        .install(|| in_pool(scene, threads, solver, engines))
+        .install(|| in_pool(scene, threads, parties))
 }
 
-fn in_pool(
-    scene: &Scene,
-    threads: usize,
-    solver: &SolverConfig,
-    engines: &[Which],
-) -> Result<Vec<Outcome>, String> {
-    let mut collected: Vec<Vec<Collected>> = engines
+fn in_pool(scene: &Scene, threads: usize, parties: &[Party]) -> Result<Vec<Outcome>, String> {
+    let mut collected: Vec<Vec<Collected>> = parties
         .iter()
         .map(|_| scene.phases.iter().map(|_| Collected::default()).collect())
         .collect();
     for round in 0..scene.rounds {
-        let mut worlds = engines
+        let mut worlds = parties
             .iter()
-            .map(|which| build(*which, scene, solver))
+            .map(|party| build(party, scene))
             .collect::<Result<Vec<_>, _>>()?;
         let length = block_length(scene);
         for block in 0..scene.steps().div_ceil(length) {
             let steps = block * length..((block + 1) * length).min(scene.steps());
-            for turn in 0..engines.len() {
+            for turn in 0..parties.len() {
                 // Each engine goes first in every other block.
-                let k = (turn + block) % engines.len();
+                let k = (turn + block) % parties.len();
                 for step in steps.clone() {
                     let sample = worlds[k].step()?;
                     if let Some(phase) = phase_of(scene, step) {
@@ -142,30 +141,39 @@ fn in_pool(
         }
     }
 
-    let mut measured: Vec<_> = collected.into_iter().map(Vec::into_iter).collect();
-    let of = |phase: &Phase| {
-        let mut take = |which: Which| {
-            let k = engines.iter().position(|e| *e == which)?;
-            measured[k].next().map(|c| c.finish(scene))
-        };
-        Outcome {
+    let finish = |phases: Vec<Collected>| phases.into_iter().map(|c| c.finish(scene)).collect();
+    let measured: Vec<Vec<Measured>> = collected.into_iter().map(finish).collect();
+    let rapier = parties.iter().position(|p| matches!(p, Party::Rapier));
+    let mut outcomes = Vec::new();
+    for (k, phase) in scene.phases.iter().enumerate() {
+        let outcome = |solver: String, ours: Option<&Vec<Measured>>| Outcome {
             scene: scene.name.clone(),
             phase: phase.name,
             threads,
             bodies: scene.bodies.iter().filter(|b| b.mass.is_some()).count(),
-            solver: format!("{}, {}", solver.name, solver.budget.iterations),
+            solver,
             grid: scene.grid,
-            ours: take(Which::Ours),
-            rapier: take(Which::Rapier),
+            ours: ours.map(|m| m[k].clone()),
+            rapier: rapier.map(|r| measured[r][k].clone()),
+        };
+        let begun = outcomes.len();
+        for (party, ours) in parties.iter().zip(&measured) {
+            if let Party::Ours(solver) = party {
+                let most = solver.budget.iterations;
+                outcomes.push(outcome(format!("{}, {most}", solver.name), Some(ours)));
+            }
         }
-    };
-    Ok(scene.phases.iter().map(of).collect())
+        if outcomes.len() == begun {
+            outcomes.push(outcome(String::new(), None));
+        }
+    }
+    Ok(outcomes)
 }
 
-fn build(which: Which, scene: &Scene, solver: &SolverConfig) -> Result<Box<dyn Engine>, String> {
-    Ok(match which {
-        Which::Ours => Box::new(Ours::new(scene, solver)?),
-        Which::Rapier => Box::new(Rapier::new(scene)),
+fn build(party: &Party, scene: &Scene) -> Result<Box<dyn Engine>, String> {
+    Ok(match party {
+        Party::Ours(solver) => Box::new(Ours::new(scene, solver)?),
+        Party::Rapier => Box::new(Rapier::new(scene)),
     })
 }
 

@@ -8,9 +8,9 @@ use crate::engine::Times;
 use crate::run::{Measured, Outcome};
 
 /// What the tables show, in words.
-pub fn introduction(solver: &str) -> String {
+pub fn introduction() -> String {
     format!(
-        "Moreau (`{solver}`, default settings; most iterations per step as the table says) and \
+        "Moreau (default settings; most iterations per step as the table says) and \
          Rapier {RAPIER}\n(f32, parallel, SIMD, default integration parameters, no sleeping). \
          h = 1/60 s, g = 9.81 m/s², μ = 0.5, ε = 0. Times in ms;\nCPU is the \
          processor time of all threads (median), which other work on the machine does not touch. \
@@ -21,11 +21,46 @@ pub fn introduction(solver: &str) -> String {
 /// The release in this package's manifest.
 const RAPIER: &str = "0.36.1";
 
+/// What a user sees: a line per scene, solver and number of threads, for the README.
+pub fn summary(results: &[Outcome]) -> String {
+    let header = [
+        "scene",
+        "threads",
+        "solver, most",
+        "ours median",
+        "mean",
+        "p95",
+        "Rapier median",
+        "mean",
+        "p95",
+        "deepest overlap ours [mm]",
+        "Rapier [mm]",
+    ];
+    let rows = results.iter().map(|r| {
+        let mut row = r.head();
+        for m in [&r.ours, &r.rapier] {
+            row.extend([
+                ms(m.as_ref().map(|m| m.step.median)),
+                ms(m.as_ref().map(|m| m.step.mean)),
+                ms(m.as_ref().map(|m| m.step.p95)),
+            ]);
+        }
+        row.extend([&r.ours, &r.rapier].map(|m| {
+            let deepest = m.as_ref().map(|m| m.overlaps.deepest);
+            text(deepest, |v| format!("{:.3}", 1e3 * v))
+        }));
+        row
+    });
+    let title = "Step, median, mean and 95th percentile, and deepest overlap at the end";
+    table(title, &header, rows.collect())
+}
+
 /// Time per step, of collision detection and of the solver.
 pub fn steps(results: &[Outcome]) -> String {
     let header = [
         "scene",
         "threads",
+        "solver, most",
         "ours median",
         "p95",
         "Rapier median",
@@ -45,7 +80,6 @@ pub fn steps(results: &[Outcome]) -> String {
         "contacts ours",
         "Rapier",
         "iterations",
-        "solver, most",
     ];
     let rows = results.iter().map(|r| {
         let ours = |f: &dyn Fn(&Measured) -> f64| r.ours.as_ref().map(f);
@@ -71,7 +105,6 @@ pub fn steps(results: &[Outcome]) -> String {
             text(ours(&|m| m.contacts), |v| format!("{v:.0}")),
             text(rapier(&|m| m.contacts), |v| format!("{v:.0}")),
             text(ours(&|m| m.iterations), |v| format!("{v:.1}")),
-            r.solver.clone(),
         ]);
         row
     });
@@ -89,7 +122,7 @@ pub fn stages(results: &[Outcome]) -> String {
         ("integrate", |t| t.integrate),
         ("other", Times::other),
     ];
-    let mut header = vec!["scene", "threads", "engine"];
+    let mut header = vec!["scene", "threads", "solver, most", "engine"];
     header.extend(STAGES.map(|(name, _)| name));
     header.push("step");
     let mut rows = Vec::new();
@@ -113,6 +146,7 @@ pub fn state(results: &[Outcome]) -> String {
     let header = [
         "scene",
         "threads",
+        "solver, most",
         "deepest ours",
         "Rapier",
         "ratio",
@@ -157,8 +191,9 @@ pub fn grids(results: &[Outcome]) -> String {
         };
         let _ = writeln!(
             out,
-            "{}, {} thread{}: broad + narrow phase ours/Rapier's {} ({} / {} ms)",
+            "{}, {}, {} thread{}: broad + narrow phase ours/Rapier's {} ({} / {} ms)",
             r.scene,
+            r.solver,
             r.threads,
             if r.threads == 1 { "" } else { "s" },
             r.ratio(&|m| m.collision.median),
@@ -174,6 +209,7 @@ impl Outcome {
         vec![
             format!("{} {}", self.scene, self.phase),
             self.threads.to_string(),
+            self.solver.clone(),
         ]
     }
 
