@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::measure::table::Columns;
 use super::measure::{Bench, step};
 use super::{Findings, Result};
-use crate::compare::{Contest, Entrant, Outcome, Rounds, Task};
+use crate::compare::{Contest, Entrant, Rounds, Task};
 use crate::material::{Anisotropy, Material};
 use crate::math::Vec3;
 use crate::problem::residual::natural_map;
@@ -22,7 +22,7 @@ use crate::solve::{Budget, SolverConfig, Status};
 const STEPS: [u64; 4] = [1, 4, 20, 60];
 /// Contacts above which a problem is large.
 const LARGE: usize = 300;
-/// Contacts of the largest problem of a quick run, and of a full one.
+/// Contacts of the largest problem of a quick run, which is to take a minute, and of a full one.
 const MOST: [usize; 2] = [100, 10_000];
 /// What `newton` is to reach (m/s).
 const NEWTON: f64 = 1e-8;
@@ -30,10 +30,16 @@ const NEWTON: f64 = 1e-8;
 const SWEPT: f64 = 1e-9;
 /// How far velocities of two exact solutions may be apart (m/s).
 const AGREED: f64 = 1e-6;
-/// Contacts swept at most, over all sweeps of a problem.
-const SWEEPS: usize = 4_000_000;
+/// Contacts swept at most over all sweeps of a problem, so that none takes more than some seconds; and the fewest and
+/// most sweeps.
+const SWEPT_CONTACTS: usize = 4_000_000;
+const SWEEPS: [usize; 2] = [500, 20_000];
+/// The contact radius of Contensou's law where no scene gives one (m): a coin's.
+const SPIN_RADIUS: f64 = 0.02;
+/// Friction of ellipses across over along (-).
+const ACROSS: f64 = 0.5;
 
-/// The laws in question, and how a scene's materials come to ask for them.
+/// The laws in question.
 const LAWS: [FrictionLaw; 4] = [
     FrictionLaw::Disc,
     FrictionLaw::Box,
@@ -41,7 +47,7 @@ const LAWS: [FrictionLaw; 4] = [
     FrictionLaw::Contensou,
 ];
 
-/// A scene with a law for all its contacts.
+/// A scene with a law for all its contacts, which its settings or its materials ask for.
 fn under(mut scene: Scene, law: FrictionLaw) -> Scene {
     let default = DEFAULT_MATERIAL.to_owned();
     scene.materials.entry(default).or_default();
@@ -50,10 +56,10 @@ fn under(mut scene: Scene, law: FrictionLaw) -> Scene {
         material.rolling = 0.0;
         material.anisotropy = (law == FrictionLaw::Ellipse).then(|| Anisotropy {
             direction: Vec3::new(1.0, 0.0, 0.0),
-            across: 0.5 * material.friction,
+            across: ACROSS * material.friction,
         });
         material.spin_radius = match law {
-            FrictionLaw::Contensou => 0.02,
+            FrictionLaw::Contensou => SPIN_RADIUS,
             _ => 0.0,
         };
     };
@@ -91,7 +97,8 @@ struct Found {
     reference: (f64, bool),
     /// FCLIB's natural map of what `reference` found, of discs (-).
     natural_map: Option<f64>,
-    /// Distance of the velocities that sweeps converged to, of the nearest of those that did (m/s).
+    /// Distance of the velocities that sweeps converged to from those of `reference`, of the farthest that did (m/s);
+    /// none where no sweeps converged, or `reference` is not at its goal.
     sweeps: Option<f64>,
     /// Distance of another exact solution (m/s), where `reference` knows one.
     another: Option<f64>,
@@ -147,8 +154,10 @@ pub fn survey(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let mut all = Vec::new();
     let mut too_large = Vec::new();
     for id in library::shipped_names() {
+        let begun = all.len();
         for law in LAWS {
             if !scene(bench, id, law, &mut all)? {
+                all.truncate(begun);
                 too_large.push(id);
                 break;
             }
@@ -168,8 +177,9 @@ pub fn survey(bench: &Bench, findings: &mut Findings) -> Result<()> {
         })
         .collect();
     let title = format!(
-        "{} problems of shipped scenes, steps 1, 4, 20 and 60",
-        all.len()
+        "{} problems of shipped scenes, steps {:?}",
+        all.len(),
+        steps(bench).collect::<Vec<_>>(),
     );
     findings.table(
         Columns::new("survey", title, "", &groups)
@@ -181,13 +191,13 @@ pub fn survey(bench: &Bench, findings: &mut Findings) -> Result<()> {
             .column("reference at its goal", |g| g.count(|f| f.reference.1))
             .column("reference at 1e-8", |g| g.count(|f| f.reference.0 <= NEWTON))
             .column("largest natural map", |g| g.worst(|f| f.natural_map))
-            .column("sweeps at 1e-9", |g| g.count(|f| f.sweeps.is_some()))
+            .column("compared with sweeps", |g| g.count(|f| f.sweeps.is_some()))
             .column("of them elsewhere", |g| g.count(Found::differs))
             .notes([
                 "A problem is large with more than 300 contacts, else redundant with more rows of contacts than \
                  velocities, else with joints, if it has any. newton has 500 iterations for 1e-8 m/s; the goal of \
-                 reference is 1e-10 m/s, or what rounding leaves. Sweeps are colored-gs and nncg; elsewhere are those \
-                 that reach 1e-9 m/s with velocities more than 1e-6 m/s away.",
+                 reference is 1e-10 m/s, or what rounding leaves. Compared is a reference at its goal with colored-gs and \
+                 nncg where they reach 1e-9 m/s; elsewhere are those whose velocities are more than 1e-6 m/s away.",
                 &left_out(bench, &too_large),
             ]),
     );
@@ -208,6 +218,11 @@ pub fn survey(bench: &Bench, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
+/// The steps whose problems are taken.
+fn steps(bench: &Bench) -> impl Iterator<Item = u64> {
+    STEPS.into_iter().take(bench.either(3, STEPS.len()))
+}
+
 fn left_out(bench: &Bench, scenes: &[&str]) -> String {
     let most = bench.either(MOST[0], MOST[1]);
     match scenes {
@@ -219,25 +234,23 @@ fn left_out(bench: &Bench, scenes: &[&str]) -> String {
     }
 }
 
-/// The problems of one scene under one law; `false` if they are too large.
+/// The problems of one scene under one law; `false` if one is too large, and those before it are there.
 fn scene(bench: &Bench, id: &str, law: FrictionLaw, all: &mut Vec<Found>) -> Result<bool> {
     let most = bench.either(MOST[0], MOST[1]);
     let mut scene = under(library::shipped(id)?, law);
     scene.solver = SolverConfig::default();
     let mut simulation = scene.simulation(bench.most_threads())?;
-    let begun = all.len();
     let mut done = 0;
-    for until in STEPS {
+    for until in steps(bench) {
         for _ in done..until {
             step(&mut simulation, id)?;
             if simulation.problem().contacts.len() > most {
-                all.truncate(begun);
                 return Ok(false);
             }
         }
         done = until;
         let problem = simulation.problem();
-        if problem.row_count() == 0 || bench.quick && until > 20 {
+        if problem.row_count() == 0 {
             continue;
         }
         bench.say(format!("{id}, {law}, step {until}"));
@@ -254,7 +267,8 @@ fn scene(bench: &Bench, id: &str, law: FrictionLaw, all: &mut Vec<Found>) -> Res
 
 /// What each solver makes of it.
 fn solve(problem: &Problem, task: &Task<'_>, origin: String, law: FrictionLaw) -> Result<Found> {
-    let sweeps = (SWEEPS / problem.contacts.len().max(1)).clamp(500, 20_000) as u32;
+    let sweeps =
+        (SWEPT_CONTACTS / problem.contacts.len().max(1)).clamp(SWEEPS[0], SWEEPS[1]) as u32;
     let entrants = [
         ("reference", 4000, 1e-10),
         ("newton", 500, NEWTON),
@@ -283,7 +297,6 @@ fn solve(problem: &Problem, task: &Task<'_>, origin: String, law: FrictionLaw) -
     let [reference, newton, swept @ ..] = outcomes.as_slice() else {
         unreachable!("an outcome for each");
     };
-    let distance = |o: &Outcome| o.velocity_error.or(o.distance);
     let swept = swept.iter().filter(|o| o.error <= SWEPT);
     Ok(Found {
         law,
@@ -299,11 +312,12 @@ fn solve(problem: &Problem, task: &Task<'_>, origin: String, law: FrictionLaw) -
             && !problem.contacts.is_empty()
             && !reference.lambda.is_empty())
         .then(|| map(problem, &reference.lambda)),
-        sweeps: swept.filter_map(distance).reduce(f64::min),
+        sweeps: swept.filter_map(|o| o.velocity_error).reduce(f64::max),
         another: reference.report.statistic("distance of another solution"),
     })
 }
 
+/// The natural map from the impulses alone.
 fn map(problem: &Problem, lambda: &[f64]) -> f64 {
     let [mut w, mut offset] = [vec![0.0; lambda.len()], vec![0.0; lambda.len()]];
     problem.product(lambda, &mut w);
