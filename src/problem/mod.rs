@@ -355,6 +355,14 @@ impl Problem {
 
     /// u = u_free + M⁻¹ Jᵀ Λ, for all bodies. `u` is overwritten.
     pub fn velocities(&self, lambda: &[f64], u: &mut Vec<Twist>) {
+        self.momenta(lambda, u);
+        for (body, u) in u.iter_mut().enumerate() {
+            *u = self.velocity_after(body, u);
+        }
+    }
+
+    /// Jᵀ Λ, for all bodies (N s, N m s). `u` is overwritten.
+    pub fn momenta(&self, lambda: &[f64], u: &mut Vec<Twist>) {
         u.clear();
         u.resize(self.bodies.len(), Twist::ZERO);
         for c in 0..self.contacts.len() {
@@ -371,9 +379,6 @@ impl Problem {
                 u[body].linear += jacobian.linear * lambda[first + r];
                 u[body].angular += jacobian.angular * lambda[first + r];
             }
-        }
-        for (body, u) in u.iter_mut().enumerate() {
-            *u = self.velocity_after(body, u);
         }
     }
 

@@ -36,9 +36,6 @@ fields! {
         pub angular_compliance: f64 = 0.0,
         /// Damping of the same (N m s/rad); needs a compliance.
         pub angular_damping: f64 = 0.0,
-        /// Share of an error of a rigid joint that a step removes through the velocities (-), from 0 to 1;
-        /// without it the scene's stabilisation decides.
-        pub stabilisation: Option<f64> = None,
         /// The length by which its angles become lengths in errors and residuals (m).
         pub length: f64 = 1.0 => positive,
         /// Whether the two bodies may still collide.
@@ -570,7 +567,6 @@ impl Builder<'_> {
                 damping: joint.damping,
                 angular_compliance: joint.angular_compliance,
                 angular_damping: joint.angular_damping,
-                stabilisation: joint.stabilisation,
                 length: joint.length,
             },
             collide: joint.collide,

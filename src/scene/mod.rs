@@ -433,12 +433,33 @@ fn element(list: &str, k: usize, what: &str, name: &str) -> (String, String) {
     (format!("{list}.{k}"), label)
 }
 
+/// Fields that scenes once had, and what to write instead.
+const GONE: [(&str, &str); 3] = [
+    (
+        "joint_iterations",
+        "each step solves until its joints are closed, so that it can be left out",
+    ),
+    (
+        "geometric_stiffness",
+        "cables are stable without it, so that it can be left out",
+    ),
+    (
+        "stabilisation",
+        "joints are closed within each step, so that it can be left out; that of contacts stands in `settings`",
+    ),
+];
+
 /// RON's own message with file, line, column, and what stands there.
 fn syntax_error(error: &ron::error::SpannedError, text: &str, file: &str) -> SceneError {
     let (line, column) = (error.span.start.line, error.span.start.col);
     let mut message = error.code.to_string();
     if !message.starts_with("RON") {
         message = edit::lower_first(&message);
+    }
+    if let ron::Error::NoSuchStructField { found, .. } = &error.code
+        && let Some((_, instead)) = GONE.iter().find(|(name, _)| name == found)
+    {
+        message = format!("`{found}` is no more: {instead}");
     }
     let rest: String = text
         .lines()

@@ -15,7 +15,7 @@ use crate::world::World;
 const KIND: FileKind = FileKind {
     name: "recording",
     magic: b"MOREAURC",
-    version: 1,
+    version: 2,
 };
 
 /// A solver's configuration; its values are of several kinds, which only text can tell apart.

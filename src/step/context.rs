@@ -1,7 +1,7 @@
 //! What the stages of a step read and write besides the world.
 
 use super::ahead::{Ahead, Passed};
-use super::{assemble, integrate, joints, stiffness};
+use super::{assemble, integrate, joints, rounds, stiffness};
 use crate::collide::Collider;
 use crate::math::Twist;
 use crate::problem::Problem;
@@ -17,6 +17,8 @@ pub struct Context {
     pub problem: Problem,
     /// The joints' rows.
     pub joints: joints::Workspace,
+    /// The rounds that close the joints.
+    pub rounds: rounds::Rounds,
     /// The stiffness of turning forces.
     pub stiffness: stiffness::Workspace,
     /// Λ that the solver starts from (N s).
@@ -36,7 +38,6 @@ impl Context {
     pub fn apply_forces(&mut self, world: &World) {
         let h = world.settings.substep();
         integrate::free_velocities(world, h, &mut self.problem);
-        self.stiffness.apply(world, &mut self.problem, h);
     }
 
     /// The problem of the contacts and joints that were found: rows, islands, biases, and Λ to start from. Contacts that
@@ -68,6 +69,58 @@ impl Context {
         self.ahead.find(&self.problem, passed);
     }
 
+    /// Begins the rounds of a (sub)step, which is to close so much of the joints' errors; false where no joint needs them.
+    pub fn begin_rounds(&mut self, world: &World, share: f64) -> bool {
+        if !self.joints.have_positions() {
+            return false;
+        }
+        self.rounds.begin(world, &self.problem, &self.joints);
+        self.joints.begin(world, &self.problem, share);
+        self.joints
+            .linearise(world, &self.problem, self.rounds.about());
+        self.joints.relinearise(&mut self.problem);
+        self.joints.soften_loops(world, &mut self.problem);
+        self.rounds
+            .set_bodies(world, &mut self.problem, &mut self.stiffness);
+        true
+    }
+
+    /// Linearises the joints about the velocities that a round has found, and says how far they are from their laws there
+    /// (m/s).
+    pub fn look_at_joints(&mut self, world: &World) -> f64 {
+        self.joints.linearise(world, &self.problem, &self.velocity);
+        let change = self.rounds.change();
+        self.joints.error_ahead(&self.problem, &self.lambda, change)
+    }
+
+    /// Whether a step of this length resolves how the joints turn in it.
+    pub fn are_joints_resolved(&self) -> bool {
+        self.rounds.are_resolved(self.problem.h, &self.velocity)
+    }
+
+    /// Ends the rounds with velocities of exactly the impulses' momentum, as far as `tolerance` allows (m/s).
+    pub fn end_rounds(&mut self, tolerance: f64) {
+        let (problem, velocity) = (&mut self.problem, &mut self.velocity);
+        // Along the directions that these velocities lead to, and not those that the round began with.
+        self.joints.exchange_directions(problem);
+        self.rounds
+            .balance(problem, &self.lambda, tolerance, velocity);
+        self.joints.exchange_directions(problem);
+    }
+
+    /// Sets the next round's problem up.
+    pub fn next_round(&mut self, world: &mut World) {
+        self.joints
+            .remember_forces(world, &self.problem, &self.lambda);
+        self.rounds.mix(&self.problem, &self.velocity);
+        self.joints
+            .linearise(world, &self.problem, self.rounds.about());
+        self.joints.relinearise(&mut self.problem);
+        self.joints.hold_on(&mut self.problem, &self.lambda);
+        self.rounds
+            .set_bodies(world, &mut self.problem, &mut self.stiffness);
+    }
+
     /// u ← u_E, and what the next step starts from: the impulses that were looked for, forces, manifolds.
     pub fn end(&mut self, world: &mut World, are_new: bool) {
         let (problem, lambda) = (&self.problem, &self.lambda);
@@ -76,7 +129,6 @@ impl Context {
         assemble::remember(world, &self.collider.contacts, problem, start);
         self.joints.remember(world, problem, start);
         self.joints.remember_forces(world, problem, lambda);
-        self.stiffness.remember_contacts(world, problem, lambda);
         if are_new {
             std::mem::swap(&mut world.manifolds, &mut self.collider.manifolds);
         }

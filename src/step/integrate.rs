@@ -122,17 +122,21 @@ fn free_spin(
     }
     let inertia = inertia.rotated(q);
     let momentum = Quat::from_scaled_axis(omega * (-0.5 * h)) * inertia.mul_vec(omega) + torque * h;
-    let mut next = omega + inverse.mul_vec(torque) * h;
+    let explicit = omega + inverse.mul_vec(torque) * h;
+    // More than about half a turn per step: nothing to resolve, keep the explicit velocity.
+    spin_of(&inertia, momentum, explicit, h).unwrap_or(explicit)
+}
+
+/// The solution of I ω = exp(−h/2 ω) L, all in world axes, by Newton's method from `start`; none where that finds none.
+pub fn spin_of(inertia: &SymMat3, momentum: Vec3, start: Vec3, h: f64) -> Option<Vec3> {
+    let mut next = start;
     let mut last = f64::INFINITY;
     for _ in 0..20 {
         let turned = Quat::from_scaled_axis(next * (-0.5 * h)) * momentum;
         let error = inertia.mul_vec(next) - turned;
         // d/dω of exp(−h/2 ω) L is h/2 [L]× to leading order: a Newton step with that slope.
         let slope = inertia.to_matrix() - turned.cross_matrix() * (0.5 * h);
-        let Some(inverse) = slope.try_inverse() else {
-            break;
-        };
-        let step = inverse * error;
+        let step = slope.try_inverse()? * error;
         next -= step;
         // Newton's steps shrink until rounding stops them.
         let size = step.norm();
@@ -142,12 +146,8 @@ fn free_spin(
         last = size;
     }
     let turned = Quat::from_scaled_axis(next * (-0.5 * h)) * momentum;
-    if (inertia.mul_vec(next) - turned).norm() <= 1e-9 * momentum.norm() {
-        next
-    } else {
-        // More than about half a turn per step: nothing to resolve, keep the explicit velocity.
-        omega + inverse.mul_vec(torque) * h
-    }
+    let is_found = (inertia.mul_vec(next) - turned).norm() <= 1e-9 * momentum.norm();
+    is_found.then_some(next)
 }
 
 /// u ← u_E for the dynamic bodies.
@@ -171,7 +171,6 @@ pub struct Saved {
     joints: Vec<([f64; 3], Vec3)>,
     drives: Vec<f64>,
     joint_memory: Vec<RowMemory>,
-    contact_stiffness: Vec<(u32, SymMat3)>,
 }
 
 impl Saved {
@@ -188,7 +187,6 @@ impl Saved {
         self.drives.clear();
         self.drives.extend(world.drives.iter().map(|d| d.value));
         self.joint_memory.clone_from(&world.joint_memory);
-        self.contact_stiffness.clone_from(&world.contact_stiffness);
     }
 
     /// Puts it back.
@@ -205,6 +203,5 @@ impl Saved {
             drive.value = *value;
         }
         world.joint_memory.clone_from(&self.joint_memory);
-        world.contact_stiffness.clone_from(&self.contact_stiffness);
     }
 }

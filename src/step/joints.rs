@@ -3,7 +3,7 @@
 
 use crate::math::{Pose, Twist, Vec3, rotate_by};
 use crate::problem::Problem;
-use crate::world::joint::{GearTerm, Joint, JointKind, Motion, RowMemory, Target, WORLD};
+use crate::world::joint::{Joint, JointKind, Motion, RowMemory, Target, WORLD};
 use crate::world::snapshot::is_memorable;
 use crate::world::{
     Bodies, JointGeometry, Stabilisation, World, joint_geometry, joint_geometry_at,
@@ -13,8 +13,14 @@ use crate::world::{
 const LIMIT_REACH: f64 = 0.02;
 /// … or could get there within this many steps.
 const LIMIT_STEPS: f64 = 4.0;
-/// β of rigid limits where the joint names none.
+/// β of rigid limits: the share of what they are overrun by that a step takes back through the velocities.
 const LIMIT_BETA: f64 = 0.2;
+/// The share of J(q₋) and of J(q₊) in a row's direction (-): Newmark's β, which makes taut cables stable at every step
+/// length and dampens nothing.
+pub const SHARE: f64 = 0.25;
+
+/// What holds the rows of loops to the last round's impulses, as a share of their own diagonal (-).
+const HOLD: f64 = 1e-5;
 /// Numbers of the rows of a joint: six that lock a coordinate or couple some, then per coordinate a lower and an upper
 /// limit, a motor and friction.
 mod number {
@@ -32,7 +38,7 @@ struct Written {
     rows: Vec<(u32, u8)>,
     /// Impulse to start from, per row.
     start: Vec<f64>,
-    /// β of the rows that hold a coordinate, else 0.
+    /// β of the rows of positions: those that hold a coordinate, limits and gears; else 0.
     beta: Vec<f64>,
 }
 
@@ -43,8 +49,32 @@ pub struct Workspace {
     /// |φ + α Λ/h| of the worst held coordinate of every joint (m): φ as it was found at this midpoint,
     /// Λ from the (sub)step before, which aimed at it.
     error: Vec<f64>,
-    /// The geometry of every joint.
+    /// The geometry of every joint at this midpoint, at the last one, and where the next one is expected.
     geometry: Vec<JointGeometry>,
+    behind: Vec<JointGeometry>,
+    ahead: Vec<JointGeometry>,
+    /// ¼J(q₋) + ½J(q), per entry of the problem's rows; zero for rows of velocities.
+    settled: Vec<Twist>,
+    /// What this (sub)step leaves of each row's error, per row (m).
+    left: Vec<f64>,
+    /// Which bodies touch something.
+    touches: Vec<bool>,
+    /// The linearisation at a next midpoint.
+    next: Linear,
+    /// Which joints close loops, and what holds their rows to the last round's impulses, per row (1/kg).
+    loops: Loops,
+    hold: Vec<f64>,
+}
+
+/// The rows of positions, linear about a next midpoint q₊ = q + h u.
+#[derive(Default)]
+struct Linear {
+    /// Directions J̄ = ¼J(q₋) + ½J(q) + ¼J(q₊), per entry of the problem's rows.
+    jacobian: Vec<Twist>,
+    /// Biases, per row (m/s).
+    bias: Vec<f64>,
+    /// w of the rows at q₊, without C Λ (m/s).
+    velocity: Vec<f64>,
 }
 
 impl Workspace {
@@ -79,10 +109,6 @@ impl Workspace {
             joint.angles = [3, 4, 5].map(|k| geometry.value[k]);
             self.geometry.push(geometry);
         }
-        let beta = match settings.stabilisation {
-            Stabilisation::None | Stabilisation::Projection { .. } => 0.0,
-            Stabilisation::Baumgarte { beta, .. } => beta,
-        };
         let mut memory = joint_memory.as_slice();
         for (index, joint) in joints.iter().enumerate() {
             let own = memory.partition_point(|m| m.joint as usize <= index);
@@ -97,7 +123,6 @@ impl Workspace {
                 index,
                 memory: own,
                 h: settings.substep(),
-                beta: joint.softness.stabilisation.unwrap_or(beta),
                 error: 0.0,
             };
             if joint.enabled {
@@ -107,66 +132,212 @@ impl Workspace {
         }
     }
 
-    /// Corrects the biases of rows that hold a coordinate for what the linear φ + hγ misses of the
-    /// coordinate at the next midpoint, where the velocities `u` lead: a Newton step on φ itself, whose
-    /// matrix stays the same. False where there is nothing to correct.
-    pub fn refine(&mut self, world: &World, problem: &mut Problem, u: &[Twist]) -> bool {
-        let h = problem.h;
-        let bodies = &world.bodies;
-        let ahead = |slot: usize| {
-            Pose::new(
-                bodies.position[slot] + u[slot].linear * h,
-                rotate_by(&bodies.rotation[slot], u[slot].angular, h),
-            )
+    /// Whether some row is one of positions.
+    pub fn have_positions(&self) -> bool {
+        self.written.beta.iter().any(|beta| *beta > 0.0)
+    }
+
+    /// What does not change over a step's rounds: the directions behind and here, and how much of the errors that are
+    /// found here is to be closed, `share`. They are those of a new state, or of a step of another length: the ends of
+    /// steps gap by h²a/8 where a joint's bodies accelerate relative to each other by a.
+    pub fn begin(&mut self, world: &World, problem: &Problem, share: f64) {
+        let (h, bodies) = (problem.h, &world.bodies);
+        let most = match world.settings.stabilisation {
+            Stabilisation::None => f64::INFINITY,
+            Stabilisation::Baumgarte { max_speed, .. }
+            | Stabilisation::Projection { max_speed, .. } => max_speed * h,
         };
-        let mut any = false;
-        let is_corrected = |r: usize| self.written.beta[r] > 0.0;
-        let errors_ahead = self.held_errors(world, ahead, is_corrected);
-        for (r, error_ahead) in errors_ahead.enumerate() {
-            let Some(error_ahead) = error_ahead else {
+        self.touches.clear();
+        self.touches.resize(problem.bodies.len(), false);
+        for body in problem.contacts.bodies.iter().flatten() {
+            self.touches[*body as usize] = problem.bodies.is_dynamic(*body as usize);
+        }
+        self.left.clear();
+        let rows = &problem.rows;
+        self.left.extend((0..rows.len()).map(|r| {
+            let error = rows.position_error[r];
+            // A spring is meant to give way.
+            match rows.is_bilateral(r) && rows.compliance[r] == 0.0 {
+                true => error - (error * share).clamp(-most, most),
+                false => 0.0,
+            }
+        }));
+        fill(&mut self.behind, &world.joints, |slot| {
+            moved(bodies, slot, &bodies.velocity[slot], -h)
+        });
+        self.settled.clear();
+        self.settled
+            .resize(problem.rows.jacobian.len(), Twist::ZERO);
+        let rows = self.written.rows.iter().zip(&problem.rows.start);
+        for ((index, number), start) in rows {
+            let Some(behind) = position_row(&world.joints, &self.behind, *index as usize, *number)
+            else {
                 continue;
             };
-            let error = problem.rows.position_error[r];
-            let linear = error + h * problem.row_jacobian_velocity(r, u);
-            let missed = error_ahead - linear;
-            problem.rows.bias[r] = self.written.beta[r] * (error + missed) / h;
-            any = true;
-        }
-        any
-    }
-
-    /// The errors of the rows that hold a coordinate at the bodies' present poses (m), one per row; `None`
-    /// for all others.
-    pub fn errors_now(&self, world: &World, errors: &mut Vec<Option<f64>>) {
-        errors.clear();
-        let pose = |slot| world.bodies.pose(slot);
-        errors.extend(self.held_errors(world, pose, |_| true));
-    }
-
-    /// The same where the bodies have the poses that `pose` says, of the rows that are `wanted`.
-    fn held_errors(
-        &self,
-        world: &World,
-        pose: impl Fn(usize) -> Pose,
-        wanted: impl Fn(usize) -> bool,
-    ) -> impl Iterator<Item = Option<f64>> {
-        // A joint's rows follow each other and share its geometry.
-        let mut last: Option<(u32, JointGeometry)> = None;
-        let rows = self.written.rows.iter().enumerate();
-        rows.map(move |(r, (index, row))| {
-            if !wanted(r) {
-                return None;
+            for (k, (_, j)) in behind.entries().iter().enumerate() {
+                let at = *start as usize + k;
+                let here = &problem.rows.jacobian[at];
+                self.settled[at] = Twist::new(
+                    j.linear * SHARE + here.linear * (1.0 - 2.0 * SHARE),
+                    j.angular * SHARE + here.angular * (1.0 - 2.0 * SHARE),
+                );
             }
-            let joint = &world.joints[*index as usize];
-            let k = *row as usize;
-            let at = joint.axes.get(k)?.motion.held()?;
-            let geometry = match last {
-                Some((of, geometry)) if of == *index => geometry,
-                _ => joint_geometry_at(joint, &pose),
+        }
+    }
+
+    /// Linearises the rows of positions about the next midpoint, where the velocities `u` lead.
+    ///
+    /// Angles of what touches something are linear in u. A wheel that rolls at s and yaws at ω ends along an axis that has
+    /// turned by h ω, so that its u_E turns about the axis halfway: at this midpoint, where contacts are, it seems to roll
+    /// over by ½ h s ω, and they would bear against that.
+    pub fn linearise(&mut self, world: &World, problem: &Problem, u: &[Twist]) {
+        let (h, bodies) = (problem.h, &world.bodies);
+        fill(&mut self.ahead, &world.joints, |slot| {
+            moved(bodies, slot, &u[slot], h)
+        });
+        let next = &mut self.next;
+        next.jacobian.clear();
+        next.jacobian.extend_from_slice(&problem.rows.jacobian);
+        next.bias.clear();
+        next.bias.extend_from_slice(&problem.rows.bias);
+        next.velocity.clear();
+        next.velocity.resize(problem.rows.len(), 0.0);
+        for (r, (index, number)) in self.written.rows.iter().enumerate() {
+            let beta = self.written.beta[r];
+            if beta == 0.0 {
+                continue;
+            }
+            let Some(ahead) = position_row(&world.joints, &self.ahead, *index as usize, *number)
+            else {
+                continue;
             };
-            last = Some((*index, geometry));
-            Some(row_scale(joint, k) * (geometry.value[k] - at))
-        })
+            let start = problem.rows.start[r] as usize;
+            let mut along = 0.0;
+            for (k, (body, j)) in ahead.entries().iter().enumerate() {
+                let (at, u) = (start + k, &u[*body as usize]);
+                let settled = &self.settled[at];
+                let mean = Twist::new(
+                    settled.linear + j.linear * SHARE,
+                    settled.angular + j.angular * SHARE,
+                );
+                along += mean.linear.dot(&u.linear) + mean.angular.dot(&u.angular);
+                next.jacobian[at] = mean;
+            }
+            let is_angle = !Joint::is_length(*number as usize % 6);
+            let touches = |body: &u32| self.touches[*body as usize];
+            let error = match is_angle && problem.rows.bodies(r).iter().any(touches) {
+                true => problem.rows.position_error[r] + h * along,
+                false => ahead.value,
+            };
+            next.bias[r] = beta * ((error - self.left[r]) / h - along);
+            next.velocity[r] = next.bias[r] + along;
+        }
+    }
+
+    /// How far the rows of positions are from their laws at the next midpoint that was last linearised about, with these
+    /// impulses (m/s): by their gaps there, and by what the new directions would change of the bodies' velocities.
+    pub fn error_ahead(&self, problem: &Problem, lambda: &[f64], change: &mut Vec<Twist>) -> f64 {
+        let first = problem.contact_rows();
+        change.clear();
+        change.resize(problem.bodies.len(), Twist::ZERO);
+        let mut worst = 0.0_f64;
+        for (r, beta) in self.written.beta.iter().enumerate() {
+            if *beta == 0.0 {
+                continue;
+            }
+            let lambda = lambda[first + r];
+            let compliance = problem.rows.compliance[r] - self.hold[r];
+            let w = self.next.velocity[r] + compliance * lambda;
+            let [lo, hi] = problem.rows.bounds[r];
+            let error = match () {
+                () if lambda <= lo => (-w).max(0.0),
+                () if lambda >= hi => w.max(0.0),
+                () => w.abs(),
+            };
+            worst = worst.max(error);
+            let span = problem.rows.start[r] as usize..problem.rows.start[r + 1] as usize;
+            for at in span {
+                let (old, new) = (&problem.rows.jacobian[at], &self.next.jacobian[at]);
+                let change = &mut change[problem.rows.body[at] as usize];
+                change.linear += (new.linear - old.linear) * lambda;
+                change.angular += (new.angular - old.angular) * lambda;
+            }
+        }
+        let b = &problem.bodies;
+        for (body, p) in change
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| **p != Twist::ZERO)
+        {
+            let inverse = b.inverse_mass[body];
+            let energy = p.linear.norm_squared() * inverse
+                + p.angular.dot(&b.inverse_inertia[body].mul_vec(p.angular));
+            worst = worst.max((energy * inverse).sqrt());
+        }
+        worst
+    }
+
+    /// Rigid rows of joints that close loops may be redundant, and their directions nearly so: in the first round their
+    /// impulses are the least ones …
+    pub fn soften_loops(&mut self, world: &World, problem: &mut Problem) {
+        self.loops.find(world, problem);
+        self.hold.clear();
+        self.hold.resize(problem.rows.len(), 0.0);
+        for (r, (index, _)) in self.written.rows.iter().enumerate() {
+            let is_rigid = self.written.beta[r] > 0.0 && problem.rows.compliance[r] == 0.0;
+            if is_rigid && self.loops.closes[*index as usize] {
+                let b = &problem.bodies;
+                let mut diagonal = 0.0;
+                for (body, j) in problem.rows.entries(r) {
+                    diagonal += j.linear.norm_squared() * b.inverse_mass[body]
+                        + j.angular.dot(&b.inverse_inertia[body].mul_vec(j.angular));
+                }
+                self.hold[r] = HOLD * diagonal;
+                problem.rows.compliance[r] += self.hold[r];
+            }
+        }
+    }
+
+    /// … and in later ones they change as little as they can from what the last one found, `lambda`: at the end nothing
+    /// of this is left.
+    pub fn hold_on(&self, problem: &mut Problem, lambda: &[f64]) {
+        let first = problem.contact_rows();
+        for (r, hold) in self
+            .hold
+            .iter()
+            .enumerate()
+            .filter(|(_, hold)| **hold > 0.0)
+        {
+            problem.rows.bias[r] -= hold * lambda[first + r];
+        }
+    }
+
+    /// Exchanges the problem's directions and those of the last linearisation.
+    pub fn exchange_directions(&mut self, problem: &mut Problem) {
+        std::mem::swap(&mut problem.rows.jacobian, &mut self.next.jacobian);
+    }
+
+    /// Puts the last linearisation into the problem.
+    pub fn relinearise(&mut self, problem: &mut Problem) {
+        std::mem::swap(&mut problem.rows.jacobian, &mut self.next.jacobian);
+        std::mem::swap(&mut problem.rows.bias, &mut self.next.bias);
+    }
+
+    /// Marks the bodies that rows of positions hold.
+    pub fn held_bodies(&self, problem: &Problem, held: &mut Vec<bool>) {
+        held.clear();
+        held.resize(problem.bodies.len(), false);
+        for (r, _) in self
+            .written
+            .beta
+            .iter()
+            .enumerate()
+            .filter(|(_, beta)| **beta > 0.0)
+        {
+            for body in problem.rows.bodies(r) {
+                held[*body as usize] = problem.bodies.is_dynamic(*body as usize);
+            }
+        }
     }
 
     /// The impulses to start from, in the order of the rows.
@@ -241,8 +412,6 @@ struct Rows<'a> {
     /// The joint's impulses of the last (sub)step.
     memory: &'a [RowMemory],
     h: f64,
-    /// β of rigid rows.
-    beta: f64,
     /// The largest error so far (m).
     error: f64,
 }
@@ -270,8 +439,8 @@ impl Rows<'_> {
     }
 
     fn add(&mut self) {
-        if let JointKind::Gear(terms) = &self.joints[self.index].kind {
-            self.gear(terms);
+        if let JointKind::Gear(_) = &self.joints[self.index].kind {
+            self.gear();
             return;
         }
         for k in 0..6 {
@@ -308,12 +477,15 @@ impl Rows<'_> {
                 if left > reach {
                     continue;
                 }
-                let terms =
-                    self.spring_terms(length, joint.softness.stabilisation.unwrap_or(LIMIT_BETA));
+                let terms = self.spring_terms(length, LIMIT_BETA);
                 let share = if left > 0.0 { 1.0 } else { terms.beta };
                 let bounds = [0.0, f64::INFINITY];
                 let bias = share * left / h;
-                self.push(row(number), entries, bounds, bias, terms.compliance, left);
+                if terms.compliance == 0.0 {
+                    self.error = self.error.max(-left);
+                }
+                let pushed = self.push(row(number), entries, bounds, bias, terms.compliance, left);
+                self.note_beta(pushed, share);
             }
         }
         if let Some(motor) = axis.motor.filter(|m| m.max_force > 0.0) {
@@ -357,35 +529,15 @@ impl Rows<'_> {
     }
 
     /// Σ coefficient · coordinate stays what it was.
-    fn gear(&mut self, terms: &[GearTerm]) {
-        let joint = self.joint();
-        let scale = joint.softness.length;
-        let mut sum = -joint.gear_offset;
-        let mut entries = [(WORLD, Twist::ZERO); 4];
-        let mut count = 0;
-        for term in terms {
-            let (of, k) = (term.joint as usize, term.axis as usize);
-            sum += term.coefficient * self.geometry[of].value[k];
-            let bodies = self.joints[of].bodies;
-            for (body, jacobian) in bodies.into_iter().zip(&self.geometry[of].jacobian[k]) {
-                let share = scaled(jacobian, term.coefficient * scale);
-                let known = entries[..count].iter().position(|(b, _)| *b == body);
-                if let Some(at) = known {
-                    let (_, sum) = &mut entries[at];
-                    sum.linear += share.linear;
-                    sum.angular += share.angular;
-                } else if body != WORLD && count < entries.len() {
-                    entries[count] = (body, share);
-                    count += 1;
-                }
-            }
+    fn gear(&mut self) {
+        if let Some(row) = position_row(self.joints, self.geometry, self.index, number::LOCK) {
+            self.lock(number::LOCK, row.entries(), row.value, false);
         }
-        self.lock(number::LOCK, &entries[..count], scale * sum, false);
     }
 
     /// A bilateral row that locks `error` at zero.
     fn lock(&mut self, row: u8, entries: &[Entry], error: f64, length: bool) {
-        let terms = self.spring_terms(length, self.beta);
+        let terms = self.spring_terms(length, 1.0);
         let (alpha, damping) = self.softness(length);
         if damping == 0.0 {
             let found = (error + alpha * self.remembered(row) / self.h).abs();
@@ -394,8 +546,13 @@ impl Rows<'_> {
         let bounds = [f64::NEG_INFINITY, f64::INFINITY];
         let bias = terms.beta * error / self.h;
         let pushed = self.push(row, entries, bounds, bias, terms.compliance, error);
+        self.note_beta(pushed, terms.beta);
+    }
+
+    /// Notes β of a row of positions that was added.
+    fn note_beta(&mut self, pushed: bool, share: f64) {
         if let (true, Some(beta)) = (pushed, self.out.beta.last_mut()) {
-            *beta = terms.beta;
+            *beta = share;
         }
     }
 
@@ -462,6 +619,187 @@ impl Rows<'_> {
         self.out.beta.push(0.0);
         true
     }
+}
+
+/// Which joints close loops: those that are no bridges of the graph of bodies and joints, in which everything that
+/// impulses do not move is one.
+#[derive(Default)]
+struct Loops {
+    /// Per joint.
+    closes: Vec<bool>,
+    /// Edges (joint, its bodies), by body.
+    edges: Vec<[u32; 3]>,
+    around: Vec<Vec<(u32, u32)>>,
+    /// When a body was first reached, and the earliest that is reached from it by another way.
+    reached: Vec<[u32; 2]>,
+}
+
+impl Loops {
+    fn find(&mut self, world: &World, problem: &Problem) {
+        let n = problem.bodies.len();
+        let node = |body: u32| match body {
+            WORLD => n as u32,
+            body if problem.bodies.is_dynamic(body as usize) => body,
+            _ => n as u32,
+        };
+        self.closes.clear();
+        self.closes.resize(world.joints.len(), false);
+        self.edges.clear();
+        for (index, joint) in world
+            .joints
+            .iter()
+            .enumerate()
+            .filter(|(_, joint)| joint.enabled)
+        {
+            let mut edge = |[a, b]: [u32; 2]| {
+                let (a, b) = (node(a), node(b));
+                if a != b {
+                    self.edges.push([index as u32, a, b]);
+                }
+            };
+            match &joint.kind {
+                JointKind::Gear(terms) => {
+                    // What a gear couples hangs together already, or it closes nothing.
+                    for term in terms {
+                        edge(world.joints[term.joint as usize].bodies);
+                    }
+                }
+                _ => edge(joint.bodies),
+            }
+        }
+        self.around.clear();
+        self.around.resize(n + 1, Vec::new());
+        for (k, [_, a, b]) in self.edges.iter().enumerate() {
+            self.around[*a as usize].push((*b, k as u32));
+            self.around[*b as usize].push((*a, k as u32));
+        }
+        self.reached.clear();
+        self.reached.resize(n + 1, [u32::MAX; 2]);
+        let mut time = 0;
+        // Depth first, with a stack of one's own: chains are long.
+        let mut stack: Vec<(u32, u32, usize)> = Vec::new();
+        for root in 0..=n as u32 {
+            if self.reached[root as usize][0] != u32::MAX || self.around[root as usize].is_empty() {
+                continue;
+            }
+            self.reached[root as usize] = [time; 2];
+            time += 1;
+            stack.push((root, u32::MAX, 0));
+            while let Some((at, by, next)) = stack.last_mut() {
+                let (here, came_by) = (*at as usize, *by);
+                if let Some(&(to, edge)) = self.around[here].get(*next) {
+                    *next += 1;
+                    if edge == came_by {
+                        continue;
+                    }
+                    let to = to as usize;
+                    if self.reached[to][0] == u32::MAX {
+                        self.reached[to] = [time; 2];
+                        time += 1;
+                        stack.push((to as u32, edge, 0));
+                    } else {
+                        self.closes[self.edges[edge as usize][0] as usize] = true;
+                        self.reached[here][1] = self.reached[here][1].min(self.reached[to][0]);
+                    }
+                } else {
+                    stack.pop();
+                    if let Some((parent, _, _)) = stack.last() {
+                        let parent = *parent as usize;
+                        let lowest = self.reached[here][1];
+                        self.reached[parent][1] = self.reached[parent][1].min(lowest);
+                        if lowest <= self.reached[parent][0] {
+                            self.closes[self.edges[came_by as usize][0] as usize] = true;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A row of positions where its bodies are: its error, or the distance left of a limit (m), and its Jacobian.
+struct PositionRow {
+    value: f64,
+    entries: [Entry; 4],
+    count: usize,
+}
+
+impl PositionRow {
+    fn entries(&self) -> &[Entry] {
+        &self.entries[..self.count]
+    }
+
+    /// Adds a share of a coordinate of a joint.
+    fn add(&mut self, joint: &Joint, geometry: &JointGeometry, k: usize, factor: f64) {
+        self.value += factor * geometry.value[k];
+        for (body, j) in joint.bodies.into_iter().zip(&geometry.jacobian[k]) {
+            let share = scaled(j, factor);
+            let known = self.entries().iter().position(|(b, _)| *b == body);
+            if let Some(at) = known {
+                let (_, sum) = &mut self.entries[at];
+                sum.linear += share.linear;
+                sum.angular += share.angular;
+            } else if body != WORLD && self.count < self.entries.len() {
+                self.entries[self.count] = (body, share);
+                self.count += 1;
+            }
+        }
+    }
+}
+
+/// Row `number` of a joint where the joints have such a geometry; none if it is no row of positions.
+fn position_row(
+    joints: &[Joint],
+    geometry: &[JointGeometry],
+    index: usize,
+    number: u8,
+) -> Option<PositionRow> {
+    let joint = &joints[index];
+    let mut row = PositionRow {
+        value: 0.0,
+        entries: [(WORLD, Twist::ZERO); 4],
+        count: 0,
+    };
+    if let JointKind::Gear(terms) = &joint.kind {
+        let scale = joint.softness.length;
+        row.value = -scale * joint.gear_offset;
+        for term in terms {
+            let of = term.joint as usize;
+            row.add(
+                &joints[of],
+                &geometry[of],
+                term.axis as usize,
+                term.coefficient * scale,
+            );
+        }
+        return Some(row);
+    }
+    let k = number as usize % 6;
+    let scale = row_scale(joint, k);
+    let motion = joint.axes[k].motion;
+    let (sign, at) = match (number - k as u8, motion) {
+        (number::LOCK, _) => (1.0, motion.held()?),
+        (number::LOWER, Motion::Limited([lo, _])) => (1.0, lo),
+        (number::UPPER, Motion::Limited([_, hi])) => (-1.0, hi),
+        _ => return None,
+    };
+    row.value = -sign * scale * at;
+    row.add(joint, &geometry[index], k, sign * scale);
+    Some(row)
+}
+
+/// The geometry of every joint where the bodies have the poses that `pose` says.
+fn fill(out: &mut Vec<JointGeometry>, joints: &[Joint], pose: impl Fn(usize) -> Pose) {
+    out.clear();
+    out.extend(joints.iter().map(|joint| joint_geometry_at(joint, &pose)));
+}
+
+/// Where a body is after a time at such a velocity.
+fn moved(bodies: &Bodies, slot: usize, u: &Twist, time: f64) -> Pose {
+    Pose::new(
+        bodies.position[slot] + u.linear * time,
+        rotate_by(&bodies.rotation[slot], u.angular, time),
+    )
 }
 
 fn scaled(j: &Twist, factor: f64) -> Twist {

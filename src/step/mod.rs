@@ -12,6 +12,7 @@ mod matching;
 pub mod motion;
 mod project;
 mod report;
+mod rounds;
 mod snapshot;
 mod solvers;
 mod stiffness;
@@ -30,6 +31,9 @@ use solvers::Solvers;
 
 pub use report::{ResidualSchedule, StepError, StepReport};
 pub use snapshot::Snapshot;
+
+/// A step that does not resolve how its joints turn is taken in 2, 4, … substeps, halved so often at most.
+const MOST_HALVINGS: u32 = 4;
 
 /// A contact of the last step, for drawing and inspection.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,11 +92,12 @@ impl Simulation {
             step,
             ..StepReport::default()
         };
-        for substep in 0..self.world.settings.substeps.max(1) {
-            if let Err(error) = self.substep(substep, watch) {
-                self.before.restore(&mut self.world);
-                return Err(error);
-            }
+        let substeps = self.world.settings.substeps.max(1);
+        let result = self.finely_enough(substeps, watch);
+        self.world.settings.substeps = substeps;
+        if let Err(error) = result {
+            self.before.restore(&mut self.world);
+            return Err(error);
         }
         self.world.step_index += 1;
         self.world.time += self.world.settings.step;
@@ -100,8 +105,42 @@ impl Simulation {
         Ok(())
     }
 
+    /// Takes the step in so many substeps; in twice as many, and so on, where they do not resolve how joints turn, as when
+    /// a whip cracks.
+    fn finely_enough(&mut self, substeps: u32, watch: &mut Stopwatch<'_>) -> Result<(), StepError> {
+        for halvings in 0..MOST_HALVINGS {
+            self.world.settings.substeps = substeps << halvings;
+            let mut is_resolved = true;
+            for substep in 0..self.world.settings.substeps {
+                // A (sub)step that does not resolve them may also lead out of all bounds.
+                is_resolved = match self.substep(substep, watch) {
+                    Err(StepError::OutOfBounds { .. }) if self.context.joints.have_positions() => {
+                        false
+                    }
+                    other => other?,
+                };
+                if !is_resolved {
+                    break;
+                }
+            }
+            if is_resolved {
+                self.report.halvings = halvings;
+                return Ok(());
+            }
+            self.before.restore(&mut self.world);
+            watch.lap(Stage::Integrate);
+        }
+        self.report.halvings = MOST_HALVINGS;
+        self.world.settings.substeps = substeps << MOST_HALVINGS;
+        for substep in 0..self.world.settings.substeps {
+            self.substep(substep, watch)?;
+        }
+        Ok(())
+    }
+
     /// Section 2's rule, from S over the midpoint M to E; every stage starts where the last one ended.
-    fn substep(&mut self, substep: u32, watch: &mut Stopwatch<'_>) -> Result<(), StepError> {
+    /// False where the rounds did not close the joints.
+    fn substep(&mut self, substep: u32, watch: &mut Stopwatch<'_>) -> Result<bool, StepError> {
         let (world, c) = (&mut self.world, &mut self.context);
         let h = world.settings.substep();
 
@@ -129,8 +168,12 @@ impl Simulation {
         c.assemble(world, finds);
         watch.lap(Stage::Assemble);
 
-        // 4. Λ = prox(Λ − ρ w), and u_E = u_S + M⁻¹(h f + Jᵀ Λ).
-        let mut solved = self.solvers.solve(world, c, watch)?;
+        // 4. Λ = prox(Λ − ρ w), and u_E = u_S + M⁻¹(h f + Jᵀ Λ), in rounds with J towards where u_E leads.
+        // What is open of the joints is closed by the end of the step.
+        let to_go = world.settings.substeps.saturating_sub(substep).max(1);
+        let mut solved = self
+            .solvers
+            .solve(world, c, 1.0 / f64::from(to_go), watch)?;
 
         // How well it was solved: measuring, not a part of the step.
         let is_last = substep + 1 >= world.settings.substeps;
@@ -156,7 +199,7 @@ impl Simulation {
         self.positions.project(world, c, packed, solver);
         integrate::check_bounds(world)?;
         watch.lap(Stage::Project);
-        Ok(())
+        Ok(solved.is_resolved)
     }
 
     /// Makes a simulation that runs on `threads` threads; 0 means rayon's global pool, with all that there

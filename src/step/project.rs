@@ -1,9 +1,9 @@
 //! Stabilisation by projection: a position-level pass after the step.
 //!
-//! Overlaps beyond the slop, and errors of rigid joints, are corrected by displacements δ = h u'
-//! that solve a problem of the same form with frictionless contacts, γ' + (g + slop)/h ≥ 0, from
-//! zero velocities; compliant joints, motors and joint friction hold against them. No velocity changes,
-//! so no energy enters.
+//! Overlaps beyond the slop are corrected by displacements δ = h u' that solve a problem of the same form with
+//! frictionless contacts, γ' + (g + slop)/h ≥ 0, from zero velocities; joints, motors and joint friction hold against
+//! them, J δ = 0. No velocity changes, so no energy enters; the last midpoint is moved along with the state, from which it
+//! is found.
 
 use rayon::prelude::*;
 
@@ -17,9 +17,6 @@ use crate::world::{BodyKind, GAP_ACCURACY, Stabilisation, World};
 /// not converge in one.
 const ITERATIONS: u32 = 10;
 
-/// Error of a rigid joint that is left alone (m).
-const JOINT_SLOP: f64 = 1e-9;
-
 /// Contacts, or bodies, per unit of parallel work.
 const CHUNK: usize = 1024;
 
@@ -29,7 +26,6 @@ pub struct Workspace {
     problem: Problem,
     gap: Vec<f64>,
     bias: Vec<f64>,
-    joint_errors: Vec<Option<f64>>,
     active: Vec<bool>,
     contacts: Vec<u32>,
     lambda: Vec<f64>,
@@ -60,7 +56,6 @@ impl Workspace {
             max_speed,
         };
         let h = c.problem.h;
-        c.joints.errors_now(world, &mut self.joint_errors);
         if !self.find_errors(c, slop) {
             return;
         }
@@ -143,16 +138,6 @@ impl Workspace {
                 any = true;
             }
         }
-        for island in 0..problem.islands.len() {
-            for &r in problem.islands.rows.of(island) {
-                let r = r as usize;
-                let error = self.joint_errors[r].unwrap_or(0.0);
-                if problem.rows.compliance[r] == 0.0 && error.abs() > JOINT_SLOP {
-                    self.active[island] = true;
-                    any = true;
-                }
-            }
-        }
         any
     }
 
@@ -212,16 +197,10 @@ impl Workspace {
                 // How far the row moves over the second half step, to where φ is at E.
                 let moved = 0.5 * from.h * from.row_jacobian_velocity(r, velocity);
                 let ahead = rows.position_error[r] + moved;
-                let is_rigid = rows.compliance[r] == 0.0;
                 let bias = match rows.bounds[r] {
-                    // Nobody sees a joint being pushed together: all of it at once.
-                    [f64::NEG_INFINITY, f64::INFINITY] if is_rigid => {
-                        let error = self.joint_errors[r].unwrap_or(ahead);
-                        (error / from.h).clamp(-rule.max_speed, rule.max_speed)
-                    }
                     // A limit may be approached as far as there is room.
                     [0.0, f64::INFINITY] => rule.bias(ahead, from.h),
-                    // Springs, motors and friction keep what they have.
+                    // Joints, springs, motors and friction keep what they have.
                     _ => 0.0,
                 };
                 let entries = rows.entries(r).map(|(body, j)| (body as u32, *j));

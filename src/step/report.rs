@@ -20,6 +20,8 @@ pub struct StepReport {
     pub contacts: usize,
     /// Of these, contacts between two dynamic bodies.
     pub dynamic_contacts: usize,
+    /// How often the step was halved until it resolved how its joints turn (-).
+    pub halvings: u32,
     /// General rows of the last substep.
     pub rows: usize,
     /// Islands of the last substep.

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use super::context::Context;
 use super::report::StepError;
+use super::rounds::{Progress, ROUGH_ROUNDS};
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
 use crate::problem::residual::JudgedLaw;
 use crate::solve::prox::colored_gs::{self, ColoredGs};
 use crate::solve::{
-    Budget, ConfigError, Parameters, Request, SolveReport, Solver, SolverConfig, Status, Value,
+    Budget, ConfigError, Over, Parameters, Request, SolveReport, Solver, SolverConfig, Status,
+    Value,
 };
 use crate::world::World;
 
@@ -33,6 +35,8 @@ pub struct Solved {
     pub law: JudgedLaw,
     /// Whether the fallback took over.
     pub failed: bool,
+    /// Whether the joints turn so little in the (sub)step that the rounds close them.
+    pub is_resolved: bool,
 }
 
 impl Solvers {
@@ -104,9 +108,8 @@ impl Solvers {
         ((!failed).then_some(chosen), &mut self.positions)
     }
 
-    /// Solves the assembled problem: again with the stiffness of this step's own forces where the last
-    /// step's are too small, again from where the joints turn to as often as the scene asks for it, and by
-    /// the fallback where the chosen solver fails.
+    /// Solves the assembled problem, in rounds until its joints are closed at the next midpoint, and by the fallback where
+    /// the chosen solver fails. `share` of what is open of the joints at this midpoint is to be closed.
     ///
     /// # Errors
     /// The fallback failed, too.
@@ -114,24 +117,44 @@ impl Solvers {
         &mut self,
         world: &mut World,
         c: &mut Context,
+        share: f64,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Solved, StepError> {
+        let has_rounds = c.begin_rounds(world, share);
+        watch.lap(Stage::Assemble);
         let mut report = self.solve_once(c, watch);
-        if report.status.is_usable() {
-            c.joints.remember_forces(world, &c.problem, &c.lambda);
-            if c.stiffness.is_outdated(world, c.problem.h) {
-                c.apply_forces(world);
-                watch.lap(Stage::Assemble);
-                report = report.followed_by(self.solve_once(c, watch));
-            }
-        }
-        for _ in 1..world.settings.joint_iterations {
-            let usable = report.status.is_usable();
-            if !(usable && c.joints.refine(world, &mut c.problem, &c.velocity)) {
+        let mut progress = Progress::default();
+        let mut is_resolved = true;
+        while has_rounds && report.status.is_usable() {
+            let error = c.look_at_joints(world);
+            watch.lap(Stage::Assemble);
+            let is_closed = error <= self.config.budget.tolerance;
+            is_resolved = c.are_joints_resolved() && (is_closed | progress.goes_on(error));
+            if is_closed && is_resolved {
+                c.end_rounds(self.config.budget.tolerance);
                 break;
             }
+            let is_rough = report.status != Status::Converged;
+            if !is_resolved || is_rough && progress.rounds >= ROUGH_ROUNDS {
+                report.status = report.status.or_worse(Status::Budget);
+                break;
+            }
+            c.next_round(world);
             watch.lap(Stage::Assemble);
-            report = report.followed_by(self.solve_once(c, watch));
+            let next = self.solve_once(c, watch);
+            // How the last round was solved is how the step was.
+            let status = next.status.clone();
+            report = report.followed_by(next);
+            report.status = status;
+        }
+        if has_rounds {
+            report.note(
+                "joint rounds",
+                "Times that a (sub)step is solved until its joints are closed at the next midpoint, of the substep that needs most.",
+                "-",
+                Over::Max,
+                f64::from(progress.rounds),
+            );
         }
         let failed = !report.status.is_usable();
         if failed {
@@ -144,6 +167,7 @@ impl Solvers {
             report,
             law,
             failed,
+            is_resolved,
         })
     }
 

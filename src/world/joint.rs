@@ -164,9 +164,6 @@ pub struct Softness {
     pub angular_compliance: f64,
     /// Damping of the same (N m s/rad); needs a compliance.
     pub angular_damping: f64,
-    /// β of rigid rows: the share of the error that a step removes through the velocities (-); `None`
-    /// leaves the choice to the scene's stabilisation.
-    pub stabilisation: Option<f64>,
     /// The length by which angles become lengths (m), so that every row is in m/s and N s.
     pub length: f64,
 }
@@ -178,7 +175,6 @@ impl Default for Softness {
             damping: 0.0,
             angular_compliance: 0.0,
             angular_damping: 0.0,
-            stabilisation: None,
             length: 1.0,
         }
     }
@@ -198,7 +194,7 @@ pub struct JointSpec {
     pub kind: JointKind,
     /// Limits, motors and friction; start from [`JointKind::axes`].
     pub axes: [Axis; 6],
-    /// Compliance and stabilisation.
+    /// Compliance.
     pub softness: Softness,
     /// Whether its two bodies may still collide.
     pub collide: bool,
@@ -373,9 +369,6 @@ impl Joint {
             let is_fine = damping == 0.0 || compliance > 0.0;
             demand(is_fine, damped, "0 without a compliance", damping)?;
         }
-        let beta = s.stabilisation.unwrap_or(0.0);
-        let is_share = (0.0..=1.0).contains(&beta);
-        demand(is_share, "stabilisation", "from 0 to 1", beta)?;
         let is_length = s.length.is_finite() && s.length > 0.0;
         demand(is_length, "length", "positive and finite", s.length)?;
         if let JointKind::Screw(lead) = &self.kind {

@@ -59,9 +59,10 @@ pub(crate) fn joint_geometry_at(joint: &Joint, pose: impl Fn(usize) -> Pose) -> 
     let axes_a = axes(&a);
     for k in 0..3 {
         if all_held {
-            // The frames' origins coincide: any axes will do, and the world's never turn.
+            // The frames' origins coincide: any axes will do, and the world's never turn. Where they do not quite,
+            // the force acts on both bodies at one point, so that it has no moment.
             let e = Vec3::ith(k, 1.0);
-            lengthwise(k, e, apart[k], a.position - center[0]);
+            lengthwise(k, e, apart[k], b.position - center[0]);
         } else {
             // Along an axis that turns with the first body, the force acts on it at the second's place.
             let e = axes_a[k];

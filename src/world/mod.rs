@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{Invalid, demand, finite, not_negative};
 pub use crate::material::{self, Anisotropy, CombineRule, ContactMaterial, Material};
-use crate::math::{SymMat3, Twist, Vec3};
+use crate::math::{Twist, Vec3};
 use crate::problem::FrictionLaw;
 use crate::problem::law::Law;
 pub use body::{Bodies, BodyError, BodyId, BodyKind, BodySpec, Groups};
@@ -98,25 +98,6 @@ impl Default for Stabilisation {
     }
 }
 
-/// How much of ¼ h² ΣK, the stiffness of turning constraint forces, goes into the mass matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct GeometricStiffness {
-    /// The factor of h² ΣK (-): ¼ is stable at every step length and free of damping, 0 switches it off.
-    pub factor: f64,
-    /// Whether contact forces count too, or those of joints alone.
-    pub contacts: bool,
-}
-
-impl Default for GeometricStiffness {
-    fn default() -> Self {
-        Self {
-            factor: 0.25,
-            contacts: false,
-        }
-    }
-}
-
 /// When contacts are searched for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -155,11 +136,6 @@ pub struct Settings {
     /// Approach speed below which restitution is ignored (m/s); zero needs no threshold, since
     /// γ_N^S is taken before gravity acts.
     pub restitution_threshold: f64,
-    /// What keeps taut cables stable at long steps.
-    pub geometric_stiffness: GeometricStiffness,
-    /// Solves per (sub)step: from the second one on, compliant joints are held at where the bodies turn to
-    /// and not only at where their velocities point (-).
-    pub joint_iterations: u32,
 }
 
 impl Default for Settings {
@@ -174,8 +150,6 @@ impl Default for Settings {
             friction_law: FrictionLaw::Disc,
             warm_start: true,
             restitution_threshold: 0.0,
-            geometric_stiffness: GeometricStiffness::default(),
-            joint_iterations: 1,
         }
     }
 }
@@ -200,18 +174,12 @@ impl Settings {
     /// The first one out of range.
     pub fn check(&self) -> Result<(), Invalid> {
         finite("gravity", &self.gravity)?;
-        let (step, substeps, solves) = (self.step, self.substeps, self.joint_iterations);
+        let (step, substeps) = (self.step, self.substeps);
         demand(step > 0.0 && step <= 1.0, "step", "in (0, 1] s", step)?;
         let is_fine = (1..=1000).contains(&substeps);
         demand(is_fine, "substeps", "1 to 1000", substeps)?;
         not_negative("prediction", self.prediction)?;
         not_negative("restitution_threshold", self.restitution_threshold)?;
-        let factor = self.geometric_stiffness.factor;
-        let is_fine = (0.0..=1.0).contains(&factor);
-        let field = "geometric_stiffness.factor";
-        demand(is_fine, field, "from 0 to 1", factor)?;
-        let is_fine = (1..=100).contains(&solves);
-        demand(is_fine, "joint_iterations", "1 to 100", solves)?;
         let law = self.friction_law;
         law.check()?;
         let expected = "Disc, Box or Pyramid: the other laws need what materials say";
@@ -270,8 +238,6 @@ pub struct World {
     pub(crate) drives: Vec<Drive>,
     /// Impulses of the joints' rows over the last (sub)step, by joint.
     pub(crate) joint_memory: Vec<joint::RowMemory>,
-    /// Stiffness of the last (sub)step's contact forces, by body; empty unless the settings ask for it.
-    pub(crate) contact_stiffness: Vec<(u32, SymMat3)>,
     /// Pairs of bodies that do not collide because a joint holds them, sorted; the lower slot first.
     #[serde(skip)]
     pub(crate) joined: Vec<[u32; 2]>,
@@ -300,7 +266,6 @@ impl World {
             joints: Vec::new(),
             drives: Vec::new(),
             joint_memory: Vec::new(),
-            contact_stiffness: Vec::new(),
             joined: Vec::new(),
             revision: 0,
         }

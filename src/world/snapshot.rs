@@ -11,7 +11,7 @@ use super::joint::{JointKind, WORLD, check_gear};
 use super::{Bodies, BodyKind, Geometry, Joint, Shape, WORLD_LIMIT, World, is_speed_usable};
 use crate::check::{Invalid, demand};
 use crate::file::{FileError, FileKind};
-use crate::math::{Pose, Quat, SymMat3};
+use crate::math::{Pose, Quat};
 
 /// A world as a file.
 const KIND: FileKind = FileKind {
@@ -20,7 +20,7 @@ const KIND: FileKind = FileKind {
     version: SNAPSHOT_VERSION,
 };
 /// Version of the snapshot format; another one is refused.
-pub const SNAPSHOT_VERSION: u32 = 9;
+pub const SNAPSHOT_VERSION: u32 = 10;
 
 /// How shapes are stored: every geometry once, however many bodies share it, and which one each body has.
 pub(super) mod shapes {
@@ -92,9 +92,6 @@ impl World {
         for m in &self.joint_memory {
             add(&[m.impulse]);
         }
-        for (_, k) in &self.contact_stiffness {
-            add(&[k.xx, k.xy, k.xz, k.yy, k.yz, k.zz]);
-        }
         for m in &self.manifolds.of_pair {
             add(m.relative.position.as_slice());
             add(m.relative.rotation.coords.as_slice());
@@ -120,7 +117,6 @@ impl World {
             + list(&m.point)
             + list(&self.joints)
             + list(&self.joint_memory)
-            + list(&self.contact_stiffness)
             + list(&self.joined)
             + list(&self.drives)
             + size_of::<Self>()
@@ -156,9 +152,8 @@ impl World {
         there(self.bodies.is_sound(), "body")?;
         let slots = self.bodies.slots();
         let named = self.memory.iter().flat_map(|m| &m.bodies);
-        let stiff = self.contact_stiffness.iter().map(|(slot, _)| slot);
         let boxes = self.manifolds.of_pair.iter().flat_map(|m| &m.bodies);
-        let mut named = named.chain(stiff).chain(boxes);
+        let mut named = named.chain(boxes);
         there(named.all(|slot| (*slot as usize) < slots), "body")?;
         let joined = self.joints.iter().flat_map(|j| &j.bodies);
         let mut joined = joined.filter(|b| **b != WORLD);
@@ -218,13 +213,8 @@ impl World {
         let rows = &self.joint_memory;
         usable("joint_memory", rows.iter().map(|m| &m.impulse))?;
         usable("manifolds", self.manifolds.numbers())?;
-        let stiff = &self.contact_stiffness;
-        let of_stiff = |k: &SymMat3| [k.xx, k.xy, k.xz, k.yy, k.yz, k.zz];
-        let numbers: Vec<f64> = stiff.iter().flat_map(|(_, k)| of_stiff(k)).collect();
-        usable("contact_stiffness", &numbers)?;
-        let are_sorted = contacts.is_sorted_by_key(|m| m.bodies)
-            && rows.is_sorted_by_key(|m| m.joint)
-            && stiff.is_sorted_by(|a, b| a.0 < b.0);
+        let are_sorted =
+            contacts.is_sorted_by_key(|m| m.bodies) && rows.is_sorted_by_key(|m| m.joint);
         demand(are_sorted, "what is remembered", "in order", "out of order")
     }
 }
@@ -325,7 +315,6 @@ mod tests {
     /// A machine with a gear, a drive and a hole where a body was, in the middle of its run.
     fn machine() -> World {
         let text = r#"(
-            settings: (geometric_stiffness: (contacts: true)),
             bodies: [
                 (name: "floor", kind: Fixed, shape: HalfSpace()),
                 (name: "hill", kind: Fixed, shape: TriMesh(vertices: [(0, -5, 0), (1, -5, 0), (0, -5, 1)], triangles: [(0, 1, 2)])),
@@ -355,7 +344,7 @@ mod tests {
         simulation.step().unwrap();
         let world = simulation.world().clone();
         assert_eq!((world.bodies.free.len(), world.joints.len()), (1, 3));
-        assert!(world.manifolds.of_pair.len() > 1 && world.contact_stiffness.len() > 1);
+        assert!(world.manifolds.of_pair.len() > 1);
         world
     }
 
@@ -552,15 +541,11 @@ mod tests {
         refused("names a body", |w| {
             w.manifolds.of_pair[0].bodies[1] = far(w)
         });
-        refused("names a body", |w| w.contact_stiffness[0].0 = far(w));
         refused("contacts must be", |w| w.memory[0].normal = f64::NAN);
         refused("contacts must be", |w| {
             w.memory[0].local_point.x = f64::INFINITY
         });
         refused("contacts must be", |w| w.memory[0].couple.x = 1e300);
-        refused("contact_stiffness must be", |w| {
-            w.contact_stiffness[0].1.xy = f64::NAN
-        });
         refused("manifolds must be", |w| {
             w.manifolds.of_pair[0].normal = Vec3::repeat(f64::NAN)
         });
@@ -569,9 +554,6 @@ mod tests {
         });
         refused("what is remembered must be in order", |w| {
             w.memory.reverse()
-        });
-        refused("what is remembered must be in order", |w| {
-            w.contact_stiffness.reverse()
         });
         let points = "names a contact point";
         refused(points, |w| w.manifolds.point.truncate(1));

@@ -29,6 +29,7 @@ mod newton;
 mod physics;
 mod recordings;
 mod reference;
+mod rigid_joints;
 mod scene_format;
 mod scene_hashes;
 mod scenes;

@@ -66,14 +66,12 @@ impl Draw {
             "Projection(fraction: 1, slop: 0, max_speed: 1e3)",
         ]);
         let law = self.one_of(&["Disc", "Box", "Pyramid(sides: 6)"]);
-        let [substeps, solves] = [1 + self.random.below(2), 1 + self.random.below(3)];
-        let (factor, contacts) = (self.one_of(&[0.0, 0.25, 1.0]), self.chance(0.5));
+        let substeps = 1 + self.random.below(2);
         let solver = self.one_of(SOLVERS).name;
         let iterations = 1 + self.random.below(40);
         let _ = writeln!(
             self.text,
-            "settings: (step: {step:?}, substeps: {substeps}, stabilisation: {stabilisation}, friction_law: {law}, \
-             joint_iterations: {solves}, geometric_stiffness: (factor: {factor:?}, contacts: {contacts})),\n\
+            "settings: (step: {step:?}, substeps: {substeps}, stabilisation: {stabilisation}, friction_law: {law}),\n\
              solver: (name: \"{solver}\", budget: (iterations: {iterations})),"
         );
         let [mu, restitution] = [self.one_of(&[0.0, 0.5, 10.0]), self.one_of(&[0.0, 1.0])];
@@ -181,7 +179,7 @@ impl Draw {
                 "",
                 "compliance: 1e-12, angular_compliance: 1e-12,",
                 "compliance: 1e-3, damping: 1e3, angular_compliance: 10,",
-                "stabilisation: 1, length: 1e-3,",
+                "length: 1e-3,",
                 "collide: true,",
             ]);
             let apart = if kind.starts_with("Distance") {

@@ -2,7 +2,7 @@
 
 use bevy_egui::egui;
 
-use super::widgets::{choice, grid, milliseconds, number, number_or_off, off_or, row, small};
+use super::widgets::{choice, grid, milliseconds, row, small};
 use super::{Context, Panel};
 use crate::problem::FrictionLaw;
 use crate::session::Input;
@@ -16,7 +16,6 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
     let before = setup.settings;
     grid(ui, "stepping", |ui| {
         step(ui, &mut setup.settings);
-        joints(ui, &mut setup.settings);
         stabilisation(ui, &mut setup.settings.stabilisation);
     });
     if setup.settings != before {
@@ -87,40 +86,6 @@ fn step(ui: &mut egui::Ui, s: &mut Settings) {
     ] {
         row(ui, name, hint, |ui| small(ui, value));
     }
-}
-
-fn joints(ui: &mut egui::Ui, s: &mut Settings) {
-    let stiffness = &mut s.geometric_stiffness;
-    row(
-        ui,
-        "geometric stiffness",
-        "share of h² ΣK, the stiffness of forces that turn with their bodies, that the mass matrix is given: \
-         ¼ keeps taut cables stable at every step length and takes no energy, 0 switches it off",
-        |ui| {
-            let slider = egui::Slider::new(&mut stiffness.factor, 0.0..=1.0);
-            let slider = slider.custom_formatter(|v, _| off_or(v, number));
-            ui.add(slider.custom_parser(number_or_off))
-        },
-    );
-    row(
-        ui,
-        "… of contacts",
-        "whether contact forces count too, or those of joints alone",
-        |ui| {
-            let contacts = egui::Checkbox::without_text(&mut stiffness.contacts);
-            ui.add_enabled(stiffness.factor > 0.0, contacts)
-        },
-    );
-    row(
-        ui,
-        "joint iterations",
-        "solves per (sub)step: from the second one on, compliant joints are held at where the bodies turn to, \
-         and not only at where their velocities point",
-        |ui| {
-            let slider = egui::Slider::new(&mut s.joint_iterations, 1..=20);
-            ui.add(slider.clamping(egui::SliderClamping::Edits))
-        },
-    );
 }
 
 fn stabilisation(ui: &mut egui::Ui, chosen: &mut Stabilisation) {

@@ -1,0 +1,287 @@
+//! Rounds: joints that are closed at the next midpoint (section 2).
+//!
+//! A row of positions asks for φ(q₊) = 0 at the next midpoint q₊ = q + h u, with an impulse along
+//! J̄ = ¼J(q₋) + ½J(q) + ¼J(q₊), and a body for exp(h/2 ω) I ω = exp(−h/2 ω_S) I ω_S + h τ + (J̄ᵀΛ)_ω. Both are solved by
+//! Newton's method: each round is a problem w = A Λ + b like any other, linear about the velocities that the last round
+//! found, with the bodies' turning forces as stiffness in its mass matrix alone. What the rounds end at does not depend on
+//! that matrix, so that momentum is kept however it was approximated.
+
+use super::joints::{self, SHARE};
+use super::{integrate, stiffness};
+use crate::math::{Quat, SymMat3, Twist, Vec3};
+use crate::problem::Problem;
+use crate::world::World;
+
+/// Most rounds of a (sub)step. Where they are not enough it does not resolve how its joints turn.
+const MAX_ROUNDS: u32 = 15;
+
+/// Rounds in which the least error must become half of what it was.
+const PATIENCE: u32 = 5;
+
+/// A step resolves changes of how far a body turns in it up to half a turn (rad): poses repeat after a whole one, so that
+/// rounds may end where they are right but for whole turns.
+const RESOLVED_TURN: f64 = std::f64::consts::PI;
+
+/// Rounds where the solver itself ends above its tolerance, so that more of them lead nowhere.
+pub const ROUGH_ROUNDS: u32 = 3;
+
+/// How the rounds of a (sub)step go.
+#[derive(Default)]
+pub struct Progress {
+    /// Rounds so far.
+    pub rounds: u32,
+    /// The error that has to be halved (m/s), and the round that had it.
+    best: Option<(f64, u32)>,
+}
+
+impl Progress {
+    /// Counts a round that ended at this error; false where more of them lead nowhere.
+    pub fn goes_on(&mut self, error: f64) -> bool {
+        self.rounds += 1;
+        match self.best {
+            Some((best, round)) if error.is_nan() || error > 0.5 * best => {
+                self.rounds < round + PATIENCE && self.rounds < MAX_ROUNDS
+            }
+            _ => {
+                self.best = Some((error, self.rounds));
+                self.rounds < MAX_ROUNDS
+            }
+        }
+    }
+}
+
+/// A body that joints hold.
+struct Held {
+    slot: usize,
+    /// Inertia at the midpoint, world axes (kg m²).
+    inertia: SymMat3,
+    /// exp(−h/2 ω_S) I ω_S + h τ (N m s).
+    momentum: Vec3,
+    /// ω_S (rad/s).
+    before: Vec3,
+    /// Whether its turning forces are left out: more than half a turn a step, which nothing resolves.
+    is_wild: bool,
+}
+
+/// Reusable memory of the rounds.
+#[derive(Default)]
+pub struct Rounds {
+    held: Vec<Held>,
+    marks: Vec<bool>,
+    /// u that the round is linear about.
+    about: Vec<Twist>,
+    change: Vec<Twist>,
+    /// The held bodies by island: `held` is sorted by it, and this is where each begins.
+    groups: Vec<Group>,
+}
+
+/// The held bodies of one island, and how its last rounds went.
+#[derive(Default)]
+struct Group {
+    held: std::ops::Range<usize>,
+    /// Of the last rounds: what they were linear about, and how far they led from it, by √mass.
+    past: Vec<[Vec<f64>; 2]>,
+}
+
+/// Rounds that a mix is made of. Mixing more has not made fewer rounds.
+const MEMORY: usize = 5;
+
+impl Rounds {
+    /// Begins a (sub)step whose problem has its rows and free velocities: the bodies that joints hold are found.
+    pub fn begin(&mut self, world: &World, problem: &Problem, held_by: &joints::Workspace) {
+        held_by.held_bodies(problem, &mut self.marks);
+        self.held.clear();
+        self.about.clone_from(&world.bodies.velocity);
+        self.about.resize(problem.bodies.len(), Twist::ZERO);
+        let (h, b) = (problem.h, &world.bodies);
+        for slot in (0..self.marks.len()).filter(|slot| self.marks[*slot]) {
+            let inertia = b.inertia[slot].rotated(&b.rotation[slot]);
+            let omega = b.velocity[slot].angular;
+            let free = problem.bodies.free_velocity[slot].angular;
+            let mut held = Held {
+                slot,
+                inertia,
+                momentum: Vec3::zeros(),
+                before: omega,
+                is_wild: false,
+            };
+            let torque = b.force[slot].angular * h;
+            held.momentum = held.turned(&omega, inertia.mul_vec(omega), h) + torque;
+            if !inertia.is_isotropic() {
+                let lacks = inertia.mul_vec(free) - held.turned(&free, held.momentum, h);
+                if lacks.norm() > 1e-9 * held.momentum.norm() {
+                    held.is_wild = true;
+                    held.momentum = inertia.mul_vec(omega) + torque;
+                } else {
+                    self.about[slot].angular = free;
+                }
+            }
+            self.held.push(held);
+        }
+        let island = |held: &Held| problem.islands.of_body[held.slot];
+        self.held.sort_by_key(island);
+        self.groups.clear();
+        let mut first = 0;
+        for chunk in self.held.chunk_by(|a, b| island(a) == island(b)) {
+            self.groups.push(Group {
+                held: first..first + chunk.len(),
+                past: Vec::new(),
+            });
+            first += chunk.len();
+        }
+    }
+
+    /// u that the next round is linear about.
+    pub fn about(&self) -> &[Twist] {
+        &self.about
+    }
+
+    /// The bodies of the next round's problem: M̃⁻¹ and free velocities, linear about the last round's velocities.
+    pub fn set_bodies(
+        &self,
+        world: &World,
+        problem: &mut Problem,
+        stiffness: &mut stiffness::Workspace,
+    ) {
+        let h = problem.h;
+        stiffness.gather_joints(world);
+        for held in &self.held {
+            let slot = held.slot;
+            let omega = self.about[slot].angular;
+            let stiff = stiffness.take(slot);
+            let matrix = stiffness::sum(&held.inertia, &stiff, SHARE * h * h);
+            let Some(inverse) = matrix.inverse() else {
+                continue;
+            };
+            let spin = held.turned(&omega, held.inertia.mul_vec(omega), -h);
+            let lacks = spin - held.momentum;
+            problem.bodies.inverse_inertia[slot] = inverse;
+            problem.bodies.free_velocity[slot].angular = omega - inverse.mul_vec(lacks);
+        }
+    }
+
+    /// Mixes what the last rounds have found such that what is left of their changes is least (Anderson 1965): a secant
+    /// method that makes up for what the symmetric matrix leaves out. The next one is linear about it.
+    pub fn mix(&mut self, problem: &Problem, velocity: &[Twist]) {
+        for group in &mut self.groups {
+            let held = &self.held[group.held.clone()];
+            let mut from = Vec::with_capacity(6 * held.len());
+            let mut led = Vec::with_capacity(6 * held.len());
+            for body in held {
+                let mass = 1.0 / problem.bodies.inverse_mass[body.slot];
+                let i = &body.inertia;
+                let (mass, inertia) = (mass.sqrt(), ((i.xx + i.yy + i.zz) / 3.0).sqrt());
+                let (x, g) = (&self.about[body.slot], &velocity[body.slot]);
+                for k in 0..3 {
+                    from.push(mass * x.linear[k]);
+                    led.push(mass * (g.linear[k] - x.linear[k]));
+                }
+                for k in 0..3 {
+                    from.push(inertia * x.angular[k]);
+                    led.push(inertia * (g.angular[k] - x.angular[k]));
+                }
+            }
+            if group.past.len() > MEMORY {
+                group.past.remove(0);
+            }
+            let n = group.past.len();
+            let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+            let minus = |a: &[f64], b: &[f64]| -> Vec<f64> {
+                a.iter().zip(b).map(|(a, b)| a - b).collect()
+            };
+            let differences: Vec<[Vec<f64>; 2]> = group
+                .past
+                .iter()
+                .map(|[x, f]| [minus(&from, x), minus(&led, f)])
+                .collect();
+            let mut matrix = nalgebra::DMatrix::zeros(n, n);
+            let mut right = nalgebra::DVector::zeros(n);
+            for i in 0..n {
+                for j in 0..n {
+                    matrix[(i, j)] = dot(&differences[i][1], &differences[j][1]);
+                }
+                right[i] = dot(&differences[i][1], &led);
+            }
+            for i in 0..n {
+                matrix[(i, i)] *= 1.0 + 1e-12;
+            }
+            let gamma = matrix.cholesky().map(|c| c.solve(&right));
+            let mut next: Vec<f64> = from.iter().zip(&led).map(|(x, f)| x + f).collect();
+            if let Some(gamma) = gamma {
+                for (gamma, [dx, df]) in gamma.iter().zip(&differences) {
+                    for ((next, dx), df) in next.iter_mut().zip(dx).zip(df) {
+                        *next -= gamma * (dx + df);
+                    }
+                }
+            }
+            group.past.push([from, led]);
+            for (body, next) in held.iter().zip(next.chunks(6)) {
+                let mass = 1.0 / problem.bodies.inverse_mass[body.slot];
+                let i = &body.inertia;
+                let (mass, inertia) = (mass.sqrt(), ((i.xx + i.yy + i.zz) / 3.0).sqrt());
+                self.about[body.slot] = Twist::new(
+                    Vec3::new(next[0], next[1], next[2]) / mass,
+                    Vec3::new(next[3], next[4], next[5]) / inertia,
+                );
+            }
+        }
+    }
+
+    /// Whether no body's turning changes by more than the step resolves.
+    pub fn are_resolved(&self, h: f64, velocity: &[Twist]) -> bool {
+        self.held
+            .iter()
+            .all(|held| (velocity[held.slot].angular - held.before).norm() * h <= RESOLVED_TURN)
+    }
+
+    /// Reusable memory.
+    pub fn change(&mut self) -> &mut Vec<Twist> {
+        &mut self.change
+    }
+
+    /// Gives the bodies of islands the velocities of exactly the momentum of the impulses, where these are the
+    /// round's but for `tolerance` (m/s at a radius of gyration): momentum is then kept to rounding. On a taut cable, whose
+    /// turning forces exceed its links' inertia by far, it is kept as well as the rounds are solved.
+    pub fn balance(
+        &mut self,
+        problem: &Problem,
+        lambda: &[f64],
+        tolerance: f64,
+        velocity: &mut [Twist],
+    ) {
+        let h = problem.h;
+        problem.momenta(lambda, &mut self.change);
+        for group in &self.groups {
+            let held = &self.held[group.held.clone()];
+            let exact = held.iter().map(|held| {
+                let found = velocity[held.slot].angular;
+                let momentum = held.momentum + self.change[held.slot].angular;
+                let exact = match held.is_wild || held.inertia.is_isotropic() {
+                    true => held.inertia.inverse()?.mul_vec(momentum),
+                    false => integrate::spin_of(&held.inertia, momentum, found, h)?,
+                };
+                let change = exact - found;
+                let energy = change.dot(&held.inertia.mul_vec(change));
+                let size = (energy * problem.bodies.inverse_mass[held.slot]).sqrt();
+                (size <= tolerance).then_some(exact)
+            });
+            if let Some(exact) = exact.collect::<Option<Vec<Vec3>>>() {
+                for (held, exact) in held.iter().zip(exact) {
+                    let slot = held.slot;
+                    let linear = problem.velocity_after(slot, &self.change[slot]).linear;
+                    velocity[slot] = Twist::new(linear, exact);
+                }
+            }
+        }
+    }
+}
+
+impl Held {
+    /// exp(−h/2 ω) L.
+    fn turned(&self, omega: &Vec3, momentum: Vec3, h: f64) -> Vec3 {
+        match self.is_wild || self.inertia.is_isotropic() {
+            true => momentum,
+            false => Quat::from_scaled_axis(omega * (-0.5 * h)) * momentum,
+        }
+    }
+}
