@@ -10,6 +10,7 @@ use super::joints::{self, SHARE};
 use super::{integrate, stiffness};
 use crate::math::{Quat, SymMat3, Twist, Vec3};
 use crate::problem::Problem;
+use crate::solve::Budget;
 use crate::world::World;
 
 /// Most rounds of a (sub)step. Where they are not enough it does not resolve how its joints turn.
@@ -24,6 +25,17 @@ const RESOLVED_TURN: f64 = std::f64::consts::PI;
 
 /// Rounds where the solver itself ends above its tolerance, so that more of them lead nowhere.
 pub const ROUGH_ROUNDS: u32 = 3;
+
+/// Least error that rounds are asked for (m/s): at 1/60 s it is 2e-11 m, some last digits of a place 10 km away.
+const LEAST_TOLERANCE: f64 = 1e-9;
+
+/// The error at which the joints are closed (m/s): the solver's tolerance, or the usual one where it has none.
+pub fn tolerance(budget: &Budget) -> f64 {
+    match budget.tolerance {
+        0.0 => Budget::default().tolerance,
+        tolerance => tolerance.max(LEAST_TOLERANCE),
+    }
+}
 
 /// How the rounds of a (sub)step go.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::context::Context;
 use super::report::StepError;
-use super::rounds::{Progress, ROUGH_ROUNDS};
+use super::rounds::{self, Progress, ROUGH_ROUNDS};
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
 use crate::problem::residual::JudgedLaw;
@@ -123,15 +123,17 @@ impl Solvers {
         let has_rounds = c.begin_rounds(world, share);
         watch.lap(Stage::Assemble);
         let mut report = self.solve_once(c, watch);
+        let tolerance = rounds::tolerance(&self.config.budget);
         let mut progress = Progress::default();
         let mut is_resolved = true;
         while has_rounds && report.status.is_usable() {
             let error = c.look_at_joints(world);
             watch.lap(Stage::Assemble);
-            let is_closed = error <= self.config.budget.tolerance;
-            is_resolved = c.are_joints_resolved() && (is_closed | progress.goes_on(error));
+            let goes_on = progress.goes_on(error);
+            let is_closed = error <= tolerance;
+            is_resolved = c.are_joints_resolved() && (is_closed || goes_on);
             if is_closed && is_resolved {
-                c.end_rounds(self.config.budget.tolerance);
+                c.end_rounds(tolerance);
                 break;
             }
             let is_rough = report.status != Status::Converged;
