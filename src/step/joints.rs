@@ -627,8 +627,10 @@ impl Rows<'_> {
 struct Loops {
     /// Per joint.
     closes: Vec<bool>,
-    /// Edges (joint, its bodies), by body.
+    /// Edges: a joint and its two bodies. They are compared with those of the last time.
     edges: Vec<[u32; 3]>,
+    spare: Vec<[u32; 3]>,
+    /// The edges of each body, and the bodies at their other ends.
     around: Vec<Vec<(u32, u32)>>,
     /// When a body was first reached, and the earliest that is reached from it by another way.
     reached: Vec<[u32; 2]>,
@@ -642,9 +644,8 @@ impl Loops {
             body if problem.bodies.is_dynamic(body as usize) => body,
             _ => n as u32,
         };
-        self.closes.clear();
-        self.closes.resize(world.joints.len(), false);
-        self.edges.clear();
+        let mut edges = std::mem::take(&mut self.spare);
+        edges.clear();
         for (index, joint) in world
             .joints
             .iter()
@@ -654,7 +655,7 @@ impl Loops {
             let mut edge = |[a, b]: [u32; 2]| {
                 let (a, b) = (node(a), node(b));
                 if a != b {
-                    self.edges.push([index as u32, a, b]);
+                    edges.push([index as u32, a, b]);
                 }
             };
             match &joint.kind {
@@ -667,6 +668,18 @@ impl Loops {
                 _ => edge(joint.bodies),
             }
         }
+        // The graph hardly ever changes.
+        let is_known = edges == self.edges && self.closes.len() == world.joints.len();
+        self.spare = std::mem::replace(&mut self.edges, edges);
+        if !is_known {
+            self.search(n, world.joints.len());
+        }
+    }
+
+    /// Searches the graph of `n` bodies, and of everything that impulses do not move as one more.
+    fn search(&mut self, n: usize, joints: usize) {
+        self.closes.clear();
+        self.closes.resize(joints, false);
         self.around.clear();
         self.around.resize(n + 1, Vec::new());
         for (k, [_, a, b]) in self.edges.iter().enumerate() {

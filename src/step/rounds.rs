@@ -180,9 +180,7 @@ impl Rounds {
             let mut from = Vec::with_capacity(6 * held.len());
             let mut led = Vec::with_capacity(6 * held.len());
             for body in held {
-                let mass = 1.0 / problem.bodies.inverse_mass[body.slot];
-                let i = &body.inertia;
-                let (mass, inertia) = (mass.sqrt(), ((i.xx + i.yy + i.zz) / 3.0).sqrt());
+                let [mass, inertia] = body.weights(problem);
                 let (x, g) = (&self.about[body.slot], &velocity[body.slot]);
                 for k in 0..3 {
                     from.push(mass * x.linear[k]);
@@ -228,9 +226,7 @@ impl Rounds {
             }
             group.past.push([from, led]);
             for (body, next) in held.iter().zip(next.chunks(6)) {
-                let mass = 1.0 / problem.bodies.inverse_mass[body.slot];
-                let i = &body.inertia;
-                let (mass, inertia) = (mass.sqrt(), ((i.xx + i.yy + i.zz) / 3.0).sqrt());
+                let [mass, inertia] = body.weights(problem);
                 self.about[body.slot] = Twist::new(
                     Vec3::new(next[0], next[1], next[2]) / mass,
                     Vec3::new(next[3], next[4], next[5]) / inertia,
@@ -289,6 +285,13 @@ impl Rounds {
 }
 
 impl Held {
+    /// Roots of its mass and of its mean moment of inertia, by which changes of its velocity count.
+    fn weights(&self, problem: &Problem) -> [f64; 2] {
+        let i = &self.inertia;
+        let mean = (i.xx + i.yy + i.zz) / 3.0;
+        [1.0 / problem.bodies.inverse_mass[self.slot], mean].map(f64::sqrt)
+    }
+
     /// exp(−h/2 ω) L.
     fn turned(&self, omega: &Vec3, momentum: Vec3, h: f64) -> Vec3 {
         match self.is_wild || self.inertia.is_isotropic() {
