@@ -43,7 +43,7 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
 }
 
 /// The same as the end of a message: a question where there is such a name, and nothing where there is none.
-pub(crate) fn did_you_mean<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+pub fn did_you_mean<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let question = |name| format!("; did you mean \"{name}\"?");
     nearest(word, names).map_or_else(String::new, question)
 }

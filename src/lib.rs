@@ -82,6 +82,7 @@ pub mod scene;
 pub mod session;
 pub mod solve;
 pub mod step;
+pub mod verify;
 #[cfg(feature = "viewer")]
 pub mod viewer;
 pub mod world;

@@ -17,6 +17,7 @@ mod scenes;
 mod solve;
 mod solvers;
 mod validate;
+mod verify;
 #[cfg(feature = "viewer")]
 mod view;
 mod worst;
@@ -42,7 +43,7 @@ use {render::run as render_pictures, view::run as open_viewer};
 /// What the help of the program ends with.
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 the work failed (a step was not taken, a solver failed, a limit was exceeded, a replay \
-differs); 2 bad arguments or a bad file; 130 interrupted.";
+differs, a law does not hold); 2 bad arguments or a bad file; 130 interrupted.";
 
 /// A rigid-body simulator whose contact solvers are the point.
 #[derive(Debug, Parser)]
@@ -77,6 +78,8 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Draw a scene off screen, without a window, as one picture or a sequence
     Render(RenderArgs),
+    /// Try laws of mechanics whose answer is known: what was expected, what was found, and the order in h
+    Verify(verify::VerifyArgs),
     /// Check scene files without running them
     Validate(validate::ValidateArgs),
     /// List the scenes
@@ -251,6 +254,7 @@ pub fn main() -> ExitCode {
         Some(Command::Export(args)) => export::run(args),
         Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Render(args)) => render_pictures(args),
+        Some(Command::Verify(args)) => verify::run(args),
         Some(Command::Validate(args)) => validate::run(args),
         Some(Command::Scenes(args)) => scenes::run(args),
         Some(Command::Solvers(args)) => solvers::run(args),

@@ -36,4 +36,5 @@ mod scenes;
 mod solvers;
 mod stands;
 mod substeps;
+mod verify;
 mod worlds;

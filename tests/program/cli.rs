@@ -224,6 +224,23 @@ fn lists_name_every_scene_and_every_parameter() {
 }
 
 #[test]
+fn a_law_is_verified_by_name() {
+    let report = good(&["verify", "momentum-linear", "--report", "json"]);
+    let outcomes: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(outcomes.as_array().map(Vec::len), Some(1), "{report}");
+    let outcome = &outcomes[0];
+    assert_eq!(outcome["row"], "momentum-linear");
+    assert_eq!(outcome["holds"], true);
+    assert!(outcome["got"].as_f64().unwrap() <= outcome["tolerance"].as_f64().unwrap());
+    assert!(good(&["verify", "momentum-linear"]).contains("| momentum-linear |"));
+    let csv = good(&["verify", "momentum-linear", "--report", "csv"]);
+    assert_eq!(csv.lines().count(), 2, "{csv}");
+    let (code, said) = bad(&["verify", "momentum-lineal"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("did you mean \"momentum-linear\"?"), "{said}");
+}
+
+#[test]
 fn bad_arguments_and_files_end_with_2_and_say_what_was_expected() {
     let file = scratch("bad.ron");
     std::fs::write(&file, "(\n    name: \"x\",\n    gravity: 3,\n)").expect("written");
