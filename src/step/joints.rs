@@ -606,8 +606,9 @@ impl Rows<'_> {
         position_error: f64,
     ) -> bool {
         let acts_on = entries.iter().filter(|(body, _)| *body != WORLD);
-        // Nothing to act on: all of its bodies are fixed.
-        let moves = |(body, _): &Entry| self.problem.bodies.is_dynamic(*body as usize);
+        // Nothing to act on: all of its bodies are fixed, or a gear's terms cancel.
+        let moves =
+            |(body, j): &Entry| self.problem.bodies.is_dynamic(*body as usize) && *j != Twist::ZERO;
         if !acts_on.clone().any(moves) {
             return false;
         }

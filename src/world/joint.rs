@@ -298,6 +298,11 @@ pub enum JointError {
         "a gear couples coordinates 0 to 5 of joints that were added before it and are not gears"
     )]
     BadGear,
+    /// The terms of a gear cancel, or are coordinates that their joints do not measure.
+    #[error(
+        "a gear without effect: its terms cancel, or name coordinates that their joints do not have"
+    )]
+    NoEffect,
     /// A gear couples more than four bodies.
     #[error("a gear couples at most four bodies, not {0}")]
     TooManyBodies(usize),

@@ -10,6 +10,8 @@ pub mod manifolds;
 pub mod shape;
 pub mod snapshot;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::check::{Invalid, demand, finite, not_negative};
@@ -308,19 +310,34 @@ impl World {
         let mut joint = Joint::new(spec, &self.bodies, &self.joints)?;
         joint.angles = [3, 4, 5].map(|k| joint_geometry(&joint, &self.bodies).value[k]);
         if let joint::JointKind::Gear(terms) = &joint.kind {
-            joint.gear_offset = terms
-                .iter()
-                .map(|term| {
-                    let of = &self.joints[term.joint as usize];
-                    let value = joint_geometry(of, &self.bodies).value;
-                    term.coefficient * value[term.axis as usize]
-                })
-                .sum();
+            joint.gear_offset = self.gear_sum(terms)?;
         }
         self.joints.push(joint);
         self.find_joined();
         self.revision += 1;
         Ok(self.joints.len() as u32 - 1)
+    }
+
+    /// What the coordinates that a gear couples add up to (m or rad).
+    fn gear_sum(&self, terms: &[joint::GearTerm]) -> Result<f64, JointError> {
+        let mut sum = 0.0;
+        // How the bodies' velocities change it.
+        let mut rates: BTreeMap<u32, Twist> = BTreeMap::new();
+        for term in terms {
+            let of = &self.joints[term.joint as usize];
+            let (geometry, axis) = (joint_geometry(of, &self.bodies), term.axis as usize);
+            sum += term.coefficient * geometry.value[axis];
+            for (body, j) in of.bodies.into_iter().zip(&geometry.jacobian[axis]) {
+                let rate = rates.entry(body).or_default();
+                rate.linear += j.linear * term.coefficient;
+                rate.angular += j.angular * term.coefficient;
+            }
+        }
+        rates.remove(&joint::WORLD);
+        match rates.values().all(|rate| *rate == Twist::ZERO) {
+            true => Err(JointError::NoEffect),
+            false => Ok(sum),
+        }
     }
 
     /// Removes a joint, and the gears that couple it; false when there is no such joint. The joints

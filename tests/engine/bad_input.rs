@@ -184,6 +184,13 @@ fn joints_that_make_no_sense_are_named_and_stand_at_their_place() {
             &["coefficient must be finite and not 0"],
         ),
         (
+            joint(
+                "kind: Gear(terms: [(joint: \"pin\", coefficient: 1), (joint: \"pin\", coefficient: -1)])",
+            ),
+            "3:1",
+            &["a gear without effect: its terms cancel"],
+        ),
+        (
             between("kind: Gear(terms: [(joint: \"pin\", coefficient: 1)])"),
             "3:21",
             &["no bodies of its own"],

@@ -1,6 +1,7 @@
 //! Closed forms of the power train: gears, differentials, motors, brakes, friction and limits.
 
 use moreau::scene::Scene;
+use moreau::solve::Status;
 use moreau::step::Simulation;
 use moreau::world::joint::JointKind;
 
@@ -77,6 +78,26 @@ fn a_gear_keeps_its_ratio() {
     assert!((speed(&s, 0) - expected).abs() < 1e-6 * expected);
     assert!((angle(&s, 0) - 3.0 * angle(&s, 1)).abs() < 1e-6);
     assert!(angle(&s, 0) > 800.0);
+}
+
+/// A gear whose terms somebody has made cancel is left out: what it coupled turns by itself.
+#[test]
+fn a_gear_without_effect_is_left_out() {
+    let mut s = machine(
+        &[("motor", 0.5, "1", ""), ("load", 6.0, "0", "")],
+        "(name: \"gear\", kind: Gear(terms: [(joint: \"motor\", coefficient: 1), (joint: \"load\", coefficient: -3)]))",
+    );
+    let gear = s.world_mut().joint_mut(2).expect("a gear");
+    let JointKind::Gear(terms) = &mut gear.kind else {
+        panic!("joint 2 is no gear")
+    };
+    terms[1] = terms[0];
+    terms[1].coefficient = -terms[0].coefficient;
+    run(&mut s, 60, |s| {
+        assert_eq!(s.report().solve.status, Status::Converged);
+    });
+    assert!((speed(&s, 0) - 2.0).abs() < 1e-9);
+    assert_eq!(speed(&s, 1), 0.0);
 }
 
 /// Input = mean of the outputs. An output that friction holds leaves the other to turn twice as fast; the
