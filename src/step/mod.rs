@@ -8,6 +8,7 @@ mod contact_law;
 mod context;
 mod integrate;
 mod joints;
+mod loops;
 mod matching;
 pub mod motion;
 mod project;
