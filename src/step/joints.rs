@@ -4,7 +4,9 @@
 use super::loops::Loops;
 use crate::math::{Pose, Twist, Vec3, rotate_by};
 use crate::problem::Problem;
-use crate::world::joint::{Joint, JointKind, Motion, RowMemory, Target, WORLD};
+use crate::world::joint::{
+    GearTerm, Joint, JointKind, Motion, RowMemory, Target, WORLD, have_effect,
+};
 use crate::world::snapshot::is_memorable;
 use crate::world::{
     Bodies, JointGeometry, Stabilisation, World, joint_geometry, joint_geometry_at,
@@ -440,8 +442,9 @@ impl Rows<'_> {
     }
 
     fn add(&mut self) {
-        if let JointKind::Gear(_) = &self.joints[self.index].kind {
-            self.gear();
+        let joints = self.joints;
+        if let JointKind::Gear(terms) = &joints[self.index].kind {
+            self.gear(terms);
             return;
         }
         for k in 0..6 {
@@ -529,9 +532,14 @@ impl Rows<'_> {
         }
     }
 
-    /// Σ coefficient · coordinate stays what it was.
-    fn gear(&mut self) {
-        if let Some(row) = position_row(self.joints, self.geometry, self.index, number::LOCK) {
+    /// Σ coefficient · coordinate stays what it was. Where an edit has made the terms cancel there is nothing to hold.
+    fn gear(&mut self, terms: &[GearTerm]) {
+        let Some(row) = position_row(self.joints, self.geometry, self.index, number::LOCK) else {
+            return;
+        };
+        let unscale = 1.0 / self.joint().softness.length;
+        let rates = row.entries().iter().map(|(_, j)| scaled(j, unscale));
+        if have_effect(terms, rates) {
             self.lock(number::LOCK, row.entries(), row.value, false);
         }
     }

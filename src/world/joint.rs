@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Bodies, BodyId};
 use crate::check::{Invalid, demand, finite, not_negative};
-use crate::math::{Pose, Vec3};
+use crate::math::{Pose, Twist, Vec3};
 
 /// Stands for the world in [`Joint::bodies`].
 pub const WORLD: u32 = u32::MAX;
@@ -412,6 +412,15 @@ impl Axis {
             }
         }
     }
+}
+
+/// Share of a gear's coefficients that is taken for rounding where they are to cancel (-): some thousand last digits.
+const CANCELS: f64 = 1e-12;
+
+/// Whether a gear acts on anything: what its terms add up to per body, in velocities of its sum by the body's.
+pub(crate) fn have_effect(terms: &[GearTerm], mut rates: impl Iterator<Item = Twist>) -> bool {
+    let size: f64 = terms.iter().map(|term| term.coefficient.abs()).sum();
+    rates.any(|rate| rate.linear.norm() + rate.angular.norm() > CANCELS * size)
 }
 
 pub(super) fn check_gear(terms: &[GearTerm], joints: &[Joint]) -> Result<(), JointError> {

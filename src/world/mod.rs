@@ -334,9 +334,9 @@ impl World {
             }
         }
         rates.remove(&joint::WORLD);
-        match rates.values().all(|rate| *rate == Twist::ZERO) {
-            true => Err(JointError::NoEffect),
-            false => Ok(sum),
+        match joint::have_effect(terms, rates.into_values()) {
+            true => Ok(sum),
+            false => Err(JointError::NoEffect),
         }
     }
 

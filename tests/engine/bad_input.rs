@@ -185,7 +185,7 @@ fn joints_that_make_no_sense_are_named_and_stand_at_their_place() {
         ),
         (
             joint(
-                "kind: Gear(terms: [(joint: \"pin\", coefficient: 1), (joint: \"pin\", coefficient: -1)])",
+                "kind: Gear(terms: [(joint: \"pin\", coefficient: 0.1), (joint: \"pin\", coefficient: 0.2), (joint: \"pin\", coefficient: -0.3)])",
             ),
             "3:1",
             &["a gear without effect: its terms cancel"],
