@@ -352,11 +352,12 @@ impl IterationClock {
         if !self.history {
             return;
         }
+        // One reading of the clock: what passed between two would count in this point and not in the next.
         let pause = Instant::now();
-        let time = self.elapsed();
+        let time = pause - self.start - self.recording;
         report.history.push(HistoryPoint {
             iteration: report.iterations,
-            time,
+            time: time.as_secs_f64(),
             residual: residual(),
             delta,
         });
