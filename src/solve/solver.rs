@@ -59,6 +59,18 @@ pub trait Solver: Send {
         Err(NeedsBodies(self.info().name))
     }
 
+    /// Solves the problem that was solved last, with other biases of its general rows and other free velocities, and nothing
+    /// else changed: whoever keeps its matrix or a factor may use them again.
+    fn solve_again(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        self.solve(problem, request, lambda, u)
+    }
+
     /// Solves A Λ + bias ≥ 0 ⟂ Λ ≥ 0 over the normal rows of the contacts of the problem that was
     /// solved last, from nothing, with what is still packed of it: the pass that corrects positions.
     /// `bias` has one entry per contact (m/s). `u` becomes M⁻¹ Jᵀ Λ. False where the solver cannot.

@@ -86,11 +86,15 @@ impl Context {
     }
 
     /// Linearises the joints about the velocities that a round has found, and says how far they are from their laws there
-    /// (m/s).
+    /// (m/s): by what gapes, and by what the velocities lack of the impulses' momentum.
     pub fn look_at_joints(&mut self, world: &World) -> f64 {
         self.joints.linearise(world, &self.problem, &self.velocity);
-        let change = self.rounds.change();
-        self.joints.error_ahead(&self.problem, &self.lambda, change)
+        let (problem, lambda) = (&mut self.problem, &self.lambda);
+        let gap = self.joints.gap_ahead(problem, lambda);
+        self.joints.exchange_directions(problem);
+        let left = self.rounds.momentum_left(problem, lambda, &self.velocity);
+        self.joints.exchange_directions(problem);
+        gap.max(left)
     }
 
     /// Whether a step of this length resolves how the joints turn in it.
@@ -108,17 +112,23 @@ impl Context {
         self.joints.exchange_directions(problem);
     }
 
-    /// Sets the next round's problem up.
-    pub fn next_round(&mut self, world: &mut World) {
-        self.joints
-            .remember_forces(world, &self.problem, &self.lambda);
-        self.rounds.mix(&self.problem, &self.velocity);
-        self.joints
-            .linearise(world, &self.problem, self.rounds.about());
-        self.joints.relinearise(&mut self.problem);
-        self.joints.hold_on(&mut self.problem, &self.lambda);
-        self.rounds
-            .set_bodies(world, &mut self.problem, &mut self.stiffness);
+    /// Sets the next round's problem up: a chord leaves it but for its right-hand side.
+    pub fn next_round(&mut self, world: &mut World, is_chord: bool) {
+        let problem = &mut self.problem;
+        if !is_chord {
+            self.rounds.forget();
+        }
+        if self.rounds.mix(problem, &self.lambda, &self.velocity) {
+            self.joints.linearise(world, problem, self.rounds.about());
+        }
+        if is_chord {
+            self.rounds.keep_bodies(problem, &self.joints);
+        } else {
+            self.joints.remember_forces(world, problem, &self.lambda);
+            self.joints.relinearise(problem);
+            self.rounds.set_bodies(world, problem, &mut self.stiffness);
+        }
+        self.joints.hold_on(problem, self.rounds.impulses());
     }
 
     /// u ← u_E, and what the next step starts from: the impulses that were looked for, forces, manifolds.

@@ -1,16 +1,15 @@
 //! From joints to general rows: coordinates at the midpoint, Jacobians, biases, bounds (section 2's
 //! table of laws), and the impulses to start from.
 
+use super::elsewhere::{Elsewhere, position_row};
 use super::loops::Loops;
-use crate::math::{Pose, Twist, Vec3, rotate_by};
+use crate::math::{Twist, Vec3};
 use crate::problem::Problem;
 use crate::world::joint::{
     GearTerm, Joint, JointKind, Motion, RowMemory, Target, WORLD, have_effect,
 };
 use crate::world::snapshot::is_memorable;
-use crate::world::{
-    Bodies, JointGeometry, Stabilisation, World, joint_geometry, joint_geometry_at,
-};
+use crate::world::{Bodies, JointGeometry, Stabilisation, World, joint_geometry};
 
 /// A limit gets a row when the coordinate is this near to it (m, or rad times the joint's length) …
 const LIMIT_REACH: f64 = 0.02;
@@ -26,7 +25,7 @@ pub const SHARE: f64 = 0.25;
 const HOLD: f64 = 1e-5;
 /// Numbers of the rows of a joint: six that lock a coordinate or couple some, then per coordinate a lower and an upper
 /// limit, a motor and friction.
-mod number {
+pub mod number {
     pub const LOCK: u8 = 0;
     pub const LOWER: u8 = 6;
     pub const UPPER: u8 = 12;
@@ -54,8 +53,8 @@ pub struct Workspace {
     error: Vec<f64>,
     /// The geometry of every joint at this midpoint, at the last one, and where the next one is expected.
     geometry: Vec<JointGeometry>,
-    behind: Vec<JointGeometry>,
-    ahead: Vec<JointGeometry>,
+    behind: Elsewhere,
+    ahead: Elsewhere,
     /// ¼J(q₋) + ½J(q), per entry of the problem's rows; zero for rows of velocities.
     settled: Vec<Twist>,
     /// What this (sub)step leaves of each row's error, per row (m).
@@ -165,26 +164,22 @@ impl Workspace {
                 false => 0.0,
             }
         }));
-        fill(&mut self.behind, &world.joints, |slot| {
-            moved(bodies, slot, &bodies.velocity[slot], -h)
-        });
+        self.behind.find(world, &bodies.velocity, -h);
         self.settled.clear();
         self.settled
             .resize(problem.rows.jacobian.len(), Twist::ZERO);
         let rows = self.written.rows.iter().zip(&problem.rows.start);
         for ((index, number), start) in rows {
-            let Some(behind) = position_row(&world.joints, &self.behind, *index as usize, *number)
-            else {
-                continue;
-            };
-            for (k, (_, j)) in behind.entries().iter().enumerate() {
-                let at = *start as usize + k;
+            let mut at = *start as usize;
+            let joints = &world.joints;
+            (self.behind).visit_row(joints, *index as usize, *number, |_, j| {
                 let here = &problem.rows.jacobian[at];
                 self.settled[at] = Twist::new(
                     j.linear * SHARE + here.linear * (1.0 - 2.0 * SHARE),
                     j.angular * SHARE + here.angular * (1.0 - 2.0 * SHARE),
                 );
-            }
+                at += 1;
+            });
         }
     }
 
@@ -194,10 +189,8 @@ impl Workspace {
     /// turned by h ω, so that its u_E turns about the axis halfway: at this midpoint, where contacts are, it seems to roll
     /// over by ½ h s ω, and they would bear against that.
     pub fn linearise(&mut self, world: &World, problem: &Problem, u: &[Twist]) {
-        let (h, bodies) = (problem.h, &world.bodies);
-        fill(&mut self.ahead, &world.joints, |slot| {
-            moved(bodies, slot, &u[slot], h)
-        });
+        let h = problem.h;
+        self.ahead.find(world, u, h);
         let next = &mut self.next;
         next.jacobian.clear();
         next.jacobian.extend_from_slice(&problem.rows.jacobian);
@@ -210,14 +203,11 @@ impl Workspace {
             if beta == 0.0 {
                 continue;
             }
-            let Some(ahead) = position_row(&world.joints, &self.ahead, *index as usize, *number)
-            else {
-                continue;
-            };
-            let start = problem.rows.start[r] as usize;
+            let mut at = problem.rows.start[r] as usize;
             let mut along = 0.0;
-            for (k, (body, j)) in ahead.entries().iter().enumerate() {
-                let (at, u) = (start + k, &u[*body as usize]);
+            let joints = &world.joints;
+            let value = (self.ahead).visit_row(joints, *index as usize, *number, |body, j| {
+                let u = &u[body as usize];
                 let settled = &self.settled[at];
                 let mean = Twist::new(
                     settled.linear + j.linear * SHARE,
@@ -225,12 +215,16 @@ impl Workspace {
                 );
                 along += mean.linear.dot(&u.linear) + mean.angular.dot(&u.angular);
                 next.jacobian[at] = mean;
-            }
+                at += 1;
+            });
+            let Some(value) = value else {
+                continue;
+            };
             let is_angle = !Joint::is_length(*number as usize % 6);
             let touches = |body: &u32| self.touches[*body as usize];
             let error = match is_angle && problem.rows.bodies(r).iter().any(touches) {
                 true => problem.rows.position_error[r] + h * along,
-                false => ahead.value,
+                false => value,
             };
             next.bias[r] = beta * ((error - self.left[r]) / h - along);
             next.velocity[r] = next.bias[r] + along;
@@ -238,11 +232,9 @@ impl Workspace {
     }
 
     /// How far the rows of positions are from their laws at the next midpoint that was last linearised about, with these
-    /// impulses (m/s): by their gaps there, and by what the new directions would change of the bodies' velocities.
-    pub fn error_ahead(&self, problem: &Problem, lambda: &[f64], change: &mut Vec<Twist>) -> f64 {
+    /// impulses (m/s).
+    pub fn gap_ahead(&self, problem: &Problem, lambda: &[f64]) -> f64 {
         let first = problem.contact_rows();
-        change.clear();
-        change.resize(problem.bodies.len(), Twist::ZERO);
         let mut worst = 0.0_f64;
         for (r, beta) in self.written.beta.iter().enumerate() {
             if *beta == 0.0 {
@@ -258,26 +250,37 @@ impl Workspace {
                 () => w.abs(),
             };
             worst = worst.max(error);
-            let span = problem.rows.start[r] as usize..problem.rows.start[r + 1] as usize;
-            for at in span {
-                let (old, new) = (&problem.rows.jacobian[at], &self.next.jacobian[at]);
-                let change = &mut change[problem.rows.body[at] as usize];
-                change.linear += (new.linear - old.linear) * lambda;
-                change.angular += (new.angular - old.angular) * lambda;
-            }
-        }
-        let b = &problem.bodies;
-        for (body, p) in change
-            .iter()
-            .enumerate()
-            .filter(|(_, p)| **p != Twist::ZERO)
-        {
-            let inverse = b.inverse_mass[body];
-            let energy = p.linear.norm_squared() * inverse
-                + p.angular.dot(&b.inverse_inertia[body].mul_vec(p.angular));
-            worst = worst.max((energy * inverse).sqrt());
         }
         worst
+    }
+
+    /// The problem's directions stay, and its biases become those of the last linearisation, about `u` and the general
+    /// rows' `impulses`. `change` becomes what these give along the new directions and not along the problem's (N s,
+    /// N m s).
+    pub fn shift(
+        &self,
+        problem: &mut Problem,
+        u: &[Twist],
+        impulses: &[f64],
+        change: &mut Vec<Twist>,
+    ) {
+        change.clear();
+        change.resize(problem.bodies.len(), Twist::ZERO);
+        let rows = &mut problem.rows;
+        for (r, beta) in self.written.beta.iter().enumerate() {
+            if *beta == 0.0 {
+                continue;
+            }
+            let mut along = 0.0;
+            for at in rows.start[r] as usize..rows.start[r + 1] as usize {
+                let (old, new) = (&rows.jacobian[at], &self.next.jacobian[at]);
+                let body = rows.body[at] as usize;
+                along += old.linear.dot(&u[body].linear) + old.angular.dot(&u[body].angular);
+                change[body].linear += (new.linear - old.linear) * impulses[r];
+                change[body].angular += (new.angular - old.angular) * impulses[r];
+            }
+            rows.bias[r] = self.next.velocity[r] - along;
+        }
     }
 
     /// Rigid rows of joints that close loops may be redundant, and their directions nearly so: in the first round their
@@ -301,17 +304,16 @@ impl Workspace {
         }
     }
 
-    /// … and in later ones they change as little as they can from what the last one found, `lambda`: at the end nothing
-    /// of this is left.
-    pub fn hold_on(&self, problem: &mut Problem, lambda: &[f64]) {
-        let first = problem.contact_rows();
+    /// … and in later ones they change as little as they can from what the last one found: at the end nothing
+    /// of this is left. They are those of the general rows.
+    pub fn hold_on(&self, problem: &mut Problem, impulses: &[f64]) {
         for (r, hold) in self
             .hold
             .iter()
             .enumerate()
             .filter(|(_, hold)| **hold > 0.0)
         {
-            problem.rows.bias[r] -= hold * lambda[first + r];
+            problem.rows.bias[r] -= hold * impulses[r];
         }
     }
 
@@ -396,7 +398,7 @@ impl Workspace {
 }
 
 /// What coordinate `k` of a joint is multiplied with to become a length (m).
-fn row_scale(joint: &Joint, k: usize) -> f64 {
+pub fn row_scale(joint: &Joint, k: usize) -> f64 {
     if Joint::is_length(k) {
         1.0
     } else {
@@ -434,7 +436,7 @@ fn spring(stiffness: f64, damping: f64, h: f64) -> SpringTerms {
     }
 }
 
-type Entry = (u32, Twist);
+pub type Entry = (u32, Twist);
 
 impl Rows<'_> {
     fn joint(&self) -> &Joint {
@@ -631,91 +633,6 @@ impl Rows<'_> {
     }
 }
 
-/// A row of positions where its bodies are: its error, or the distance left of a limit (m), and its Jacobian.
-struct PositionRow {
-    value: f64,
-    entries: [Entry; 4],
-    count: usize,
-}
-
-impl PositionRow {
-    fn entries(&self) -> &[Entry] {
-        &self.entries[..self.count]
-    }
-
-    /// Adds a share of a coordinate of a joint.
-    fn add(&mut self, joint: &Joint, geometry: &JointGeometry, k: usize, factor: f64) {
-        self.value += factor * geometry.value[k];
-        for (body, j) in joint.bodies.into_iter().zip(&geometry.jacobian[k]) {
-            let share = scaled(j, factor);
-            let known = self.entries().iter().position(|(b, _)| *b == body);
-            if let Some(at) = known {
-                let (_, sum) = &mut self.entries[at];
-                sum.linear += share.linear;
-                sum.angular += share.angular;
-            } else if body != WORLD && self.count < self.entries.len() {
-                self.entries[self.count] = (body, share);
-                self.count += 1;
-            }
-        }
-    }
-}
-
-/// Row `number` of a joint where the joints have such a geometry; none if it is no row of positions.
-fn position_row(
-    joints: &[Joint],
-    geometry: &[JointGeometry],
-    index: usize,
-    number: u8,
-) -> Option<PositionRow> {
-    let joint = &joints[index];
-    let mut row = PositionRow {
-        value: 0.0,
-        entries: [(WORLD, Twist::ZERO); 4],
-        count: 0,
-    };
-    if let JointKind::Gear(terms) = &joint.kind {
-        let scale = joint.softness.length;
-        row.value = -scale * joint.gear_offset;
-        for term in terms {
-            let of = term.joint as usize;
-            row.add(
-                &joints[of],
-                &geometry[of],
-                term.axis as usize,
-                term.coefficient * scale,
-            );
-        }
-        return Some(row);
-    }
-    let k = number as usize % 6;
-    let scale = row_scale(joint, k);
-    let motion = joint.axes[k].motion;
-    let (sign, at) = match (number - k as u8, motion) {
-        (number::LOCK, _) => (1.0, motion.held()?),
-        (number::LOWER, Motion::Limited([lo, _])) => (1.0, lo),
-        (number::UPPER, Motion::Limited([_, hi])) => (-1.0, hi),
-        _ => return None,
-    };
-    row.value = -sign * scale * at;
-    row.add(joint, &geometry[index], k, sign * scale);
-    Some(row)
-}
-
-/// The geometry of every joint where the bodies have the poses that `pose` says.
-fn fill(out: &mut Vec<JointGeometry>, joints: &[Joint], pose: impl Fn(usize) -> Pose) {
-    out.clear();
-    out.extend(joints.iter().map(|joint| joint_geometry_at(joint, &pose)));
-}
-
-/// Where a body is after a time at such a velocity.
-fn moved(bodies: &Bodies, slot: usize, u: &Twist, time: f64) -> Pose {
-    Pose::new(
-        bodies.position[slot] + u.linear * time,
-        rotate_by(&bodies.rotation[slot], u.angular, time),
-    )
-}
-
-fn scaled(j: &Twist, factor: f64) -> Twist {
+pub fn scaled(j: &Twist, factor: f64) -> Twist {
     Twist::new(j.linear * factor, j.angular * factor)
 }

@@ -6,6 +6,7 @@ mod ahead;
 mod assemble;
 mod contact_law;
 mod context;
+mod elsewhere;
 mod integrate;
 mod joints;
 mod loops;

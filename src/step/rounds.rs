@@ -2,9 +2,9 @@
 //!
 //! A row of positions asks for φ(q₊) = 0 at the next midpoint q₊ = q + h u, with an impulse along
 //! J̄ = ¼J(q₋) + ½J(q) + ¼J(q₊), and a body for exp(h/2 ω) I ω = exp(−h/2 ω_S) I ω_S + h τ + (J̄ᵀΛ)_ω. Both are solved by
-//! Newton's method: each round is a problem w = A Λ + b like any other, linear about the velocities that the last round
-//! found, with the bodies' turning forces as stiffness in its mass matrix alone. What the rounds end at does not depend on
-//! that matrix, so that momentum is kept however it was approximated.
+//! Newton's method: each round is a problem w = A Λ + b like any other, linear about the velocities and impulses that the
+//! last round found, with the bodies' turning forces as stiffness in its mass matrix alone. What the rounds end at does not
+//! depend on that matrix: it stays from round to round as long as they lead nearer (chords), so that its factor serves again.
 
 use super::joints::{self, SHARE};
 use super::{integrate, stiffness};
@@ -44,12 +44,17 @@ pub struct Progress {
     pub rounds: u32,
     /// The error that has to be halved (m/s), and the round that had it.
     best: Option<(f64, u32)>,
+    /// The last round's error (m/s), and whether it was less than the one before.
+    last: Option<f64>,
+    pub is_nearer: bool,
 }
 
 impl Progress {
     /// Counts a round that ended at this error; false where more of them lead nowhere.
     pub fn goes_on(&mut self, error: f64) -> bool {
         self.rounds += 1;
+        self.is_nearer = self.last.is_none_or(|last| error < last);
+        self.last = Some(error);
         match self.best {
             Some((best, round)) if error.is_nan() || error > 0.5 * best => {
                 self.rounds < round + PATIENCE && self.rounds < MAX_ROUNDS
@@ -67,6 +72,8 @@ struct Held {
     slot: usize,
     /// Inertia at the midpoint, world axes (kg m²).
     inertia: SymMat3,
+    /// u_S + h f/m (m/s).
+    free: Vec3,
     /// exp(−h/2 ω_S) I ω_S + h τ (N m s).
     momentum: Vec3,
     /// ω_S (rad/s).
@@ -80,8 +87,9 @@ struct Held {
 pub struct Rounds {
     held: Vec<Held>,
     marks: Vec<bool>,
-    /// u that the round is linear about.
+    /// u and Λ of the general rows that the round is linear about.
     about: Vec<Twist>,
+    impulses: Vec<f64>,
     change: Vec<Twist>,
     /// The held bodies by island: `held` is sorted by it, and this is where each begins.
     groups: Vec<Group>,
@@ -91,8 +99,17 @@ pub struct Rounds {
 #[derive(Default)]
 struct Group {
     held: std::ops::Range<usize>,
-    /// Of the last rounds: what they were linear about, and how far they led from it, by √mass.
-    past: Vec<[Vec<f64>; 2]>,
+    island: usize,
+    past: Vec<Past>,
+}
+
+/// A round that is past.
+struct Past {
+    /// What it was linear about, and how far it led from it, by √mass.
+    from: Vec<f64>,
+    led: Vec<f64>,
+    /// The impulses of the island's general rows that it found.
+    impulses: Vec<f64>,
 }
 
 /// Rounds that a mix is made of. Mixing more has not made fewer rounds.
@@ -113,6 +130,7 @@ impl Rounds {
             let mut held = Held {
                 slot,
                 inertia,
+                free: problem.bodies.free_velocity[slot].linear,
                 momentum: Vec3::zeros(),
                 before: omega,
                 is_wild: false,
@@ -137,6 +155,7 @@ impl Rounds {
         for chunk in self.held.chunk_by(|a, b| island(a) == island(b)) {
             self.groups.push(Group {
                 held: first..first + chunk.len(),
+                island: island(&chunk[0]) as usize,
                 past: Vec::new(),
             });
             first += chunk.len();
@@ -148,9 +167,9 @@ impl Rounds {
         &self.about
     }
 
-    /// The bodies of the next round's problem: M̃⁻¹ and free velocities, linear about the last round's velocities.
+    /// The bodies of a new linearisation: M̃⁻¹ about the last round's velocities, and free velocities.
     pub fn set_bodies(
-        &self,
+        &mut self,
         world: &World,
         problem: &mut Problem,
         stiffness: &mut stiffness::Workspace,
@@ -158,25 +177,71 @@ impl Rounds {
         let h = problem.h;
         stiffness.gather_joints(world);
         for held in &self.held {
+            let stiff = stiffness.take(held.slot);
+            let matrix = stiffness::sum(&held.inertia, &stiff, SHARE * h * h);
+            if let Some(inverse) = matrix.inverse() {
+                problem.bodies.inverse_inertia[held.slot] = inverse;
+            }
+        }
+        self.change.clear();
+        self.change.resize(problem.bodies.len(), Twist::ZERO);
+        self.set_free(problem);
+    }
+
+    /// What a chord leaves of the present linearisation: all but its right-hand side, which is that of `about`.
+    pub fn keep_bodies(&mut self, problem: &mut Problem, joints: &joints::Workspace) {
+        joints.shift(problem, &self.about, &self.impulses, &mut self.change);
+        self.set_free(problem);
+    }
+
+    /// Free velocities about the last round's. `change` has what its impulses give along its own directions, and not along
+    /// those of the problem (N s, N m s).
+    fn set_free(&self, problem: &mut Problem) {
+        for held in &self.held {
             let slot = held.slot;
             let omega = self.about[slot].angular;
-            let stiff = stiffness.take(slot);
-            let matrix = stiffness::sum(&held.inertia, &stiff, SHARE * h * h);
-            let Some(inverse) = matrix.inverse() else {
-                continue;
-            };
-            let spin = held.turned(&omega, held.inertia.mul_vec(omega), -h);
-            let lacks = spin - held.momentum;
-            problem.bodies.inverse_inertia[slot] = inverse;
-            problem.bodies.free_velocity[slot].angular = omega - inverse.mul_vec(lacks);
+            let (b, more) = (&mut problem.bodies, &self.change[slot]);
+            let lacks = held.spin(&omega, problem.h) - held.momentum - more.angular;
+            b.free_velocity[slot] = Twist::new(
+                held.free + more.linear * b.inverse_mass[slot],
+                omega - b.inverse_inertia[slot].mul_vec(lacks),
+            );
+        }
+    }
+
+    /// How far the velocities are from the momentum of the impulses (m/s), along the problem's directions.
+    pub fn momentum_left(&mut self, problem: &Problem, lambda: &[f64], velocity: &[Twist]) -> f64 {
+        problem.momenta(lambda, &mut self.change);
+        let b = &problem.bodies;
+        let left = self.held.iter().map(|held| {
+            let (u, p) = (&velocity[held.slot], &self.change[held.slot]);
+            let inverse = b.inverse_mass[held.slot];
+            let linear = u.linear - held.free - p.linear * inverse;
+            let angular = held.spin(&u.angular, problem.h) - held.momentum - p.angular;
+            let turned = b.inverse_inertia[held.slot].mul_vec(angular);
+            (linear.norm_squared() + angular.dot(&turned) * inverse).sqrt()
+        });
+        left.fold(0.0, f64::max)
+    }
+
+    /// Forgets the last rounds, which had another linearisation.
+    pub fn forget(&mut self) {
+        for group in &mut self.groups {
+            group.past.clear();
         }
     }
 
     /// Mixes what the last rounds have found such that what is left of their changes is least (Anderson 1965): a secant
-    /// method that makes up for what the symmetric matrix leaves out. The next one is linear about it.
-    pub fn mix(&mut self, problem: &Problem, velocity: &[Twist]) {
+    /// method that makes up for what the matrix leaves out. The next one is linear about it. False where that is what the
+    /// last round has found.
+    pub fn mix(&mut self, problem: &Problem, lambda: &[f64], velocity: &[Twist]) -> bool {
+        let found = &lambda[problem.contact_rows()..];
+        let mut is_mixed = false;
+        self.impulses.clear();
+        self.impulses.extend_from_slice(found);
         for group in &mut self.groups {
             let held = &self.held[group.held.clone()];
+            let rows = problem.islands.rows.of(group.island);
             let mut from = Vec::with_capacity(6 * held.len());
             let mut led = Vec::with_capacity(6 * held.len());
             for body in held {
@@ -202,7 +267,7 @@ impl Rounds {
             let differences: Vec<[Vec<f64>; 2]> = group
                 .past
                 .iter()
-                .map(|[x, f]| [minus(&from, x), minus(&led, f)])
+                .map(|past| [minus(&from, &past.from), minus(&led, &past.led)])
                 .collect();
             let mut matrix = nalgebra::DMatrix::zeros(n, n);
             let mut right = nalgebra::DVector::zeros(n);
@@ -216,23 +281,43 @@ impl Rounds {
                 matrix[(i, i)] *= 1.0 + 1e-12;
             }
             let gamma = matrix.cholesky().map(|c| c.solve(&right));
+            let gamma = gamma.filter(|_| n > 0);
             let mut next: Vec<f64> = from.iter().zip(&led).map(|(x, f)| x + f).collect();
-            if let Some(gamma) = gamma {
-                for (gamma, [dx, df]) in gamma.iter().zip(&differences) {
+            if let Some(gamma) = &gamma {
+                is_mixed = true;
+                for ((gamma, [dx, df]), past) in gamma.iter().zip(&differences).zip(&group.past) {
                     for ((next, dx), df) in next.iter_mut().zip(dx).zip(df) {
                         *next -= gamma * (dx + df);
                     }
+                    for (row, past) in rows.iter().zip(&past.impulses) {
+                        self.impulses[*row as usize] -= gamma * (found[*row as usize] - past);
+                    }
                 }
             }
-            group.past.push([from, led]);
             for (body, next) in held.iter().zip(next.chunks(6)) {
+                if gamma.is_none() {
+                    self.about[body.slot] = velocity[body.slot];
+                    continue;
+                }
                 let [mass, inertia] = body.weights(problem);
                 self.about[body.slot] = Twist::new(
                     Vec3::new(next[0], next[1], next[2]) / mass,
                     Vec3::new(next[3], next[4], next[5]) / inertia,
                 );
             }
+            let impulses = rows.iter().map(|row| found[*row as usize]);
+            group.past.push(Past {
+                from,
+                led,
+                impulses: impulses.collect(),
+            });
         }
+        is_mixed
+    }
+
+    /// Λ of the general rows that the next round is linear about.
+    pub fn impulses(&self) -> &[f64] {
+        &self.impulses
     }
 
     /// Whether no body's turning changes by more than the step resolves.
@@ -240,11 +325,6 @@ impl Rounds {
         self.held
             .iter()
             .all(|held| (velocity[held.slot].angular - held.before).norm() * h <= RESOLVED_TURN)
-    }
-
-    /// Reusable memory.
-    pub fn change(&mut self) -> &mut Vec<Twist> {
-        &mut self.change
     }
 
     /// Gives the bodies of islands the velocities of exactly the momentum of the impulses, where these are the
@@ -276,7 +356,8 @@ impl Rounds {
             if let Some(exact) = exact.collect::<Option<Vec<Vec3>>>() {
                 for (held, exact) in held.iter().zip(exact) {
                     let slot = held.slot;
-                    let linear = problem.velocity_after(slot, &self.change[slot]).linear;
+                    let push = self.change[slot].linear * problem.bodies.inverse_mass[slot];
+                    let linear = held.free + push;
                     velocity[slot] = Twist::new(linear, exact);
                 }
             }
@@ -290,6 +371,11 @@ impl Held {
         let i = &self.inertia;
         let mean = (i.xx + i.yy + i.zz) / 3.0;
         [1.0 / problem.bodies.inverse_mass[self.slot], mean].map(f64::sqrt)
+    }
+
+    /// exp(h/2 ω) I ω.
+    fn spin(&self, omega: &Vec3, h: f64) -> Vec3 {
+        self.turned(omega, self.inertia.mul_vec(*omega), -h)
     }
 
     /// exp(−h/2 ω) L.

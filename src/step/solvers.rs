@@ -122,7 +122,7 @@ impl Solvers {
     ) -> Result<Solved, StepError> {
         let has_rounds = c.begin_rounds(world, share);
         watch.lap(Stage::Assemble);
-        let mut report = self.solve_once(c, watch);
+        let mut report = self.solve_once(c, false, watch);
         let tolerance = rounds::tolerance(&self.config.budget);
         let mut progress = Progress::default();
         let mut is_resolved = true;
@@ -141,9 +141,11 @@ impl Solvers {
                 report.status = report.status.or_worse(Status::Budget);
                 break;
             }
-            c.next_round(world);
+            // A chord, unless the last one led no nearer.
+            let is_chord = progress.is_nearer;
+            c.next_round(world, is_chord);
             watch.lap(Stage::Assemble);
-            let next = self.solve_once(c, watch);
+            let next = self.solve_once(c, is_chord, watch);
             // How the last round was solved is how the step was.
             let status = next.status.clone();
             report = report.followed_by(next);
@@ -173,14 +175,22 @@ impl Solvers {
         })
     }
 
-    fn solve_once(&mut self, c: &mut Context, watch: &mut Stopwatch<'_>) -> SolveReport {
+    /// `again`: the problem is the last one but for its right-hand side.
+    fn solve_once(
+        &mut self,
+        c: &mut Context,
+        again: bool,
+        watch: &mut Stopwatch<'_>,
+    ) -> SolveReport {
         let request = Request {
             budget: self.config.budget,
             history: self.record_history,
         };
-        let report = self
-            .chosen
-            .solve(&c.problem, &request, &mut c.lambda, &mut c.velocity);
+        let (problem, lambda, velocity) = (&c.problem, &mut c.lambda, &mut c.velocity);
+        let report = match again {
+            true => self.chosen.solve_again(problem, &request, lambda, velocity),
+            false => self.chosen.solve(problem, &request, lambda, velocity),
+        };
         let prepare = (Stage::Prepare, report.prepare_time);
         let record = (Stage::Measure, report.record_time);
         watch.split(Stage::Solve, &[prepare, record]);

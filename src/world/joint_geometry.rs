@@ -8,7 +8,7 @@ use crate::math::{Pose, Twist, Vec3};
 const GIMBAL: f64 = 0.05;
 
 /// A joint where its bodies are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct JointGeometry {
     /// Its frames in the world.
     pub frames: [Pose; 2],
@@ -20,76 +20,78 @@ pub struct JointGeometry {
 
 /// The coordinates of a joint and their Jacobians at the bodies' present poses.
 pub fn joint_geometry(joint: &Joint, bodies: &Bodies) -> JointGeometry {
-    joint_geometry_at(joint, |slot| bodies.pose(slot))
+    let mut out = JointGeometry::default();
+    out.find(joint, |slot| bodies.pose(slot));
+    out
 }
 
-/// The same where the bodies have the poses that `pose` says.
-pub(crate) fn joint_geometry_at(joint: &Joint, pose: impl Fn(usize) -> Pose) -> JointGeometry {
-    let frames = joint.frames_at(&pose);
-    let mut out = JointGeometry {
-        frames,
-        value: [0.0; 6],
-        jacobian: [[Twist::ZERO; 2]; 6],
-    };
-    if let JointKind::Gear(_) = joint.kind {
-        return out;
-    }
-    let [a, b] = frames;
-    let center = joint.bodies.map(|slot| match slot {
-        WORLD => Vec3::zeros(),
-        slot => pose(slot as usize).position,
-    });
-    let apart = b.position - a.position;
-    let arm_b = b.position - center[1];
-    let mut lengthwise = |k: usize, e: Vec3, value: f64, arm_a: Vec3| {
-        out.value[k] = value;
-        out.jacobian[k] = [
-            Twist::new(-e, -arm_a.cross(&e)),
-            Twist::new(e, arm_b.cross(&e)),
-        ];
-    };
-    if let JointKind::Distance = joint.kind {
-        let distance = apart.norm();
-        let e = apart.try_normalize(1e-12).unwrap_or_else(Vec3::y);
-        lengthwise(0, e, distance, a.position - center[0]);
-        return out;
-    }
-    let screws = matches!(joint.kind, JointKind::Screw(_));
-    let all_held = !screws && joint.axes[..3].iter().all(|x| x.motion == Motion::Locked);
-    let axes_a = axes(&a);
-    for k in 0..3 {
-        if all_held {
-            // The frames' origins coincide: any axes will do, and the world's never turn. Where they do not quite,
-            // the force acts on both bodies at one point, so that it has no moment.
-            let e = Vec3::ith(k, 1.0);
-            lengthwise(k, e, apart[k], b.position - center[0]);
-        } else {
-            // Along an axis that turns with the first body, the force acts on it at the second's place.
-            let e = axes_a[k];
-            lengthwise(k, e, e.dot(&apart), b.position - center[0]);
+impl JointGeometry {
+    /// Becomes that of a joint where the bodies have the poses that `pose` says.
+    pub(crate) fn find(&mut self, joint: &Joint, pose: impl Fn(usize) -> Pose) {
+        let out = self;
+        let frames = joint.frames_at(&pose);
+        out.frames = frames;
+        out.value = [0.0; 6];
+        out.jacobian = [[Twist::ZERO; 2]; 6];
+        if let JointKind::Gear(_) = joint.kind {
+            return;
         }
-    }
-    if joint.kind == JointKind::Spherical && joint.axes[3..] == [Axis::default(); 3] {
-        return out;
-    }
-    let (angles, turns) = angles(joint, &a, &b);
-    for k in 0..3 {
-        out.value[3 + k] = match joint.kind {
-            JointKind::Spherical => angles[k],
-            _ => unwrap(angles[k], joint.angles[k]),
+        let [a, b] = frames;
+        let center = joint.bodies.map(|slot| match slot {
+            WORLD => Vec3::zeros(),
+            slot => pose(slot as usize).position,
+        });
+        let apart = b.position - a.position;
+        let arm_b = b.position - center[1];
+        let mut lengthwise = |k: usize, e: Vec3, value: f64, arm_a: Vec3| {
+            out.value[k] = value;
+            out.jacobian[k] = [
+                Twist::new(-e, -arm_a.cross(&e)),
+                Twist::new(e, arm_b.cross(&e)),
+            ];
         };
-        out.jacobian[3 + k] =
-            [-turns[k], turns[k]].map(|angular| Twist::new(Vec3::zeros(), angular));
-    }
-    if let JointKind::Screw(lead) = joint.kind {
-        let per_radian = lead / std::f64::consts::TAU;
-        out.value[0] -= per_radian * out.value[3];
-        for side in 0..2 {
-            let turn = out.jacobian[3][side].angular;
-            out.jacobian[0][side].angular -= turn * per_radian;
+        if let JointKind::Distance = joint.kind {
+            let distance = apart.norm();
+            let e = apart.try_normalize(1e-12).unwrap_or_else(Vec3::y);
+            lengthwise(0, e, distance, a.position - center[0]);
+            return;
+        }
+        let screws = matches!(joint.kind, JointKind::Screw(_));
+        let all_held = !screws && joint.axes[..3].iter().all(|x| x.motion == Motion::Locked);
+        let axes_a = axes(&a);
+        for k in 0..3 {
+            if all_held {
+                // The frames' origins coincide: any axes will do, and the world's never turn. Where they do not quite,
+                // the force acts on both bodies at one point, so that it has no moment.
+                let e = Vec3::ith(k, 1.0);
+                lengthwise(k, e, apart[k], b.position - center[0]);
+            } else {
+                // Along an axis that turns with the first body, the force acts on it at the second's place.
+                let e = axes_a[k];
+                lengthwise(k, e, e.dot(&apart), b.position - center[0]);
+            }
+        }
+        if joint.kind == JointKind::Spherical && joint.axes[3..] == [Axis::default(); 3] {
+            return;
+        }
+        let (angles, turns) = angles(joint, &a, &b);
+        for k in 0..3 {
+            out.value[3 + k] = match joint.kind {
+                JointKind::Spherical => angles[k],
+                _ => unwrap(angles[k], joint.angles[k]),
+            };
+            out.jacobian[3 + k] =
+                [-turns[k], turns[k]].map(|angular| Twist::new(Vec3::zeros(), angular));
+        }
+        if let JointKind::Screw(lead) = joint.kind {
+            let per_radian = lead / std::f64::consts::TAU;
+            out.value[0] -= per_radian * out.value[3];
+            for side in 0..2 {
+                let turn = out.jacobian[3][side].angular;
+                out.jacobian[0][side].angular -= turn * per_radian;
+            }
         }
     }
-    out
 }
 
 fn axes(frame: &Pose) -> [Vec3; 3] {

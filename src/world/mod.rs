@@ -23,7 +23,6 @@ pub use body::{Bodies, BodyError, BodyId, BodyKind, BodySpec, Groups};
 pub use drive::Drive;
 pub use edit::{Edit, EditError};
 pub use joint::{Joint, JointError, JointSpec};
-pub(crate) use joint_geometry::joint_geometry_at;
 pub use joint_geometry::{JointGeometry, joint_geometry};
 pub use shape::{Geometry, MassProperties, Part, Shape, ShapeError};
 

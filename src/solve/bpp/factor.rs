@@ -56,6 +56,13 @@ impl Counters {
         self.cache_hits += earlier.cache_hits;
         self.raised = self.raised.max(earlier.raised);
     }
+
+    /// Takes what was counted in earlier solves out.
+    pub fn remove(&mut self, earlier: &Self) {
+        self.downdates -= earlier.downdates;
+        self.refactorizations -= earlier.refactorizations;
+        self.cache_hits -= earlier.cache_hits;
+    }
 }
 
 /// A factorisation of A_FF for changing sets F of free rows.

@@ -338,6 +338,37 @@ impl Island {
         Ok(())
     }
 
+    /// Packs b of an island whose matrix is that of the last problem, and only its free velocities and its general rows'
+    /// biases are new.
+    ///
+    /// # Errors
+    /// Numbers that are not finite.
+    pub fn renew(&mut self, problem: &Problem) -> Result<(), Refusal> {
+        let contacts = problem.contacts.len();
+        let free = &problem.bodies.free_velocity;
+        let zero = [0.0; FrictionLaw::MAX_ROWS];
+        let mut at = 0;
+        for block in &self.block_order {
+            let block = *block as usize;
+            let source = self.block_source[block] as usize;
+            let rows = self.block_rows[block] as usize;
+            let mut b = zero;
+            if source < contacts {
+                problem.contact_velocity(source, free, &zero[..rows], &mut b);
+            } else {
+                b[0] = problem.row_velocity(source - contacts, free, 0.0);
+            }
+            for b in &b[..rows] {
+                if !b.is_finite() {
+                    return Err(Refusal::NotFinite);
+                }
+                self.b[at] = b * self.scale[at];
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
     fn clear_rows(&mut self) {
         for v in [
             &mut self.scale,

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::coupled::Coupled;
-use super::factor::{self, Factorization};
+use super::factor::{self, Counters, Factorization};
 use super::friction::{Ending, Friction};
 use super::island::{Refusal, Setup};
 use super::lcp::{Lcp, Limits};
@@ -30,6 +30,10 @@ pub struct IslandSolver {
     coupled: Coupled,
     start: Vec<f64>,
     best: Vec<f64>,
+    /// What the factorisation has done in earlier solves of the same matrix.
+    counted: Counters,
+    /// Whether there was one.
+    is_again: bool,
     /// What was done.
     pub report: PivotReport,
     /// How it ended.
@@ -45,6 +49,8 @@ impl IslandSolver {
             coupled: Coupled::default(),
             start: Vec::new(),
             best: Vec::new(),
+            counted: Counters::default(),
+            is_again: false,
             report: PivotReport::default(),
             outcome: Ok(Ending::Settled),
         }
@@ -61,6 +67,8 @@ impl IslandSolver {
     ) {
         let start = Instant::now();
         self.report = PivotReport::default();
+        self.counted = Counters::default();
+        self.is_again = false;
         let setup = Setup {
             layout: factor::layout(&settings.factorization),
             compliance: settings.tuning.contact_compliance,
@@ -73,6 +81,17 @@ impl IslandSolver {
             self.lcp.factor.prepare(&self.lcp.island.matrix);
         }
         self.outcome = assembled.map(|()| Ending::Settled);
+        self.report.assemble_time = start.elapsed().as_secs_f64();
+    }
+
+    /// Takes what [`Solver::solve_again`](crate::solve::Solver::solve_again) says may have changed.
+    pub fn assemble_again(&mut self, problem: &Problem) {
+        let start = Instant::now();
+        self.report = PivotReport::default();
+        self.counted = self.lcp.factor.counters();
+        self.is_again = true;
+        let renewed = self.lcp.island.renew(problem);
+        self.outcome = renewed.map(|()| Ending::Settled);
         self.report.assemble_time = start.elapsed().as_secs_f64();
     }
 
@@ -90,6 +109,10 @@ impl IslandSolver {
             *x = if start.is_finite() { start } else { 0.0 };
         }
         lcp.guess_sets(settings.warm_start);
+        // The compliance pulls towards what this matrix was solved by before, and is not seen there.
+        if self.is_again {
+            lcp.center.copy_from_slice(&lcp.x);
+        }
         self.start.clone_from(&lcp.x);
         if !settings.warm_start {
             self.start.fill(0.0);
@@ -201,6 +224,7 @@ impl IslandSolver {
         let n = self.lcp.n();
         let mut counters = factor.counters();
         counters.add(&tally.earlier);
+        counters.remove(&self.counted);
         let tight = self.lcp.tight.iter().filter(|t| **t).count();
         let [low, high] = factor.extremes(&self.lcp.tight);
         let condition = if low > 0.0 && low.is_finite() {

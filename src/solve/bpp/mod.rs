@@ -174,6 +174,72 @@ impl Bpp {
         }
     }
 
+    /// Solves the islands that are assembled, since `start`.
+    fn solve_assembled(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        start: Instant,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        let islands = problem.islands.len();
+        let settings = &self.settings;
+        let mut report = SolveReport {
+            prepare_time: start.elapsed().as_secs_f64(),
+            ..SolveReport::default()
+        };
+        let solving = Instant::now();
+        let limits = Limits {
+            budget: request.budget.iterations,
+            deadline: request.budget.time_limit().map(|limit| solving + limit),
+        };
+        if self.islands[..islands]
+            .iter()
+            .all(|solver| solver.outcome.is_ok())
+        {
+            let from = &*lambda;
+            self.islands[..islands]
+                .par_iter_mut()
+                .for_each(|solver| solver.solve(from, settings, limits, request.history));
+            self.store(islands, lambda, |solver| &solver.lcp.x);
+            problem.velocities(lambda, u);
+        }
+        report.solve_time = solving.elapsed().as_secs_f64();
+        if request.history {
+            let cost = self.islands[..islands].iter();
+            let cost: f64 = cost.map(|solver| solver.lcp.recorder.cost).sum();
+            report.solve_time = (report.solve_time - cost).max(0.0);
+            report.record_time += cost;
+        }
+        report.status = status(&self.islands[..islands]);
+        if matches!(report.status, Status::Failed(_)) {
+            return report;
+        }
+        // What did not get to its end may hold more energy than no impulses at all.
+        if report.status != Status::Converged && shorten(problem, lambda, u) {
+            problem.velocities(lambda, u);
+        }
+        let measuring = Instant::now();
+        if settings.verify {
+            self.islands[..islands]
+                .par_iter_mut()
+                .for_each(IslandSolver::verify);
+        }
+        let mut pivoting = PivotReport::default();
+        for solver in &self.islands[..islands] {
+            pivoting.add(&solver.report);
+        }
+        report.iterations = pivoting.most_pivots as u32;
+        report.statistics = pivoting.statistics();
+        self.largest = (0..islands).max_by_key(|i| (self.islands[*i].lcp.island.n(), islands - i));
+        if request.history {
+            self.write_history(problem, lambda, &mut report);
+        }
+        report.record_time += measuring.elapsed().as_secs_f64();
+        report
+    }
+
     /// One point per pivot: every island at its solver pivot of that number, or at its last.
     fn write_history(&self, problem: &Problem, lambda: &[f64], report: &mut SolveReport) {
         let islands = problem.islands.len();
@@ -231,66 +297,27 @@ impl Solver for Bpp {
         u: &mut Vec<Twist>,
     ) -> SolveReport {
         let start = Instant::now();
-        let islands = problem.islands.len();
         self.prepare(problem);
         let (settings, local) = (&self.settings, &self.local);
-        self.islands[..islands]
+        self.islands[..problem.islands.len()]
             .par_iter_mut()
             .enumerate()
             .for_each(|(island, solver)| solver.assemble(problem, island, local, settings, &[]));
-        let mut report = SolveReport {
-            prepare_time: start.elapsed().as_secs_f64(),
-            ..SolveReport::default()
-        };
-        let solving = Instant::now();
-        let limits = Limits {
-            budget: request.budget.iterations,
-            deadline: request.budget.time_limit().map(|limit| solving + limit),
-        };
-        if self.islands[..islands]
-            .iter()
-            .all(|solver| solver.outcome.is_ok())
-        {
-            let from = &*lambda;
-            self.islands[..islands]
-                .par_iter_mut()
-                .for_each(|solver| solver.solve(from, settings, limits, request.history));
-            self.store(islands, lambda, |solver| &solver.lcp.x);
-            problem.velocities(lambda, u);
-        }
-        report.solve_time = solving.elapsed().as_secs_f64();
-        if request.history {
-            let cost = self.islands[..islands].iter();
-            let cost: f64 = cost.map(|solver| solver.lcp.recorder.cost).sum();
-            report.solve_time = (report.solve_time - cost).max(0.0);
-            report.record_time += cost;
-        }
-        report.status = status(&self.islands[..islands]);
-        if matches!(report.status, Status::Failed(_)) {
-            return report;
-        }
-        // What did not get to its end may hold more energy than no impulses at all.
-        if report.status != Status::Converged && shorten(problem, lambda, u) {
-            problem.velocities(lambda, u);
-        }
-        let measuring = Instant::now();
-        if settings.verify {
-            self.islands[..islands]
-                .par_iter_mut()
-                .for_each(IslandSolver::verify);
-        }
-        let mut pivoting = PivotReport::default();
-        for solver in &self.islands[..islands] {
-            pivoting.add(&solver.report);
-        }
-        report.iterations = pivoting.most_pivots as u32;
-        report.statistics = pivoting.statistics();
-        self.largest = (0..islands).max_by_key(|i| (self.islands[*i].lcp.island.n(), islands - i));
-        if request.history {
-            self.write_history(problem, lambda, &mut report);
-        }
-        report.record_time += measuring.elapsed().as_secs_f64();
-        report
+        self.solve_assembled(problem, request, start, lambda, u)
+    }
+
+    fn solve_again(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        let start = Instant::now();
+        self.islands[..problem.islands.len()]
+            .par_iter_mut()
+            .for_each(|solver| solver.assemble_again(problem));
+        self.solve_assembled(problem, request, start, lambda, u)
     }
 
     fn matrix_view(&self) -> Option<MatrixView> {
