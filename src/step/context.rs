@@ -82,6 +82,11 @@ impl Context {
         self.joints.soften_loops(world, &mut self.problem);
         self.rounds
             .set_bodies(world, &mut self.problem, &mut self.stiffness);
+        let first = self.problem.contact_rows();
+        self.joints
+            .stiffen_ropes(&mut self.problem, &self.start[first..]);
+        self.joints
+            .aim_ropes(&mut self.problem, self.rounds.about());
         true
     }
 
@@ -127,8 +132,18 @@ impl Context {
             self.joints.remember_forces(world, problem, &self.lambda);
             self.joints.relinearise(problem);
             self.rounds.set_bodies(world, problem, &mut self.stiffness);
+            self.joints.stiffen_ropes(problem, self.rounds.impulses());
         }
         self.joints.hold_on(problem, self.rounds.impulses());
+        self.joints.aim_ropes(problem, self.rounds.about());
+    }
+
+    /// The problem as it is where nothing is known of where the velocities lead.
+    pub fn plain_round(&mut self, world: &World) {
+        let problem = &mut self.problem;
+        self.joints.restore_rows(problem);
+        self.rounds.restore_free(problem);
+        self.joints.aim_ropes(problem, &world.bodies.velocity);
     }
 
     /// u ← u_E, and what the next step starts from: the impulses that were looked for, forces, manifolds.

@@ -3,7 +3,7 @@
 
 use super::elsewhere::{Elsewhere, position_row};
 use super::loops::Loops;
-use crate::math::{Twist, Vec3};
+use crate::math::{Twist, Vec3, tangent};
 use crate::problem::Problem;
 use crate::world::joint::{
     GearTerm, Joint, JointKind, Motion, RowMemory, Target, WORLD, have_effect,
@@ -23,14 +23,19 @@ pub const SHARE: f64 = 0.25;
 
 /// What holds the rows of loops to the last round's impulses, as a share of their own diagonal (-).
 const HOLD: f64 = 1e-5;
+/// A slack rope counts as so stiff across, as a share of its bodies' inertia (-), so that its rows' diagonal stays finite.
+const LEAST_ACROSS: f64 = 1e-6;
+
 /// Numbers of the rows of a joint: six that lock a coordinate or couple some, then per coordinate a lower and an upper
-/// limit, a motor and friction.
+/// limit, a motor and friction, and what only the rounds' matrix knows.
 pub mod number {
     pub const LOCK: u8 = 0;
     pub const LOWER: u8 = 6;
     pub const UPPER: u8 = 12;
     pub const MOTOR: u8 = 18;
     pub const FRICTION: u8 = 24;
+    /// Two that stand for how stiff a taut rope is across. They are none of its laws.
+    pub const ACROSS: u8 = 30;
 }
 
 /// Which rows the joints wrote, for the warm start and for reports.
@@ -59,6 +64,9 @@ pub struct Workspace {
     settled: Vec<Twist>,
     /// What this (sub)step leaves of each row's error, per row (m).
     left: Vec<f64>,
+    /// The rows as they were assembled: J(q), and their biases.
+    here: Vec<Twist>,
+    bias: Vec<f64>,
     /// Which bodies touch something.
     touches: Vec<bool>,
     /// The linearisation at a next midpoint.
@@ -156,6 +164,8 @@ impl Workspace {
         }
         self.left.clear();
         let rows = &problem.rows;
+        self.here.clone_from(&rows.jacobian);
+        self.bias.clone_from(&rows.bias);
         self.left.extend((0..rows.len()).map(|r| {
             let error = rows.position_error[r];
             // A spring is meant to give way.
@@ -200,6 +210,10 @@ impl Workspace {
         next.velocity.resize(problem.rows.len(), 0.0);
         for (r, (index, number)) in self.written.rows.iter().enumerate() {
             let beta = self.written.beta[r];
+            if *number >= number::ACROSS {
+                let entries = problem.rows.start[r] as usize..problem.rows.start[r + 1] as usize;
+                next.jacobian[entries].fill(Twist::ZERO);
+            }
             if beta == 0.0 {
                 continue;
             }
@@ -252,6 +266,50 @@ impl Workspace {
             worst = worst.max(error);
         }
         worst
+    }
+
+    /// Ropes pull across as much as they turn. A rope of length d and tension T resists a displacement x across with T/d x, of
+    /// which the rounds' matrix has ¼h² (section 7): as two rows w = J (u − u′) + C Λ, with u′ what the round is linear
+    /// about, C = 4d/(h²T), and impulses that vanish as the rounds come to their end. T is that of `impulses`, of the general
+    /// rows.
+    pub fn stiffen_ropes(&mut self, problem: &mut Problem, impulses: &[f64]) {
+        let mut tension = 0.0;
+        let rows = self.written.rows.iter().enumerate();
+        for (r, (index, number)) in rows {
+            if *number < number::ACROSS {
+                // The row that pulls stands before them.
+                match *number {
+                    number::LOCK => tension = -impulses[r] / problem.h,
+                    number::LOWER => tension = 0.0,
+                    number::UPPER => tension = impulses[r] / problem.h,
+                    _ => {}
+                }
+                continue;
+            }
+            let length = self.geometry[*index as usize].value[0];
+            let b = &problem.bodies;
+            let mut diagonal = 0.0;
+            for (body, j) in problem.rows.entries(r) {
+                diagonal += j.linear.norm_squared() * b.inverse_mass[body]
+                    + j.angular.dot(&b.inverse_inertia[body].mul_vec(j.angular));
+            }
+            let stiffness = SHARE * problem.h * problem.h * tension / length;
+            problem.rows.compliance[r] = 1.0 / stiffness.max(LEAST_ACROSS / diagonal);
+        }
+    }
+
+    /// Aims the ropes' rows across at the velocities that the round is linear about.
+    pub fn aim_ropes(&self, problem: &mut Problem, u: &[Twist]) {
+        for (r, _) in (self.written.rows.iter().enumerate())
+            .filter(|(_, (_, number))| *number >= number::ACROSS)
+        {
+            let rows = problem.rows.entries(r);
+            let along = rows.map(|(body, j)| {
+                let u = &u[body];
+                j.linear.dot(&u.linear) + j.angular.dot(&u.angular)
+            });
+            problem.rows.bias[r] = -along.sum::<f64>();
+        }
     }
 
     /// The problem's directions stay, and its biases become those of the last linearisation, about `u` and the general
@@ -317,6 +375,16 @@ impl Workspace {
         }
     }
 
+    /// The rows as they were assembled, which take back of what is open here what is not left.
+    pub fn restore_rows(&self, problem: &mut Problem) {
+        let rows = &mut problem.rows;
+        rows.jacobian.copy_from_slice(&self.here);
+        for (r, beta) in self.written.beta.iter().enumerate() {
+            let open = self.left[r] * beta / problem.h;
+            rows.bias[r] = self.bias[r] - open;
+        }
+    }
+
     /// Exchanges the problem's directions and those of the last linearisation.
     pub fn exchange_directions(&mut self, problem: &mut Problem) {
         std::mem::swap(&mut problem.rows.jacobian, &mut self.next.jacobian);
@@ -324,6 +392,12 @@ impl Workspace {
 
     /// Puts the last linearisation into the problem.
     pub fn relinearise(&mut self, problem: &mut Problem) {
+        for (r, _) in (self.written.rows.iter().enumerate())
+            .filter(|(_, (_, number))| *number >= number::ACROSS)
+        {
+            let entries = problem.rows.start[r] as usize..problem.rows.start[r + 1] as usize;
+            self.next.jacobian[entries.clone()].copy_from_slice(&problem.rows.jacobian[entries]);
+        }
         std::mem::swap(&mut problem.rows.jacobian, &mut self.next.jacobian);
         std::mem::swap(&mut problem.rows.bias, &mut self.next.bias);
     }
@@ -355,6 +429,9 @@ impl Workspace {
         let first = problem.contact_rows();
         world.joint_memory.clear();
         for (r, (joint, row)) in self.written.rows.iter().enumerate() {
+            if *row >= number::ACROSS {
+                continue;
+            }
             let impulse = start[first + r];
             world.joint_memory.push(RowMemory {
                 joint: *joint,
@@ -374,9 +451,9 @@ impl Workspace {
         for joint in &mut world.joints {
             joint.force = Vec3::zeros();
         }
-        for (r, (index, _)) in self.written.rows.iter().enumerate() {
+        for (r, (index, number)) in self.written.rows.iter().enumerate() {
             let joint = &mut world.joints[*index as usize];
-            if matches!(joint.kind, JointKind::Gear(_)) {
+            if matches!(joint.kind, JointKind::Gear(_)) || *number >= number::ACROSS {
                 continue;
             }
             // On the second body; where that is the world, the opposite of what is on the first.
@@ -452,6 +529,9 @@ impl Rows<'_> {
         for k in 0..6 {
             self.axis(k);
         }
+        if self.joint().kind == JointKind::Distance {
+            self.across();
+        }
         let joint = self.joint();
         if joint.kind == JointKind::Spherical && joint.axes[3].friction > 0.0 {
             self.ball_friction();
@@ -517,6 +597,35 @@ impl Rows<'_> {
             let most = axis.friction / scale * h;
             let number = row(number::FRICTION);
             self.push(number, &entries, [-most, most], 0.0, 0.0, 0.0);
+        }
+    }
+
+    /// The rows across a rope that its bounds hold, see [`Workspace::stiffen_ropes`].
+    fn across(&mut self) {
+        let rows = self.out.rows.iter().zip(&self.out.beta).rev();
+        let mut own = rows.take_while(|((joint, _), _)| *joint as usize == self.index);
+        let is_held = own.any(|(_, beta)| *beta > 0.0);
+        let geometry = &self.geometry[self.index];
+        let [a, b] = geometry.frames;
+        let Some(along) = (b.position - a.position)
+            .try_normalize(1e-12)
+            .filter(|_| is_held)
+        else {
+            return;
+        };
+        let bodies = self.joint().bodies;
+        let arms = [0, 1].map(|side| match bodies[side] {
+            WORLD => Vec3::zeros(),
+            slot => geometry.frames[side].position - self.bodies.position[slot as usize],
+        });
+        let first = tangent(along);
+        for (k, e) in [first, along.cross(&first)].into_iter().enumerate() {
+            let entries = [0, 1].map(|side| {
+                let e = if side == 0 { -e } else { e };
+                (bodies[side], Twist::new(e, arms[side].cross(&e)))
+            });
+            let free = [f64::NEG_INFINITY, f64::INFINITY];
+            self.push(number::ACROSS + k as u8, &entries, free, 0.0, 0.0, 0.0);
         }
     }
 

@@ -115,7 +115,7 @@ impl Simulation {
             let mut is_resolved = true;
             for substep in 0..self.world.settings.substeps {
                 // A (sub)step that does not resolve them may also lead out of all bounds.
-                is_resolved = match self.substep(substep, watch) {
+                is_resolved = match self.substep(substep, false, watch) {
                     Err(StepError::OutOfBounds { .. }) if self.context.joints.have_positions() => {
                         false
                     }
@@ -135,14 +135,19 @@ impl Simulation {
         self.report.halvings = MOST_HALVINGS;
         self.world.settings.substeps = substeps << MOST_HALVINGS;
         for substep in 0..self.world.settings.substeps {
-            self.substep(substep, watch)?;
+            self.substep(substep, true, watch)?;
         }
         Ok(())
     }
 
     /// Section 2's rule, from S over the midpoint M to E; every stage starts where the last one ended.
-    /// False where the rounds did not close the joints.
-    fn substep(&mut self, substep: u32, watch: &mut Stopwatch<'_>) -> Result<bool, StepError> {
+    /// False where the rounds did not close the joints, which `is_last_try` forgives.
+    fn substep(
+        &mut self,
+        substep: u32,
+        is_last_try: bool,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<bool, StepError> {
         let (world, c) = (&mut self.world, &mut self.context);
         let h = world.settings.substep();
 
@@ -173,9 +178,9 @@ impl Simulation {
         // 4. Λ = prox(Λ − ρ w), and u_E = u_S + M⁻¹(h f + Jᵀ Λ), in rounds with J towards where u_E leads.
         // What is open of the joints is closed by the end of the step.
         let to_go = world.settings.substeps.saturating_sub(substep).max(1);
-        let mut solved = self
-            .solvers
-            .solve(world, c, 1.0 / f64::from(to_go), watch)?;
+        let mut solved =
+            self.solvers
+                .solve(world, c, 1.0 / f64::from(to_go), is_last_try, watch)?;
 
         // How well it was solved: measuring, not a part of the step.
         let is_last = substep + 1 >= world.settings.substeps;

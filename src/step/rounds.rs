@@ -76,8 +76,9 @@ struct Held {
     free: Vec3,
     /// exp(−h/2 ω_S) I ω_S + h τ (N m s).
     momentum: Vec3,
-    /// ω_S (rad/s).
+    /// ω_S, and ω without impulses (rad/s).
     before: Vec3,
+    turn: Vec3,
     /// Whether its turning forces are left out: more than half a turn a step, which nothing resolves.
     is_wild: bool,
 }
@@ -133,6 +134,7 @@ impl Rounds {
                 free: problem.bodies.free_velocity[slot].linear,
                 momentum: Vec3::zeros(),
                 before: omega,
+                turn: free,
                 is_wild: false,
             };
             let torque = b.force[slot].angular * h;
@@ -192,6 +194,13 @@ impl Rounds {
     pub fn keep_bodies(&mut self, problem: &mut Problem, joints: &joints::Workspace) {
         joints.shift(problem, &self.about, &self.impulses, &mut self.change);
         self.set_free(problem);
+    }
+
+    /// The bodies' velocities without impulses.
+    pub fn restore_free(&self, problem: &mut Problem) {
+        for held in &self.held {
+            problem.bodies.free_velocity[held.slot] = Twist::new(held.free, held.turn);
+        }
     }
 
     /// Free velocities about the last round's. `change` has what its impulses give along its own directions, and not along

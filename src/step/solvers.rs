@@ -109,7 +109,9 @@ impl Solvers {
     }
 
     /// Solves the assembled problem, in rounds until its joints are closed at the next midpoint, and by the fallback where
-    /// the chosen solver fails. `share` of what is open of the joints at this midpoint is to be closed.
+    /// the chosen solver fails. `share` of what is open of the joints at this midpoint is to be closed. Where the rounds do
+    /// not close them, and this `is_last` of what is tried, the step is the plain one, along the directions of the midpoint:
+    /// without an error's energy.
     ///
     /// # Errors
     /// The fallback failed, too.
@@ -118,6 +120,7 @@ impl Solvers {
         world: &mut World,
         c: &mut Context,
         share: f64,
+        is_last: bool,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Solved, StepError> {
         let has_rounds = c.begin_rounds(world, share);
@@ -150,6 +153,13 @@ impl Solvers {
             let status = next.status.clone();
             report = report.followed_by(next);
             report.status = status;
+        }
+        if is_last && !is_resolved && report.status.is_usable() {
+            // Velocities that lead nowhere may be any.
+            c.plain_round(world);
+            let next = self.solve_once(c, false, watch);
+            report = report.followed_by(next);
+            report.status = report.status.or_worse(Status::Budget);
         }
         if has_rounds {
             report.note(

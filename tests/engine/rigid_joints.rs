@@ -114,3 +114,42 @@ fn tolerances_that_cannot_be_reached_do_not_shorten_steps() {
         run(&mut s, 5, |_, _| {});
     }
 }
+
+/// A net of 8 × 8 knots on springy ropes, taut from the beginning, catches a ball of 400 knots' mass: what holds it is how
+/// ropes turn, which a rope's own row does not know of.
+#[test]
+fn a_net_catches_a_ball() {
+    const KNOTS: usize = 8;
+    const APART: f64 = 0.25;
+    let (mut bodies, mut joints) = (String::new(), String::new());
+    let place = |i: usize| (i as f64 - 0.5 * (KNOTS - 1) as f64) * APART;
+    for i in 0..KNOTS {
+        for k in 0..KNOTS {
+            let at = format!("({}, 2, {})", place(i), place(k));
+            let edge = [i, k].iter().any(|at| *at == 0 || *at == KNOTS - 1);
+            let kind = if edge { "Fixed" } else { "Dynamic" };
+            bodies += &format!(
+                r#"(name: "{i} {k}", kind: {kind}, shape: Ball(radius: 0.06), mass: 0.05, position: {at}), "#
+            );
+            for (a, b) in [(i + 1, k), (i, k + 1)] {
+                if a < KNOTS && b < KNOTS {
+                    let other = format!("({}, 2, {})", place(a), place(b));
+                    joints += &format!(
+                        r#"(bodies: ("{i} {k}", "{a} {b}"), kind: Distance(max: {APART}), at: {at}, at_second: {other},
+                            compliance: 1e-5), "#
+                    );
+                }
+            }
+        }
+    }
+    let mut s = simulation(&format!(
+        r#"(bodies: [{bodies} (name: "ball", shape: Ball(radius: 0.4), mass: 20, position: (0.03, 3, 0.02))], joints: [{joints}])"#
+    ));
+    let ball = slot_of(&s, "ball");
+    for step in 0..2 * STEPS_PER_SECOND {
+        let report = s.step().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(report.solve.status, Status::Converged, "step {step}");
+        let height = s.world().bodies.position[ball].y;
+        assert!(height > 1.8, "step {step}: the ball is at {height} m");
+    }
+}
