@@ -287,12 +287,7 @@ impl Workspace {
                 continue;
             }
             let length = self.geometry[*index as usize].value[0];
-            let b = &problem.bodies;
-            let mut diagonal = 0.0;
-            for (body, j) in problem.rows.entries(r) {
-                diagonal += j.linear.norm_squared() * b.inverse_mass[body]
-                    + j.angular.dot(&b.inverse_inertia[body].mul_vec(j.angular));
-            }
+            let diagonal = diagonal(problem, r);
             let stiffness = SHARE * problem.h * problem.h * tension / length;
             problem.rows.compliance[r] = 1.0 / stiffness.max(LEAST_ACROSS / diagonal);
         }
@@ -350,13 +345,7 @@ impl Workspace {
         for (r, (index, _)) in self.written.rows.iter().enumerate() {
             let is_rigid = self.written.beta[r] > 0.0 && problem.rows.compliance[r] == 0.0;
             if is_rigid && self.loops.closes[*index as usize] {
-                let b = &problem.bodies;
-                let mut diagonal = 0.0;
-                for (body, j) in problem.rows.entries(r) {
-                    diagonal += j.linear.norm_squared() * b.inverse_mass[body]
-                        + j.angular.dot(&b.inverse_inertia[body].mul_vec(j.angular));
-                }
-                self.hold[r] = HOLD * diagonal;
+                self.hold[r] = HOLD * diagonal(problem, r);
                 problem.rows.compliance[r] += self.hold[r];
             }
         }
@@ -472,6 +461,17 @@ impl Workspace {
             joint.force = Vec3::zeros();
         }
     }
+}
+
+/// J M̃⁻¹ Jᵀ of a general row (1/kg).
+fn diagonal(problem: &Problem, r: usize) -> f64 {
+    let b = &problem.bodies;
+    let mut diagonal = 0.0;
+    for (body, j) in problem.rows.entries(r) {
+        diagonal += j.linear.norm_squared() * b.inverse_mass[body]
+            + j.angular.dot(&b.inverse_inertia[body].mul_vec(j.angular));
+    }
+    diagonal
 }
 
 /// What coordinate `k` of a joint is multiplied with to become a length (m).
