@@ -155,6 +155,8 @@ struct PairLaws<'a> {
     common: Vec3,
     drift: Vec3,
     h: f64,
+    /// By what remembered impulses are multiplied to become those of this length of step (-).
+    scale: f64,
     /// Whether somebody asks for the last step's impulses: a warm start, or springs.
     remembers: bool,
 }
@@ -184,6 +186,7 @@ impl<'a> PairLaws<'a> {
             common,
             drift: contact_law::drift(common, apart, h),
             h,
+            scale: world.memory_scale(),
             remembers: world.settings.warm_start || material.compliance > 0.0,
         }
     }
@@ -225,13 +228,14 @@ impl<'a> PairLaws<'a> {
     /// with the two bodies since.
     fn remembered(&self, m: &ContactMemory, frame: &ContactFrame) -> Remembered {
         let axes = frame.axes();
-        let (mut force, mut couple) = (m.friction, m.couple);
+        let scale = self.scale;
+        let (mut force, mut couple) = (m.friction * scale, m.couple * scale);
         if self.material.compliance > 0.0 {
             let turn = Quat::from_scaled_axis(self.common * self.h);
             (force, couple) = (turn * force, turn * couple);
         }
         Remembered {
-            normal: m.normal,
+            normal: m.normal * scale,
             force: [axes[1].dot(&force), axes[2].dot(&force)],
             couple: axes.map(|e| e.dot(&couple)),
         }
@@ -306,6 +310,7 @@ impl<'a> PairLaws<'a> {
 
 /// Stores the impulses for the next step.
 pub fn remember(world: &mut World, found: &[FoundContact], problem: &Problem, lambda: &[f64]) {
+    world.memory_step = problem.h;
     let World { bodies, memory, .. } = world;
     memory.clear();
     let contacts = &problem.contacts;

@@ -72,10 +72,11 @@ impl Context {
     /// Begins the rounds of a (sub)step, which is to close so much of the joints' errors; false where no joint needs them.
     pub fn begin_rounds(&mut self, world: &World, share: f64) -> bool {
         if !self.joints.have_positions() {
+            self.rounds.clear();
             return false;
         }
         self.rounds.begin(world, &self.problem, &self.joints);
-        self.joints.begin(world, &self.problem, share);
+        self.joints.begin(world, &mut self.problem, share);
         self.joints
             .linearise(world, &self.problem, self.rounds.about());
         self.joints.relinearise(&mut self.problem);
@@ -152,7 +153,7 @@ impl Context {
         let start = self.ahead.start(lambda);
         integrate::apply_velocities(world, &self.velocity);
         assemble::remember(world, &self.collider.contacts, problem, start);
-        self.joints.remember(world, problem, start);
+        self.joints.remember(world, problem, start, lambda);
         self.joints.remember_forces(world, problem, lambda);
         if are_new {
             std::mem::swap(&mut world.manifolds, &mut self.collider.manifolds);

@@ -2,7 +2,7 @@
 
 use super::joints::{Entry, number, row_scale, scaled};
 use crate::math::{Pose, Twist, rotate_by};
-use crate::world::joint::{Joint, JointKind, Motion, WORLD};
+use crate::world::joint::{Joint, JointKind, Motion, Target, WORLD};
 use crate::world::{JointGeometry, World};
 
 /// Joints at another midpoint. Keeps its memory.
@@ -13,11 +13,14 @@ pub struct Elsewhere {
     /// Which of them are found.
     is_found: Vec<bool>,
     geometry: Vec<JointGeometry>,
+    /// How far from now it is (s).
+    time: f64,
 }
 
 impl Elsewhere {
     /// Finds every joint where its bodies are after such a time at such velocities.
     pub fn find(&mut self, world: &World, velocity: &[Twist], time: f64) {
+        self.time = time;
         let b = &world.bodies;
         self.pose.resize(b.slots(), Pose::IDENTITY);
         self.is_found.clear();
@@ -58,7 +61,7 @@ impl Elsewhere {
             }
             return Some(row.value);
         }
-        let (k, factor, at) = position_of(joint, number)?;
+        let (k, factor, at) = position_of(joint, number, self.time)?;
         let geometry = &self.geometry[index];
         for (body, j) in joint.bodies.into_iter().zip(&geometry.jacobian[k]) {
             if body != WORLD {
@@ -126,21 +129,25 @@ pub fn position_row(
         }
         return Some(row);
     }
-    let (k, factor, at) = position_of(joint, number)?;
+    let (k, factor, at) = position_of(joint, number, 0.0)?;
     row.value = -factor * at;
     row.add(joint, &geometry[index], k, factor);
     Some(row)
 }
 
 /// Of a row of positions that is no gear's: the coordinate, what it is multiplied with to become a length (m), and where
-/// it is held.
-fn position_of(joint: &Joint, number: u8) -> Option<(usize, f64, f64)> {
+/// it is held, or aimed at in so much time from now (s).
+fn position_of(joint: &Joint, number: u8, time: f64) -> Option<(usize, f64, f64)> {
     let k = number as usize % 6;
     let motion = joint.axes[k].motion;
     let (sign, at) = match (number - k as u8, motion) {
         (number::LOCK, _) => (1.0, motion.held()?),
         (number::LOWER, Motion::Limited([lo, _])) => (1.0, lo),
         (number::UPPER, Motion::Limited([_, hi])) => (-1.0, hi),
+        (number::MOTOR, _) => match joint.axes[k].motor?.target {
+            Target::Position { position, rate, .. } => (1.0, position + rate * time),
+            Target::Velocity(_) => return None,
+        },
         _ => return None,
     };
     Some((k, sign * row_scale(joint, k), at))

@@ -171,6 +171,7 @@ pub struct Saved {
     joints: Vec<([f64; 3], Vec3)>,
     drives: Vec<f64>,
     joint_memory: Vec<RowMemory>,
+    memory_step: f64,
 }
 
 impl Saved {
@@ -187,6 +188,7 @@ impl Saved {
         self.drives.clear();
         self.drives.extend(world.drives.iter().map(|d| d.value));
         self.joint_memory.clone_from(&world.joint_memory);
+        self.memory_step = world.memory_step;
     }
 
     /// Puts it back.
@@ -203,5 +205,6 @@ impl Saved {
             drive.value = *value;
         }
         world.joint_memory.clone_from(&self.joint_memory);
+        world.memory_step = self.memory_step;
     }
 }

@@ -3,6 +3,7 @@
 
 use super::elsewhere::{Elsewhere, position_row};
 use super::loops::Loops;
+use super::spring::{self, Lagged, Spring};
 use crate::math::{Twist, Vec3, tangent};
 use crate::problem::Problem;
 use crate::world::joint::{
@@ -38,6 +39,25 @@ pub mod number {
     pub const ACROSS: u8 = 30;
 }
 
+/// What a row's work counts as.
+pub enum RowKind {
+    /// What holds rigidly.
+    Rigid,
+    /// A rigid limit.
+    Stop,
+    /// Dry friction.
+    Friction,
+    /// A motor for a speed.
+    Motor,
+    /// A spring and its damper's share of the impulse (N s), whose far end moves (m/s).
+    Spring {
+        /// The damper's share (N s).
+        damper: f64,
+        /// Speed of the far end (m/s).
+        target: f64,
+    },
+}
+
 /// Which rows the joints wrote, for the warm start and for reports.
 #[derive(Default)]
 struct Written {
@@ -45,16 +65,22 @@ struct Written {
     rows: Vec<(u32, u8)>,
     /// Impulse to start from, per row.
     start: Vec<f64>,
-    /// β of the rows of positions: those that hold a coordinate, limits and gears; else 0.
+    /// β of the rows of positions: those that hold a coordinate, limits, gears and servos; else 0.
     beta: Vec<f64>,
+    /// What gives way, and its force of the last (sub)step (N), if there was one.
+    spring: Vec<Option<Spring>>,
+    last_force: Vec<Option<f64>>,
+    /// How fast moves what a servo aims at (m/s).
+    target_rate: Vec<f64>,
+    /// Its damper's force of the last (sub)step (N).
+    last_damper: Vec<f64>,
 }
 
 /// Reusable memory, and what is known of the joints besides the problem's rows.
 #[derive(Default)]
 pub struct Workspace {
     written: Written,
-    /// |φ + α Λ/h| of the worst held coordinate of every joint (m): φ as it was found at this midpoint,
-    /// Λ from the (sub)step before, which aimed at it.
+    /// How far the worst held coordinate of every joint is from where the last (sub)step aimed (m).
     error: Vec<f64>,
     /// The geometry of every joint at this midpoint, at the last one, and where the next one is expected.
     geometry: Vec<JointGeometry>,
@@ -62,7 +88,9 @@ pub struct Workspace {
     ahead: Elsewhere,
     /// ¼J(q₋) + ½J(q), per entry of the problem's rows; zero for rows of velocities.
     settled: Vec<Twist>,
-    /// What this (sub)step leaves of each row's error, per row (m).
+    /// The rule of springs' rows.
+    lagged: Vec<Lagged>,
+    /// What this (sub)step leaves of each row's error, or where a spring would rest, per row (m).
     left: Vec<f64>,
     /// The rows as they were assembled: J(q), and their biases.
     here: Vec<Twist>,
@@ -105,8 +133,13 @@ impl Workspace {
         self.written.rows.clear();
         self.written.start.clear();
         self.written.beta.clear();
+        self.written.spring.clear();
+        self.written.last_force.clear();
+        self.written.target_rate.clear();
+        self.written.last_damper.clear();
         self.error.clear();
         self.geometry.clear();
+        let scale = world.memory_scale();
         let World {
             joints,
             bodies,
@@ -132,6 +165,7 @@ impl Workspace {
                 bodies,
                 index,
                 memory: own,
+                scale,
                 h: settings.substep(),
                 error: 0.0,
             };
@@ -150,7 +184,7 @@ impl Workspace {
     /// What does not change over a step's rounds: the directions behind and here, and how much of the errors that are
     /// found here is to be closed, `share`. They are those of a new state, or of a step of another length: the ends of
     /// steps gap by h²a/8 where a joint's bodies accelerate relative to each other by a.
-    pub fn begin(&mut self, world: &World, problem: &Problem, share: f64) {
+    pub fn begin(&mut self, world: &World, problem: &mut Problem, share: f64) {
         let (h, bodies) = (problem.h, &world.bodies);
         let most = match world.settings.stabilisation {
             Stabilisation::None => f64::INFINITY,
@@ -162,19 +196,23 @@ impl Workspace {
         for body in problem.contacts.bodies.iter().flatten() {
             self.touches[*body as usize] = problem.bodies.is_dynamic(*body as usize);
         }
-        self.left.clear();
-        let rows = &problem.rows;
-        self.here.clone_from(&rows.jacobian);
-        self.bias.clone_from(&rows.bias);
-        self.left.extend((0..rows.len()).map(|r| {
-            let error = rows.position_error[r];
-            // A spring is meant to give way.
-            match rows.is_bilateral(r) && rows.compliance[r] == 0.0 {
-                true => error - (error * share).clamp(-most, most),
-                false => 0.0,
-            }
-        }));
         self.behind.find(world, &bodies.velocity, -h);
+        self.left.clear();
+        self.lagged.clear();
+        self.lagged.resize(problem.rows.len(), Lagged::default());
+        for r in 0..problem.rows.len() {
+            let left = match self.written.spring[r] {
+                Some(spring) => self.give_way(world, problem, r, &spring),
+                None if problem.rows.is_bilateral(r) => {
+                    let error = problem.rows.position_error[r];
+                    error - (error * share).clamp(-most, most)
+                }
+                None => 0.0,
+            };
+            self.left.push(left);
+        }
+        self.here.clone_from(&problem.rows.jacobian);
+        self.bias.clone_from(&problem.rows.bias);
         self.settled.clear();
         self.settled
             .resize(problem.rows.jacobian.len(), Twist::ZERO);
@@ -191,6 +229,27 @@ impl Workspace {
                 at += 1;
             });
         }
+    }
+
+    /// Sets C of a spring's row, and says where it would rest (m).
+    fn give_way(&mut self, world: &World, problem: &mut Problem, r: usize, spring: &Spring) -> f64 {
+        let (index, number) = self.written.rows[r];
+        let behind = self
+            .behind
+            .visit_row(&world.joints, index as usize, number, |_, _| {});
+        let here = problem.rows.position_error[r];
+        let behind = behind.unwrap_or(here);
+        let row = spring.row(&spring::At {
+            h: problem.h,
+            inverse_mass: diagonal(problem, r),
+            is_bounded: !problem.rows.is_bilateral(r),
+            errors: [here, behind],
+            last: self.written.last_force[r]
+                .map(|force| [force, self.written.last_damper[r]].map(|force| force * problem.h)),
+        });
+        problem.rows.compliance[r] = row.compliance;
+        self.lagged[r] = row;
+        -row.lag
     }
 
     /// Linearises the rows of positions about the next midpoint, where the velocities `u` lead.
@@ -258,12 +317,15 @@ impl Workspace {
             let compliance = problem.rows.compliance[r] - self.hold[r];
             let w = self.next.velocity[r] + compliance * lambda;
             let [lo, hi] = problem.rows.bounds[r];
-            let error = match () {
-                () if lambda <= lo => (-w).max(0.0),
-                () if lambda >= hi => w.max(0.0),
-                () => w.abs(),
+            // As the residual has it: an impulse that is next to nothing may still press.
+            let error = match problem.rows.is_bilateral(r) {
+                true => w,
+                false => {
+                    let inertia = 1.0 / (diagonal(problem, r) + problem.rows.compliance[r]);
+                    (lambda - (lambda - inertia * w).clamp(lo, hi)) / inertia
+                }
             };
-            worst = worst.max(error);
+            worst = worst.max(error.abs());
         }
         worst
     }
@@ -343,7 +405,7 @@ impl Workspace {
         self.hold.clear();
         self.hold.resize(problem.rows.len(), 0.0);
         for (r, (index, _)) in self.written.rows.iter().enumerate() {
-            let is_rigid = self.written.beta[r] > 0.0 && problem.rows.compliance[r] == 0.0;
+            let is_rigid = self.written.beta[r] > 0.0 && self.written.spring[r].is_none();
             if is_rigid && self.loops.closes[*index as usize] {
                 self.hold[r] = HOLD * diagonal(problem, r);
                 problem.rows.compliance[r] += self.hold[r];
@@ -413,23 +475,67 @@ impl Workspace {
         &self.written.start
     }
 
+    /// What a row's work is, where its impulse is `lambda` (N s).
+    pub fn kind(&self, problem: &Problem, r: usize, lambda: f64) -> RowKind {
+        let (_, number) = self.written.rows[r];
+        let group = number - number % 6;
+        let target = self.written.target_rate[r];
+        match (group, self.written.spring[r]) {
+            (number::FRICTION, _) => RowKind::Friction,
+            (number::MOTOR, None) => RowKind::Motor,
+            (number::LOWER | number::UPPER, None) => RowKind::Stop,
+            (_, Some(_)) => RowKind::Spring {
+                damper: self.damper(problem, r, lambda),
+                target,
+            },
+            (_, None) => RowKind::Rigid,
+        }
+    }
+
+    /// The damper's share of the impulse `lambda` of a spring's row (N s). Where a bound cuts it off, what the spring alone
+    /// does not account for.
+    fn damper(&self, problem: &Problem, r: usize, lambda: f64) -> f64 {
+        let Some(spring) = self.written.spring[r] else {
+            return 0.0;
+        };
+        let [lo, hi] = problem.rows.bounds[r];
+        if lambda > lo && lambda < hi {
+            let row = &self.lagged[r];
+            return row.damper[0] - row.damper[1] * self.aim(problem, r, lambda);
+        }
+        let force = -spring.stiffness * problem.rows.position_error[r] * problem.h;
+        lambda - force.clamp(lo, hi)
+    }
+
+    /// Where a spring's row has the next midpoint (m).
+    fn aim(&self, problem: &Problem, r: usize, lambda: f64) -> f64 {
+        self.left[r] - problem.rows.compliance[r] * problem.h * lambda
+    }
+
     /// Stores impulses and forces for the next step.
-    pub fn remember(&self, world: &mut World, problem: &Problem, start: &[f64]) {
+    pub fn remember(&self, world: &mut World, problem: &Problem, start: &[f64], lambda: &[f64]) {
         let first = problem.contact_rows();
         world.joint_memory.clear();
         for (r, (joint, row)) in self.written.rows.iter().enumerate() {
             if *row >= number::ACROSS {
                 continue;
             }
-            let impulse = start[first + r];
+            let (impulse, force) = (start[first + r], lambda[first + r] / problem.h);
+            // Where its law has φ₊, w = 0.
+            let [aim, damper] = match self.written.spring[r] {
+                Some(_) => {
+                    [Self::aim, Self::damper].map(|of| of(self, problem, r, lambda[first + r]))
+                }
+                None => [0.0; 2],
+            };
+            let memorable = |x: f64| if is_memorable([&x]) { x } else { 0.0 };
             world.joint_memory.push(RowMemory {
                 joint: *joint,
                 row: *row,
-                impulse: if is_memorable([&impulse]) {
-                    impulse
-                } else {
-                    0.0
-                },
+                impulse: memorable(impulse),
+                force: memorable(force),
+                aim: memorable(aim),
+                damper: memorable(damper / problem.h),
             });
         }
     }
@@ -493,24 +599,11 @@ struct Rows<'a> {
     index: usize,
     /// The joint's impulses of the last (sub)step.
     memory: &'a [RowMemory],
+    /// By what these are multiplied to become those of this length of step (-).
+    scale: f64,
     h: f64,
     /// The largest error so far (m).
     error: f64,
-}
-
-/// C and β of a row that stands for a spring and a damper, or for a rigid coordinate.
-struct SpringTerms {
-    compliance: f64,
-    beta: f64,
-}
-
-/// A spring and a damper, implicitly: C = 1/(h²k + hc), β = hk/(hk + c).
-fn spring(stiffness: f64, damping: f64, h: f64) -> SpringTerms {
-    let whole = h * stiffness + damping;
-    SpringTerms {
-        compliance: 1.0 / (h * whole),
-        beta: h * stiffness / whole,
-    }
 }
 
 pub type Entry = (u32, Twist);
@@ -563,21 +656,24 @@ impl Rows<'_> {
                 if left > reach {
                     continue;
                 }
-                let terms = self.spring_terms(length, LIMIT_BETA);
-                let share = if left > 0.0 { 1.0 } else { terms.beta };
+                let spring = self.spring(length);
+                let is_overrun = left < 0.0 && spring.is_none();
+                let beta = if is_overrun { LIMIT_BETA } else { 1.0 };
                 let bounds = [0.0, f64::INFINITY];
-                let bias = share * left / h;
-                if terms.compliance == 0.0 {
+                if spring.is_none() {
                     self.error = self.error.max(-left);
                 }
-                let pushed = self.push(row(number), entries, bounds, bias, terms.compliance, left);
-                self.note_beta(pushed, share);
+                self.hold(row(number), entries, bounds, left, beta, spring);
             }
         }
         if let Some(motor) = axis.motor.filter(|m| m.max_force > 0.0) {
             let most = motor.max_force / scale * h;
-            let (bias, compliance) = match motor.target {
-                Target::Velocity(speed) => (-scale * speed, 0.0),
+            let bounds = [-most, most];
+            let number = row(number::MOTOR);
+            match motor.target {
+                Target::Velocity(speed) => {
+                    self.push(number, &entries, bounds, -scale * speed, 0.0);
+                }
                 Target::Position {
                     position,
                     rate,
@@ -585,18 +681,22 @@ impl Rows<'_> {
                     damping,
                 } => {
                     let square = scale * scale;
-                    let terms = spring(stiffness / square, damping / square, h);
+                    let spring = Spring {
+                        stiffness: stiffness / square,
+                        damping: damping / square,
+                    };
                     let error = value - scale * position;
-                    (terms.beta * error / h - scale * rate, terms.compliance)
+                    self.hold(number, &entries, bounds, error, 1.0, Some(spring));
+                    if let Some(target) = self.out.target_rate.last_mut() {
+                        *target = scale * rate;
+                    }
                 }
-            };
-            let number = row(number::MOTOR);
-            self.push(number, &entries, [-most, most], bias, compliance, 0.0);
+            }
         }
         if axis.friction > 0.0 && joint.kind != JointKind::Spherical {
             let most = axis.friction / scale * h;
             let number = row(number::FRICTION);
-            self.push(number, &entries, [-most, most], 0.0, 0.0, 0.0);
+            self.push(number, &entries, [-most, most], 0.0, 0.0);
         }
     }
 
@@ -625,7 +725,7 @@ impl Rows<'_> {
                 (bodies[side], Twist::new(e, arms[side].cross(&e)))
             });
             let free = [f64::NEG_INFINITY, f64::INFINITY];
-            self.push(number::ACROSS + k as u8, &entries, free, 0.0, 0.0, 0.0);
+            self.push(number::ACROSS + k as u8, &entries, free, 0.0, 0.0);
         }
     }
 
@@ -639,7 +739,7 @@ impl Rows<'_> {
             let turn = Twist::new(Vec3::zeros(), Vec3::ith(k, scale));
             let entries = [(a, scaled(&turn, -1.0)), (b, turn)];
             let number = number::FRICTION + 3 + k as u8;
-            self.push(number, &entries, [-most, most], 0.0, 0.0, 0.0);
+            self.push(number, &entries, [-most, most], 0.0, 0.0);
         }
     }
 
@@ -657,50 +757,53 @@ impl Rows<'_> {
 
     /// A bilateral row that locks `error` at zero.
     fn lock(&mut self, row: u8, entries: &[Entry], error: f64, length: bool) {
-        let terms = self.spring_terms(length, 1.0);
-        let (alpha, damping) = self.softness(length);
-        if damping == 0.0 {
-            let found = (error + alpha * self.remembered(row) / self.h).abs();
-            self.error = self.error.max(found);
-        }
-        let bounds = [f64::NEG_INFINITY, f64::INFINITY];
-        let bias = terms.beta * error / self.h;
-        let pushed = self.push(row, entries, bounds, bias, terms.compliance, error);
-        self.note_beta(pushed, terms.beta);
+        let spring = self.spring(length);
+        let aim = match spring {
+            // One that is new aims at nothing yet, and after a step of another length nothing is where it was aimed at.
+            Some(_) if self.scale != 1.0 => error,
+            Some(_) => self.remembered(row).map_or(error, |last| last.aim),
+            None => 0.0,
+        };
+        self.error = self.error.max((error - aim).abs());
+        let free = [f64::NEG_INFINITY, f64::INFINITY];
+        self.hold(row, entries, free, error, 1.0, spring);
     }
 
-    /// Notes β of a row of positions that was added.
-    fn note_beta(&mut self, pushed: bool, share: f64) {
-        if let (true, Some(beta)) = (pushed, self.out.beta.last_mut()) {
-            *beta = share;
+    /// Adds a row of positions, whose compliance is that of the rounds.
+    fn hold(
+        &mut self,
+        row: u8,
+        entries: &[Entry],
+        bounds: [f64; 2],
+        error: f64,
+        beta: f64,
+        spring: Option<Spring>,
+    ) {
+        if self.push(row, entries, bounds, beta * error / self.h, error) {
+            let at = self.out.rows.len() - 1;
+            self.out.beta[at] = beta;
+            self.out.spring[at] = spring;
         }
     }
 
-    /// α and damping of rows of lengths (m/N, N s/m), or of angles that have become lengths.
-    fn softness(&self, length: bool) -> (f64, f64) {
+    /// What is remembered of one of the joint's rows.
+    fn remembered(&self, row: u8) -> Option<RowMemory> {
+        self.memory.iter().find(|m| m.row == row).copied()
+    }
+
+    /// How rows of lengths give way, or of angles that have become lengths.
+    fn spring(&self, length: bool) -> Option<Spring> {
         let s = &self.joint().softness;
-        if length {
+        let (compliance, damping) = if length {
             (s.compliance, s.damping)
         } else {
             let square = s.length * s.length;
             (s.angular_compliance * square, s.angular_damping / square)
-        }
-    }
-
-    fn spring_terms(&self, length: bool, beta: f64) -> SpringTerms {
-        match self.softness(length) {
-            (0.0, _) => SpringTerms {
-                compliance: 0.0,
-                beta,
-            },
-            (alpha, damping) => spring(1.0 / alpha, damping, self.h),
-        }
-    }
-
-    /// The last impulse of one of the joint's rows (N s).
-    fn remembered(&self, row: u8) -> f64 {
-        let found = self.memory.iter().find(|m| m.row == row);
-        found.map_or(0.0, |m| m.impulse)
+        };
+        (compliance > 0.0).then(|| Spring {
+            stiffness: 1.0 / compliance,
+            damping,
+        })
     }
 
     /// The velocity of a row at the start of the step (m/s).
@@ -722,8 +825,7 @@ impl Rows<'_> {
         entries: &[Entry],
         bounds: [f64; 2],
         bias: f64,
-        compliance: f64,
-        position_error: f64,
+        error: f64,
     ) -> bool {
         let acts_on = entries.iter().filter(|(body, _)| *body != WORLD);
         // Nothing to act on: all of its bodies are fixed, or a gear's terms cancel.
@@ -732,12 +834,21 @@ impl Rows<'_> {
         if !acts_on.clone().any(moves) {
             return false;
         }
-        self.problem
-            .push_row(acts_on, bounds, bias, compliance, position_error);
+        self.problem.push_row(acts_on, bounds, bias, 0.0, error);
         self.out.rows.push((self.index as u32, row));
-        let start = self.remembered(row).clamp(bounds[0], bounds[1]);
-        self.out.start.push(start);
+        let last = self.remembered(row);
+        let start = last.map_or(0.0, |last| last.impulse * self.scale);
+        self.out.start.push(start.clamp(bounds[0], bounds[1]));
         self.out.beta.push(0.0);
+        self.out.spring.push(None);
+        self.out.target_rate.push(0.0);
+        self.out
+            .last_damper
+            .push(last.map_or(0.0, |last| last.damper));
+        // What a stop pressed before is known: nothing.
+        let is_stop = bounds[0] == 0.0;
+        let force = last.map(|last| last.force);
+        self.out.last_force.push(force.or(is_stop.then_some(0.0)));
         true
     }
 }

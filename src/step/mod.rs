@@ -7,6 +7,7 @@ mod assemble;
 mod contact_law;
 mod context;
 mod elsewhere;
+mod energy;
 mod integrate;
 mod joints;
 mod loops;
@@ -17,6 +18,7 @@ mod report;
 mod rounds;
 mod snapshot;
 mod solvers;
+mod spring;
 mod stiffness;
 
 use crate::math::Vec3;
@@ -31,6 +33,7 @@ use crate::world::{Detection, JointGeometry, World};
 use context::Context;
 use solvers::Solvers;
 
+pub use energy::Balance;
 pub use report::{ResidualSchedule, StepError, StepReport};
 pub use snapshot::Snapshot;
 
@@ -65,6 +68,8 @@ pub struct Simulation {
     threads: usize,
     clock: Clock,
     residuals: ResidualSchedule,
+    /// Who keeps the energies, if somebody does.
+    book: Option<Box<energy::Book>>,
     report: StepReport,
 }
 
@@ -90,6 +95,10 @@ impl Simulation {
         let invalid = |invalid| StepError::BadWorld { step, invalid };
         self.world.check().map_err(invalid)?;
         self.before.save(&self.world);
+        if let Some(book) = &mut self.book {
+            book.begin(&self.world);
+            watch.lap(Stage::Measure);
+        }
         self.report = StepReport {
             step,
             ..StepReport::default()
@@ -104,6 +113,7 @@ impl Simulation {
         self.world.step_index += 1;
         self.world.time += self.world.settings.step;
         self.report.time = self.world.time;
+        self.report.energy = self.book.as_mut().map(|book| book.end());
         Ok(())
     }
 
@@ -130,6 +140,9 @@ impl Simulation {
                 return Ok(());
             }
             self.before.restore(&mut self.world);
+            if let Some(book) = &mut self.book {
+                book.begin_again();
+            }
             watch.lap(Stage::Integrate);
         }
         self.report.halvings = MOST_HALVINGS;
@@ -191,6 +204,9 @@ impl Simulation {
         }
         let is_solved = solved.report.status == Status::Converged;
         self.report.add_substep(c, solved.report, substep == 0);
+        if let Some(book) = &mut self.book {
+            book.add_work(world, c, solved.are_closed);
+        }
         watch.lap(Stage::Measure);
 
         // What the next step starts from: a part of solving it.
@@ -202,10 +218,18 @@ impl Simulation {
         c.end(world, finds);
         integrate::half_step(world, h);
         watch.lap(Stage::Integrate);
+        if let Some(book) = &mut self.book {
+            book.add_end(world);
+            watch.lap(Stage::Measure);
+        }
         let (packed, solver) = self.solvers.for_positions(solved.failed);
         self.positions.project(world, c, packed, solver);
         integrate::check_bounds(world)?;
         watch.lap(Stage::Project);
+        if let Some(book) = &mut self.book {
+            book.add_projection(world);
+            watch.lap(Stage::Measure);
+        }
         Ok(solved.is_resolved)
     }
 
@@ -226,6 +250,7 @@ impl Simulation {
             threads,
             clock: system_clock(),
             residuals: ResidualSchedule::Every,
+            book: None,
             report: StepReport::default(),
         })
     }
@@ -293,6 +318,13 @@ impl Simulation {
     /// In which substeps the residual is evaluated; results do not depend on it.
     pub fn set_residuals(&mut self, schedule: ResidualSchedule) {
         self.residuals = schedule;
+    }
+
+    /// Whether steps keep account of energy, see [`StepReport::energy`]; results do not depend on it.
+    pub fn set_energy(&mut self, keeps: bool) {
+        if keeps != self.book.is_some() {
+            self.book = keeps.then(Box::default);
+        }
     }
 
     /// Measures time by another clock.
@@ -370,7 +402,7 @@ impl Simulation {
     }
 
     /// The joints at the midpoint of the last (sub)step, in the world's order, each with its error
-    /// |φ + αΛ/h| (m); fewer than the world has before the first step.
+    /// How far it is from where the last step aimed (m); fewer than the world has before the first step.
     pub fn joints(&self) -> impl Iterator<Item = (&JointGeometry, f64)> {
         let joints = &self.context.joints;
         joints

@@ -1,6 +1,7 @@
 //! What a step did, and why one was not taken.
 
 use super::context::Context;
+use super::energy::Balance;
 use crate::check::Invalid;
 use crate::measure::Timings;
 use crate::problem::residual::{self, JudgedLaw, Residual};
@@ -36,9 +37,12 @@ pub struct StepReport {
     pub residual_coulomb: Option<Residual>,
     /// Deepest overlap found at the midpoints (m).
     pub penetration: f64,
-    /// Largest |φ + αΛ/h| of a held coordinate of a joint (m): φ as it was found at the midpoints, Λ from
-    /// the (sub)step before, which aimed at it. Angles count by their joint's length.
+    /// How far the worst held coordinate of a joint was found at a midpoint from where the (sub)step before it aimed (m): |φ|
+    /// where it is rigid, what a rigid limit is overrun by, and |φ + (2Λ − Λ₋)/(hk)| where it is a stiff spring. Angles count
+    /// by their joint's length.
     pub joint_error: f64,
+    /// Where energy went, if [`Simulation::set_energy`](super::Simulation::set_energy) asks for it.
+    pub energy: Option<Balance>,
 }
 
 /// In which substeps the residual is evaluated.

@@ -164,6 +164,18 @@ impl Rounds {
         }
     }
 
+    /// There are none in this (sub)step.
+    pub fn clear(&mut self) {
+        self.held.clear();
+        self.groups.clear();
+        self.marks.clear();
+    }
+
+    /// Whether joints hold a body, so that its momenta at the ends of the (sub)step balance.
+    pub fn holds(&self, slot: usize) -> bool {
+        self.marks.get(slot) == Some(&true)
+    }
+
     /// u that the next round is linear about.
     pub fn about(&self) -> &[Twist] {
         &self.about

@@ -37,6 +37,8 @@ pub struct Solved {
     pub failed: bool,
     /// Whether the joints turn so little in the (sub)step that the rounds close them.
     pub is_resolved: bool,
+    /// Whether the rounds ended along the directions of the last linearisation.
+    pub are_closed: bool,
 }
 
 impl Solvers {
@@ -128,7 +130,7 @@ impl Solvers {
         let mut report = self.solve_once(c, false, watch);
         let tolerance = rounds::tolerance(&self.config.budget);
         let mut progress = Progress::default();
-        let mut is_resolved = true;
+        let (mut is_resolved, mut are_closed) = (true, false);
         while has_rounds && report.status.is_usable() {
             let error = c.look_at_joints(world);
             watch.lap(Stage::Assemble);
@@ -137,6 +139,7 @@ impl Solvers {
             is_resolved = c.are_joints_resolved() && (is_closed || goes_on);
             if is_closed && is_resolved {
                 c.end_rounds(tolerance);
+                are_closed = true;
                 break;
             }
             let is_rough = report.status != Status::Converged;
@@ -158,6 +161,7 @@ impl Solvers {
             // Velocities that lead nowhere may be any.
             c.plain_round(world);
             let next = self.solve_once(c, false, watch);
+            c.look_at_joints(world);
             report = report.followed_by(next);
             report.status = report.status.or_worse(Status::Budget);
         }
@@ -182,6 +186,7 @@ impl Solvers {
             law,
             failed,
             is_resolved,
+            are_closed,
         })
     }
 

@@ -1,6 +1,7 @@
 //! Verification: laws of mechanics whose answer is known apart, in closed form or as the solution of a differential
 //! equation in minimal coordinates, against what the engine finds by default. `moreau verify` prints them.
 
+mod compliant;
 mod ode;
 mod rigid;
 
@@ -85,7 +86,7 @@ enum Failure {
 
 /// All rows.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    rigid::ROWS.iter()
+    rigid::ROWS.iter().chain(compliant::ROWS)
 }
 
 impl Row {

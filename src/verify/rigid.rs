@@ -165,7 +165,7 @@ pub const ROWS: &[Row] = &[
 ];
 
 /// The step that is so many parts of 1/60 s, as a setting.
-fn step(parts: u32) -> String {
+pub fn step(parts: u32) -> String {
     format!("step: {:?}", 1.0 / f64::from(60 * parts))
 }
 
@@ -187,13 +187,23 @@ fn least_turn(angle: f64) -> f64 {
 
 /// A body of 1 kg whose centre hangs 0.5 m from the origin, at an angle (degrees).
 fn pendulum(shape: &str, degrees: f64, parts: u32) -> Result<Simulation, Failure> {
+    soft_pendulum(shape, degrees, parts, 0.0)
+}
+
+/// The same on a pin of such a compliance (m/N).
+pub fn soft_pendulum(
+    shape: &str,
+    degrees: f64,
+    parts: u32,
+    compliance: f64,
+) -> Result<Simulation, Failure> {
     let (sine, cosine) = degrees.to_radians().sin_cos();
     simulation(&format!(
         r#"(
             settings: ({}),
             bodies: [(name: "bob", shape: {shape}, mass: 1, position: ({}, {}, 0),
                       rotation: AxisAngle(axis: (0, 0, 1), degrees: {degrees}))],
-            joints: [(bodies: ("", "bob"), kind: Hinge(), at: (0, 0, 0), axis: (0, 0, 1))],
+            joints: [(bodies: ("", "bob"), kind: Hinge(), at: (0, 0, 0), axis: (0, 0, 1), compliance: {compliance:?})],
         )"#,
         step(parts),
         0.5 * sine,
@@ -366,6 +376,16 @@ fn steady_top() -> Result<Steady, Failure> {
 
 /// A crank of 0.3 m that turns (rad/s), a rod of 1 m and a slider along x.
 fn slider_crank(omega: f64, parts: u32) -> Result<Simulation, Failure> {
+    soft_slider_crank(omega, parts, "", "")
+}
+
+/// The same with such a motor on its crank, and with joints that give way as `softness` says.
+pub fn soft_slider_crank(
+    omega: f64,
+    parts: u32,
+    motor: &str,
+    softness: &str,
+) -> Result<Simulation, Failure> {
     simulation(&format!(
         r#"(
             settings: (gravity: (0, 0, 0), {}),
@@ -377,10 +397,10 @@ fn slider_crank(omega: f64, parts: u32) -> Result<Simulation, Failure> {
                 (name: "slider", shape: Cuboid(half_extents: (0.1, 0.1, 0.1)), mass: 2, position: (1.3, 0, 0)),
             ],
             joints: [
-                (bodies: ("", "crank"), kind: Hinge(), at: (0, 0, 0), axis: (0, 0, 1), collide: false),
-                (bodies: ("crank", "rod"), kind: Hinge(), at: (0.3, 0, 0), axis: (0, 0, 1), collide: false),
-                (bodies: ("rod", "slider"), kind: Spherical(), at: (1.3, 0, 0), collide: false),
-                (bodies: ("", "slider"), kind: Slider(), at: (1.3, 0, 0), axis: (1, 0, 0), collide: false),
+                (bodies: ("", "crank"), kind: Hinge({motor}), at: (0, 0, 0), axis: (0, 0, 1), collide: false{softness}),
+                (bodies: ("crank", "rod"), kind: Hinge(), at: (0.3, 0, 0), axis: (0, 0, 1), collide: false{softness}),
+                (bodies: ("rod", "slider"), kind: Spherical(), at: (1.3, 0, 0), collide: false{softness}),
+                (bodies: ("", "slider"), kind: Slider(), at: (1.3, 0, 0), axis: (1, 0, 0), collide: false{softness}),
             ],
         )"#,
         step(parts),
@@ -426,25 +446,42 @@ fn slider_crank_energy(omega: f64) -> Result<f64, Failure> {
 }
 
 fn cable_amplitude() -> Result<f64, Failure> {
+    let (mut s, load) = cable(0.0)?;
+    farthest_amplitude(&mut s, load, 10.0, 4, 5.0)
+}
+
+/// A cable of 10 m at 10°, its joints of such a compliance (m/N), and the slot of its load.
+pub fn cable(compliance: f64) -> Result<(Simulation, usize), Failure> {
     let (sine, cosine) = 10.0_f64.to_radians().sin_cos();
     let (x, y) = (10.0 * sine, -10.0 * cosine);
-    let mut s = simulation(&format!(
+    let s = simulation(&format!(
         r#"(
             bodies: [(name: "load", shape: Ball(radius: 0.5), mass: 2000, position: ({x}, {y}, 0))],
             generators: [Chain(links: 20, path: [(0, 0, 0), ({x}, {y}, 0)], from: "world", to: "load", mass: 3.5,
-                               radius: 0.02, shape: Cylinder, collide: false)],
+                               radius: 0.02, shape: Cylinder, collide: false, compliance: {compliance:?})],
         )"#
     ))?;
     let names = &s.world().bodies.name;
     let load = names.iter().position(|name| name == "load");
     let load = load.ok_or_else(|| Failure::Other("there is no load".into()))?;
-    let mut farthest = 10.0_f64;
-    for _ in 0..4 {
+    Ok((s, load))
+}
+
+/// Of so many times so many seconds, the amplitude of a body's angle that is farthest from what it should be (degrees).
+pub fn farthest_amplitude(
+    s: &mut Simulation,
+    slot: usize,
+    expected: f64,
+    times: u32,
+    seconds: f64,
+) -> Result<f64, Failure> {
+    let mut farthest = expected;
+    for _ in 0..times {
         let mut amplitude = 0.0_f64;
-        run(&mut s, 5.0, |s| {
-            amplitude = amplitude.max(angle(s, load).abs())
+        run(s, seconds, |s| {
+            amplitude = amplitude.max(angle(s, slot).abs())
         })?;
-        if (amplitude.to_degrees() - 10.0).abs() > (farthest - 10.0).abs() {
+        if (amplitude.to_degrees() - expected).abs() > (farthest - expected).abs() {
             farthest = amplitude.to_degrees();
         }
     }

@@ -109,7 +109,7 @@ pub struct RivalView {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RivalSample {
     pub energy: Energy,
-    /// The largest |φ + αΛ/h| (m).
+    /// The largest distance from where the last step aimed (m).
     pub joint_error: f64,
     /// The deepest overlap (m).
     pub penetration: f64,
@@ -202,7 +202,7 @@ pub struct JointMark {
     pub axes: [Option<glam::Vec3>; 2],
     /// Whether it is a rope or a rod, which is drawn always: it is something, and not only a constraint.
     pub is_rope: bool,
-    /// |φ + αΛ/h| (m); none before the first step.
+    /// How far it is from where the last step aimed (m); none before the first step.
     pub error: Option<f64>,
     /// Force on its second body, world frame (N).
     pub force: glam::Vec3,
@@ -299,7 +299,7 @@ pub struct JointNumbers {
     pub other: String,
     /// The coordinates that it leaves free: name, value, unit.
     pub coordinates: Vec<(&'static str, f64, &'static str)>,
-    /// |φ + αΛ/h| (m); none before the first step.
+    /// How far it is from where the last step aimed (m); none before the first step.
     pub error: Option<f64>,
     /// Force between its bodies (N).
     pub force: f64,

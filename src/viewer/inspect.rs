@@ -225,7 +225,7 @@ fn joint(simulation: &Simulation, index: u32) -> Option<PickedNumbers> {
         lines.push((
             "error [m]",
             Value::Number(error),
-            "|φ + αΛ/h| of its worst held coordinate",
+            "how far its worst held coordinate is from where the last step aimed",
         ));
     }
     let softness = &joint.softness;

@@ -444,13 +444,19 @@ pub(super) fn check_gear(terms: &[GearTerm], joints: &[Joint]) -> Result<(), Joi
     }
 }
 
-/// The impulse of one row of a joint over the last (sub)step, for the warm start.
+/// What one row of a joint did over the last (sub)step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowMemory {
     /// The joint.
     pub joint: u32,
     /// Which of its rows: the same from step to step.
     pub row: u8,
-    /// The impulse (N s).
+    /// The impulse to start from (N s).
     pub impulse: f64,
+    /// The force, for springs (N).
+    pub force: f64,
+    /// Where a spring's error is to be at the next midpoint (m).
+    pub aim: f64,
+    /// The damper's share of the force (N).
+    pub damper: f64,
 }

@@ -3,6 +3,7 @@
 pub mod body;
 pub mod drive;
 mod edit;
+mod energy;
 pub mod hull;
 pub mod joint;
 mod joint_geometry;
@@ -22,6 +23,7 @@ use crate::problem::law::Law;
 pub use body::{Bodies, BodyError, BodyId, BodyKind, BodySpec, Groups};
 pub use drive::Drive;
 pub use edit::{Edit, EditError};
+pub use energy::Energy;
 pub use joint::{Joint, JointError, JointSpec};
 pub use joint_geometry::{JointGeometry, joint_geometry};
 pub use shape::{Geometry, MassProperties, Part, Shape, ShapeError};
@@ -239,6 +241,8 @@ pub struct World {
     pub(crate) drives: Vec<Drive>,
     /// Impulses of the joints' rows over the last (sub)step, by joint.
     pub(crate) joint_memory: Vec<joint::RowMemory>,
+    /// Length of the (sub)step that the remembered impulses are of (s).
+    pub(crate) memory_step: f64,
     /// Pairs of bodies that do not collide because a joint holds them, sorted; the lower slot first.
     #[serde(skip)]
     pub(crate) joined: Vec<[u32; 2]>,
@@ -267,6 +271,7 @@ impl World {
             joints: Vec::new(),
             drives: Vec::new(),
             joint_memory: Vec::new(),
+            memory_step: 0.0,
             joined: Vec::new(),
             revision: 0,
         }
@@ -529,6 +534,14 @@ impl World {
     fn check_material(&self, material: u16) -> Result<(), Invalid> {
         let exists = usize::from(material) < self.materials.len();
         demand(exists, "material", "the index of a material", material)
+    }
+
+    /// By what remembered impulses are multiplied to become those of a (sub)step of the present length (-).
+    pub(crate) fn memory_scale(&self) -> f64 {
+        match self.memory_step > 0.0 {
+            true => self.settings.substep() / self.memory_step,
+            false => 1.0,
+        }
     }
 
     /// Potential energy of all dynamic bodies in gravity, zero at the origin (J).

@@ -20,7 +20,7 @@ const KIND: FileKind = FileKind {
     version: SNAPSHOT_VERSION,
 };
 /// Version of the snapshot format; another one is refused.
-pub const SNAPSHOT_VERSION: u32 = 10;
+pub const SNAPSHOT_VERSION: u32 = 11;
 
 /// How shapes are stored: every geometry once, however many bodies share it, and which one each body has.
 pub(super) mod shapes {
@@ -72,7 +72,7 @@ impl World {
                 hash.update(&x.to_bits().to_le_bytes());
             }
         };
-        add(&[self.time]);
+        add(&[self.time, self.memory_step]);
         let b = &self.bodies;
         for slot in b.iter() {
             add(b.position[slot].as_slice());
@@ -90,7 +90,7 @@ impl World {
             add(joint.force.as_slice());
         }
         for m in &self.joint_memory {
-            add(&[m.impulse]);
+            add(&[m.impulse, m.force, m.aim, m.damper]);
         }
         for m in &self.manifolds.of_pair {
             add(m.relative.position.as_slice());
@@ -211,8 +211,14 @@ impl World {
         });
         usable("contacts", numbers)?;
         let rows = &self.joint_memory;
-        usable("joint_memory", rows.iter().map(|m| &m.impulse))?;
+        usable(
+            "joint_memory",
+            rows.iter()
+                .flat_map(|m| [&m.impulse, &m.force, &m.aim, &m.damper]),
+        )?;
         usable("manifolds", self.manifolds.numbers())?;
+        let h = self.memory_step;
+        demand((0.0..=LARGEST).contains(&h), "memory_step", "0 or more", h)?;
         let are_sorted =
             contacts.is_sorted_by_key(|m| m.bodies) && rows.is_sorted_by_key(|m| m.joint);
         demand(are_sorted, "what is remembered", "in order", "out of order")

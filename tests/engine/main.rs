@@ -17,6 +17,7 @@ mod compliant_contacts;
 mod delassus;
 mod determinism;
 mod docs;
+mod energy;
 mod house;
 mod hulls;
 mod joints;

@@ -113,7 +113,11 @@ fn of_step(report: &StepReport) -> Vec<(&'static str, String, &'static str)> {
                 report.rows.to_string(),
                 "bilateral, limit and motor rows",
             ),
-            ("joint error", error, "largest |φ + αΛ/h|"),
+            (
+                "joint error",
+                error,
+                "largest distance from where the last step aimed",
+            ),
         ]);
     }
     lines.push((

@@ -156,8 +156,9 @@ fn joints(ui: &mut egui::Ui, joints: &[JointNumbers]) {
         let force = ("force [N]".to_owned(), number(joint.force), "");
         table(ui, ("joint", k), lines.chain([force]));
         grid(ui, ("joint error", k), |ui| {
-            ui.label("error [m]")
-                .on_hover_text("|φ + αΛ/h| of its worst held coordinate");
+            ui.label("error [m]").on_hover_text(
+                "how far its worst held coordinate is from where the last step aimed",
+            );
             let (text, color) = match joint.error {
                 Some(error) => {
                     let color = theme::of(ui).readable(theme::joint_error(error));

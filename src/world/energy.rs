@@ -1,0 +1,168 @@
+//! The energies of a state.
+
+use serde::Serialize;
+
+use super::joint::{Axis, Joint, JointKind, Motion, Motor, Target};
+use super::{JointGeometry, World};
+use crate::math::{Pose, rotate_by};
+
+/// Where the energy of a world is (J).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Energy {
+    /// Motion of the dynamic bodies, linear and angular.
+    pub kinetic: f64,
+    /// Height of the dynamic bodies in gravity; zero at the origin.
+    pub gravity: f64,
+    /// Springs of compliant joints, limits and gears, and of motors that aim at a position: ½ k φ² with the mean φ of the
+    /// last and of the next midpoint, since rigid joints are closed at those, and apart by ⅛ h² a here. Beyond its bound a
+    /// motor's grows with φ alone.
+    pub springs: f64,
+    /// Springs of compliant contacts by their last forces, ½ α F².
+    pub contacts: f64,
+}
+
+impl Energy {
+    /// All of it (J).
+    pub fn total(&self) -> f64 {
+        self.kinetic + self.gravity + self.springs + self.contacts
+    }
+}
+
+impl World {
+    /// The energies as the world is now, by sums over bodies, joints and remembered contacts.
+    pub fn energy(&self) -> Energy {
+        Energy {
+            kinetic: self.bodies.kinetic_energy(),
+            gravity: self.potential_energy(),
+            springs: self.spring_energy(),
+            contacts: self.contact_energies().iter().sum(),
+        }
+    }
+
+    /// Of the joints' springs (J).
+    fn spring_energy(&self) -> f64 {
+        let joints = self.joints.iter().filter(|joint| joint.enabled);
+        joints.map(|joint| self.spring_energy_of(joint)).sum()
+    }
+
+    fn spring_energy_of(&self, joint: &Joint) -> f64 {
+        let s = &joint.softness;
+        let stiffness =
+            [s.compliance, s.angular_compliance].map(|c| if c > 0.0 { 1.0 / c } else { 0.0 });
+        if let JointKind::Gear(terms) = &joint.kind {
+            if stiffness[1] == 0.0 {
+                return 0.0;
+            }
+            let share = |term: &super::joint::GearTerm| {
+                let of = self.mean_coordinates(&self.joints[term.joint as usize]);
+                term.coefficient * of[term.axis as usize]
+            };
+            let stretch = terms.iter().map(share).sum::<f64>() - joint.gear_offset;
+            return 0.5 * stiffness[1] * stretch * stretch;
+        }
+        let has_motor = |axis: &Axis| axis.motor.is_some();
+        if stiffness == [0.0; 2] && !joint.axes.iter().any(has_motor) {
+            return 0.0;
+        }
+        let value = self.mean_coordinates(joint);
+        let energy = |(k, axis): (usize, &Axis)| {
+            let own = stiffness[usize::from(!Joint::is_length(k))];
+            let stretch = match axis.motion {
+                Motion::Free => 0.0,
+                Motion::Locked => value[k],
+                Motion::Limited([low, high]) => value[k] - value[k].clamp(low, high.max(low)),
+            };
+            let motor = axis
+                .motor
+                .map_or(0.0, |motor| self.motor_energy(&motor, value[k]));
+            0.5 * own * stretch * stretch + motor
+        };
+        joint.axes.iter().enumerate().map(energy).sum()
+    }
+
+    /// The means of a joint's coordinates at the last midpoint and at the next one.
+    fn mean_coordinates(&self, joint: &Joint) -> [f64; 6] {
+        let b = &self.bodies;
+        let half = 0.5 * self.last_substep();
+        let mut geometry = JointGeometry::default();
+        let [past, next] = [-half, half].map(|time| {
+            geometry.find(joint, |slot| {
+                let u = &b.velocity[slot];
+                Pose::new(
+                    b.position[slot] + u.linear * time,
+                    rotate_by(&b.rotation[slot], u.angular, time),
+                )
+            });
+            geometry.value
+        });
+        std::array::from_fn(|k| 0.5 * (past[k] + next[k]))
+    }
+
+    /// Of the spring by which a motor aims at a position (J). Targets are those of the last midpoint, and half a (sub)step
+    /// has passed.
+    fn motor_energy(&self, motor: &Motor, value: f64) -> f64 {
+        let Target::Position {
+            position,
+            rate,
+            stiffness,
+            ..
+        } = motor.target
+        else {
+            return 0.0;
+        };
+        let ahead = 0.5 * self.last_substep();
+        bounded_spring(stiffness, motor.max_force, value - position - rate * ahead)
+    }
+
+    /// Length of the last (sub)step (s), or of the first one that will be taken.
+    fn last_substep(&self) -> f64 {
+        match self.memory_step > 0.0 {
+            true => self.memory_step,
+            false => self.settings.substep(),
+        }
+    }
+
+    /// Of compliant contacts, along normals and across, by what is remembered of them (J).
+    pub(crate) fn contact_energies(&self) -> [f64; 2] {
+        let mut sum = [0.0; 2];
+        if self.materials.iter().all(|m| m.compliance == 0.0) || self.memory_step <= 0.0 {
+            return sum;
+        }
+        let square = self.memory_step * self.memory_step;
+        for m in &self.memory {
+            let [a, b] = m
+                .bodies
+                .map(|slot| self.bodies.material[slot as usize] as usize);
+            let compliance = self.materials[a].compliance + self.materials[b].compliance;
+            let half = 0.5 * compliance / square;
+            sum[0] += half * m.normal * m.normal;
+            sum[1] += half * m.friction.norm_squared();
+        }
+        sum
+    }
+}
+
+/// The energy of a spring whose force ends at a bound (J): ½ k φ², and beyond the bound what its force there does.
+fn bounded_spring(stiffness: f64, most: f64, stretch: f64) -> f64 {
+    let force = (stiffness * stretch).abs();
+    if force <= most {
+        0.5 * force * stretch.abs()
+    } else {
+        most * (stretch.abs() - 0.5 * most / stiffness)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bounded_spring;
+
+    #[test]
+    fn a_bounded_springs_force_is_its_energys_slope() {
+        for x in [-3.0, -0.4, 0.2, 0.7, 5.0] {
+            let slope =
+                (bounded_spring(10.0, 5.0, x + 1e-6) - bounded_spring(10.0, 5.0, x - 1e-6)) / 2e-6;
+            let force = (10.0_f64 * x).clamp(-5.0, 5.0);
+            assert!((slope - force).abs() < 1e-6, "{x}: {slope}");
+        }
+    }
+}
