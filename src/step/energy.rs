@@ -15,7 +15,7 @@ use crate::world::{BodyKind, Energy, World};
 /// remainder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Balance {
-    /// At the step's begin and end.
+    /// At the step's begin.
     pub before: Energy,
     /// At the step's end.
     pub after: Energy,

@@ -1,6 +1,7 @@
 //! Where energy goes: what a step's account does not explain is rounding.
 
-use moreau::scene::library;
+use moreau::scene::{Scene, library};
+use moreau::step::Simulation;
 
 /// Machines with springs, servos, limits, gears and friction, and piles.
 const SCENES: [&str; 9] = [
@@ -53,4 +54,61 @@ fn edits_are_put_in() {
     let report = s.step().unwrap_or_else(|e| panic!("{e}"));
     let balance = report.energy.expect("an account");
     assert_eq!(balance.edits, put_in);
+}
+
+/// A crank of 0.3 m that turns (rad/s), a rod of 1 m and a slider, without gravity, on joints of such a stiffness (N/m,
+/// N m/rad).
+fn crank(omega: f64, stiffness: f64) -> Simulation {
+    let soft = format!(
+        "collide: false, compliance: {0:?}, angular_compliance: {0:?}",
+        1.0 / stiffness
+    );
+    let text = format!(
+        r#"(settings: (gravity: (0, 0, 0)), bodies: [
+            (name: "crank", shape: Cuboid(half_extents: (0.15, 0.03, 0.03)), mass: 2, position: (0.15, 0, 0),
+             velocity: (0, {half}, 0), angular_velocity: (0, 0, {omega})),
+            (name: "rod", shape: Cuboid(half_extents: (0.5, 0.02, 0.02)), mass: 1, position: (0.8, 0, 0),
+             velocity: (0, {half}, 0), angular_velocity: (0, 0, {})),
+            (name: "slider", shape: Cuboid(half_extents: (0.1, 0.1, 0.1)), mass: 2, position: (1.3, 0, 0)),
+        ], joints: [
+            (bodies: ("", "crank"), kind: Hinge(), at: (0, 0, 0), axis: (0, 0, 1), {soft}),
+            (bodies: ("crank", "rod"), kind: Hinge(), at: (0.3, 0, 0), axis: (0, 0, 1), {soft}),
+            (bodies: ("rod", "slider"), kind: Spherical(), at: (1.3, 0, 0), {soft}),
+            (bodies: ("", "slider"), kind: Slider(), at: (1.3, 0, 0), axis: (1, 0, 0), {soft}),
+        ])"#,
+        -0.3 * omega,
+        half = 0.15 * omega,
+    );
+    let scene = Scene::parse(&text, "crank").unwrap_or_else(|e| panic!("{e}"));
+    scene.simulation(1).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// What undamped springs do not keep is what the account says that their rule loses, and nothing is gained.
+#[test]
+fn springs_that_turn_lose_what_the_account_says() {
+    for omega in [10.0, 20.0] {
+        let left = (3..=8).map(|decade| {
+            let mut s = crank(omega, 10.0_f64.powi(decade));
+            s.set_energy(true);
+            let start = s.world().energy().total();
+            let (mut lost, mut means, mut throughput) = (0.0, Vec::new(), 0.0);
+            for _ in 0..20 {
+                let mut mean = 0.0;
+                for _ in 0..60 {
+                    let report = s.step().unwrap_or_else(|e| panic!("{e}"));
+                    let balance = report.energy.expect("an account");
+                    lost += balance.springs + balance.rotation + balance.rounds;
+                    throughput += balance.throughput();
+                    mean += balance.after.total() / 60.0;
+                }
+                means.push(mean);
+            }
+            let gone = start - s.world().energy().total();
+            assert!((gone - lost).abs() < 1e-9 * throughput, "{gone} of {lost}");
+            let most = means.iter().copied().fold(0.0, f64::max);
+            assert!(most <= 1.005 * means[0], "{most} after {}", means[0]);
+            format!("{:.0} %", 100.0 * means[19] / means[0])
+        });
+        println!("{omega} rad/s: {}", left.collect::<Vec<_>>().join(" | "));
+    }
 }
