@@ -11,8 +11,8 @@ use crate::problem::{Friction, FrictionLaw};
 use crate::session::{Kept, Replayed};
 use crate::solve::{MatrixView, Method};
 use crate::step::{ContactView, StepReport};
-use crate::world::joint::{Axis, Joint, JointKind, Motion, Target};
-use crate::world::{Bodies, BodyId, BodyKind, Drive, Shape, World, joint_geometry};
+use crate::world::joint::{Joint, JointKind};
+use crate::world::{Bodies, BodyId, BodyKind, Drive, Energy, Shape};
 
 pub fn vec3(v: Vec3) -> glam::Vec3 {
     glam::Vec3::new(v.x as f32, v.y as f32, v.z as f32)
@@ -127,65 +127,6 @@ pub struct StepSample {
     pub energy: Energy,
     /// The same step in the worlds beside it.
     pub rivals: Vec<RivalSample>,
-}
-
-/// The energies of a state (J).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Energy {
-    /// Of motion, linear and angular.
-    pub kinetic: f64,
-    /// Of height; zero at the origin.
-    pub gravity: f64,
-    /// Of springs: compliant joints and their limits, and motors that aim at a position. Compliant
-    /// contacts are left out.
-    pub springs: f64,
-}
-
-impl Energy {
-    pub fn of(world: &World) -> Self {
-        let joints = world.joints().iter().filter(|joint| joint.enabled);
-        Self {
-            kinetic: world.bodies.kinetic_energy(),
-            gravity: world.potential_energy(),
-            springs: joints
-                .map(|joint| spring_energy(joint, &world.bodies))
-                .sum(),
-        }
-    }
-
-    pub fn total(&self) -> f64 {
-        self.kinetic + self.gravity + self.springs
-    }
-}
-
-/// Σ ½ k x² over the springs of a joint (J).
-fn spring_energy(joint: &Joint, bodies: &Bodies) -> f64 {
-    let s = &joint.softness;
-    let stiffness =
-        [s.compliance, s.angular_compliance].map(|c| if c > 0.0 { 1.0 / c } else { 0.0 });
-    let has_motor = |axis: &Axis| axis.motor.is_some();
-    if stiffness == [0.0; 2] && !joint.axes.iter().any(has_motor) {
-        return 0.0;
-    }
-    let value = joint_geometry(joint, bodies).value;
-    let energy = |(k, axis): (usize, &Axis)| {
-        let own = stiffness[usize::from(!Joint::is_length(k))];
-        let stretch = match axis.motion {
-            Motion::Free => 0.0,
-            Motion::Locked => value[k],
-            Motion::Limited([low, high]) => value[k] - value[k].clamp(low, high.max(low)),
-        };
-        let motor = match axis.motor.map(|motor| motor.target) {
-            Some(Target::Position {
-                position,
-                stiffness,
-                ..
-            }) => stiffness * (value[k] - position).powi(2),
-            _ => 0.0,
-        };
-        0.5 * (own * stretch.powi(2) + motor)
-    };
-    joint.axes.iter().enumerate().map(energy).sum()
 }
 
 /// A joint as it is drawn. Places and directions are seen from the centres of mass of its two bodies,
@@ -448,7 +389,6 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::{BodySpec, Geometry, JointSpec, Settings};
 
     fn frame(exchange: &Exchange, epoch: u64, time: f64) -> Frame {
         let mut frame = exchange.blank();
@@ -481,35 +421,5 @@ mod tests {
             "a new epoch forgets the old one's samples"
         );
         assert!(lock(&exchange.idle).len() <= 3);
-    }
-
-    /// A ball of 2 kg 1.5 m above the origin at 3 m/s, on a rope of 1 m with 1/500 m/N: ½mv², mgy, ½x²/α.
-    #[test]
-    fn energies_are_those_of_the_closed_forms() {
-        let mut world = World::new(Settings::default());
-        let ball = Shape::new(Geometry::Ball { radius: 0.1 }).expect("a shape");
-        let body = world.add_body(BodySpec {
-            pose: Pose::translation(0.0, 1.5, 0.0),
-            linear_velocity: Vec3::x() * 3.0,
-            shape: Some(ball),
-            mass: Some(2.0),
-            ..BodySpec::default()
-        });
-        let body = body.expect("a body");
-        let mut rope = JointSpec::new(JointKind::Distance, [None, Some(body)], Pose::IDENTITY);
-        rope.frames[1] = Pose::translation(0.0, 1.5, 0.0);
-        rope.axes[0].motion = Motion::Limited([0.0, 1.0]);
-        rope.softness.compliance = 1.0 / 500.0;
-        world.add_joint(rope).expect("a joint");
-        let energy = Energy::of(&world);
-        let g = -world.settings.gravity.y;
-        for (found, exact) in [
-            (energy.kinetic, 9.0),
-            (energy.gravity, 2.0 * g * 1.5),
-            (energy.springs, 0.5 * 500.0 * 0.25),
-            (energy.total(), 9.0 + 3.0 * g + 62.5),
-        ] {
-            assert!((found - exact).abs() < 1e-9, "{found} instead of {exact}");
-        }
     }
 }

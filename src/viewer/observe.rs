@@ -1,6 +1,6 @@
 //! What of a simulation goes into a frame.
 
-use super::frame::{BodyNumbers, ContactState, Energy, Frame, JointMark, JointNumbers, isometry};
+use super::frame::{BodyNumbers, ContactState, Frame, JointMark, JointNumbers, isometry};
 use super::inspect::{Thing, inspect};
 use crate::problem::islands::NO_ISLAND;
 use crate::solve::{Choice, Method};
@@ -49,7 +49,7 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     frame.bodies = bodies.len();
     frame.dynamic_bodies = bodies.iter().filter(|b| bodies.is_dynamic(*b)).count();
     frame.momentum = bodies.momentum();
-    frame.energy = Energy::of(world);
+    frame.energy = world.energy();
     frame.poses.clear();
     let poses = (0..bodies.slots()).map(|slot| isometry(&bodies.pose(slot)));
     frame.poses.extend(poses);

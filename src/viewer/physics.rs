@@ -10,7 +10,7 @@ use bevy::prelude::Resource;
 use thread_priority::{ThreadPriority, set_current_thread_priority};
 
 use super::adviser::{self, Adviser, Board, Told};
-use super::frame::{BodyTable, Energy, Exchange, Notice, StepSample};
+use super::frame::{BodyTable, Exchange, Notice, StepSample};
 use super::keep::{self, Charge, Keep, News};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
 use super::worlds::{Wanted, Worlds};
@@ -682,7 +682,7 @@ impl Worker {
         let report = simulation.report();
         self.state.samples.push(StepSample {
             report: report.clone(),
-            energy: Energy::of(simulation.world()),
+            energy: simulation.world().energy(),
             rivals: self.worlds.samples(simulation.world()),
         });
         let is_still = !self.state.playing && self.state.pending_steps == 0;

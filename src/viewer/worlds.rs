@@ -1,6 +1,6 @@
 //! The worlds beside the simulation's own: each lives through the same inputs with another solver.
 
-use super::frame::{Energy, Frame, RivalSample, RivalView, isometry};
+use super::frame::{Frame, RivalSample, RivalView, isometry};
 use crate::session::{Input, Rival, Session, distance};
 use crate::solve::SolverConfig;
 use crate::step::ResidualSchedule;
@@ -65,7 +65,7 @@ impl Worlds {
             let simulation = rival.simulation();
             let (world, report) = (simulation.world(), simulation.report());
             RivalSample {
-                energy: Energy::of(world),
+                energy: world.energy(),
                 joint_error: report.joint_error,
                 penetration: report.penetration,
                 residual: report.residual.map(|r| r.residual),

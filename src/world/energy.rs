@@ -155,6 +155,39 @@ fn bounded_spring(stiffness: f64, most: f64, stretch: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::bounded_spring;
+    use crate::math::{Pose, Vec3};
+    use crate::world::joint::{JointKind, Motion};
+    use crate::world::{BodySpec, Geometry, JointSpec, Settings, Shape, World};
+
+    /// A ball of 2 kg 1.5 m above the origin at 3 m/s upwards, on a rope of 1 m with 1/500 m/N: ½mv², mgy, ½x²/α.
+    #[test]
+    fn energies_are_those_of_the_closed_forms() {
+        let mut world = World::new(Settings::default());
+        let ball = Shape::new(Geometry::Ball { radius: 0.1 }).expect("a shape");
+        let body = world.add_body(BodySpec {
+            pose: Pose::translation(0.0, 1.5, 0.0),
+            linear_velocity: Vec3::y() * 3.0,
+            shape: Some(ball),
+            mass: Some(2.0),
+            ..BodySpec::default()
+        });
+        let body = body.expect("a body");
+        let mut rope = JointSpec::new(JointKind::Distance, [None, Some(body)], Pose::IDENTITY);
+        rope.frames[1] = Pose::translation(0.0, 1.5, 0.0);
+        rope.axes[0].motion = Motion::Limited([0.0, 1.0]);
+        rope.softness.compliance = 1.0 / 500.0;
+        world.add_joint(rope).expect("a joint");
+        let energy = world.energy();
+        let g = -world.settings.gravity.y;
+        for (found, exact) in [
+            (energy.kinetic, 9.0),
+            (energy.gravity, 2.0 * g * 1.5),
+            (energy.springs, 0.5 * 500.0 * 0.25),
+            (energy.total(), 9.0 + 3.0 * g + 62.5),
+        ] {
+            assert!((found - exact).abs() < 1e-9, "{found} instead of {exact}");
+        }
+    }
 
     #[test]
     fn a_bounded_springs_force_is_its_energys_slope() {

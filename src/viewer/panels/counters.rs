@@ -34,8 +34,8 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         ),
         (
             "springs",
-            with(energy.springs, "J"),
-            "of compliant joints and of motors that aim at a position",
+            with(energy.springs + energy.contacts, "J"),
+            "of compliant joints and contacts, and of motors that aim at a position",
         ),
         ("total energy", with(energy.total(), "J"), ""),
         (

@@ -5,8 +5,8 @@ use bevy_egui::egui;
 use super::plots::{Curve, Scale, curves, over_time};
 use super::theme::{self, Theme};
 use super::{Context, Panel};
-use crate::viewer::frame::Energy;
 use crate::viewer::history::History;
+use crate::world::Energy;
 
 pub const PANEL: Panel = Panel::plot("energies [J]", false, show);
 
@@ -18,6 +18,11 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
 /// A name, a share of the energy, and what is taken off it (J).
 type Quantity = (&'static str, fn(&Energy) -> f64, f64);
 
+/// Of joints and of contacts (J).
+fn springs(energy: &Energy) -> f64 {
+    energy.springs + energy.contacts
+}
+
 /// Potential energies have no zero of their own: those of the first step that is shown are taken off.
 /// Springs are left out where there are none.
 fn lines(history: &History, theme: &Theme) -> Vec<Curve> {
@@ -26,10 +31,10 @@ fn lines(history: &History, theme: &Theme) -> Vec<Curve> {
     let quantities: [Quantity; 4] = [
         ("kinetic", |e| e.kinetic, 0.0),
         ("gravity", |e| e.gravity, first.gravity),
-        ("springs", |e| e.springs, first.springs),
-        ("total [J]", Energy::total, first.gravity + first.springs),
+        ("springs", springs, springs(&first)),
+        ("total [J]", Energy::total, first.gravity + springs(&first)),
     ];
-    let has_springs = history.samples.iter().any(|s| s.energy.springs != 0.0);
+    let has_springs = history.samples.iter().any(|s| springs(&s.energy) != 0.0);
     let shown = quantities.into_iter().zip((0..).map(|k| theme.series(k)));
     let shown = shown.filter(|((name, ..), _)| *name != "springs" || has_springs);
     let line = |((name, value, zero), color): (Quantity, _)| Curve {
@@ -54,6 +59,7 @@ mod tests {
                 kinetic,
                 gravity,
                 springs,
+                contacts: 0.0,
             };
             let report = StepReport::default();
             let rivals = Vec::new();
