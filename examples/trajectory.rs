@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut trajectory = Trajectory::create(&path, simulation.world())?;
     for _ in 0..600 {
         simulation.step()?;
-        trajectory.add(simulation.world())?;
+        trajectory.add(simulation.world(), None)?;
     }
     trajectory.finish()?;
     println!(

@@ -4,6 +4,7 @@ mod bench;
 mod choices;
 mod compare;
 mod completions;
+mod energy;
 mod entrants;
 mod export;
 mod interrupt;

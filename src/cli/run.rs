@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use moreau::measure::energy::{Account, Balance};
 use moreau::measure::trajectory::Trajectory;
 use moreau::measure::{Stage, Summary, report};
 use moreau::scene::Scene;
@@ -14,7 +15,9 @@ use serde_json::{Value, json};
 
 use super::limits::{self, Limit};
 use super::worst::{Told, Worst};
-use super::{Failure, ReportFormat, SceneArgs, interrupt, print, save, seconds, unwritable};
+use super::{
+    Failure, ReportFormat, SceneArgs, energy, interrupt, print, save, seconds, unwritable,
+};
 
 /// Arguments of `run`.
 #[derive(Args, Clone, Debug)]
@@ -31,7 +34,8 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
     threads: u32,
     /// Write the state after every step as a NumPy array, steps x bodies x 13 (position, quaternion
-    /// x y z w, velocity, angular velocity), and the times beside it (F.times.npy)
+    /// x y z w, velocity, angular velocity), and beside it the times (F.times.npy) and the energies
+    /// (F.energy.npy, with the columns of --report csv from kinetic to remainder)
     #[arg(long, value_name = "F.npy")]
     trajectory: Option<PathBuf>,
     /// Write a recording that `moreau replay` takes again: the state at the start, and a hash of every step
@@ -106,6 +110,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     });
     record.recording = recording.transpose()?;
     simulation.set_residuals(args.residual);
+    simulation.set_energy(true);
     interrupt::catch()?;
     let end = simulation.on_threads(|simulation| simulate(args, simulation, steps, &mut record))?;
     if let (Some(path), Some(recording)) = (&args.record, &record.recording) {
@@ -181,7 +186,8 @@ fn simulate(
         }
         if let Some(trajectory) = &mut trajectory {
             // The disk may fill up on the way.
-            let added = trajectory.add(simulation.world());
+            let energy = simulation.report().energy.as_ref();
+            let added = trajectory.add(simulation.world(), energy);
             added.map_err(&unwritable).map_err(Failure::Work)?;
         }
         progress.inc(1);
@@ -297,6 +303,10 @@ impl Record {
         all.map_or(Value::Null, Value::from_iter)
     }
 
+    fn energy(&self) -> Option<Account> {
+        Account::of(self.steps.iter().filter_map(|s| s.energy.as_ref()))
+    }
+
     /// In milliseconds.
     fn timing(&self, stage: Stage) -> Summary {
         self.summary(|s| 1e3 * s.timings.get(stage))
@@ -337,6 +347,7 @@ impl Record {
             "worst_step": self.worst.as_json(told),
             "penetration": mean_max(self.summary(|s| s.penetration)),
             "joint_error": mean_max(self.summary(|s| s.joint_error)),
+            "energy": self.energy().as_ref().map(energy::as_json),
             "kinetic_energy": world.bodies.kinetic_energy(),
             "potential_energy": world.potential_energy(),
             "state_hash": format!("{:016x}", world.state_hash()),
@@ -348,7 +359,7 @@ impl Record {
     fn as_csv(&self) -> Result<String, csv::Error> {
         let names = "step,time,contacts,dynamic_contacts,islands,iterations,residual,residual_coulomb,status,\
                      penetration,joint_error";
-        let names = names.split(',').map(String::from);
+        let names = names.split(',').chain(Balance::names()).map(String::from);
         let stages = Stage::ALL.map(|stage| format!("{}_ms", stage.name()));
         let statistics: Vec<&str> = self.statistics().iter().map(|(s, _)| s.name).collect();
         let own = statistics.iter().map(|name| (*name).to_owned());
@@ -373,7 +384,9 @@ impl Record {
                 let value = s.solve.statistic(name);
                 value.map_or(String::new(), |v| v.to_string())
             });
-            let cells = cells.into_iter().chain(stages).chain(own);
+            let energy = s.energy.unwrap_or_default();
+            let cells = cells.into_iter().chain(energy::cells(&energy));
+            let cells = cells.chain(stages).chain(own);
             cells.collect::<Vec<String>>()
         };
         report::csv(&header, self.steps.iter().map(row))
@@ -383,9 +396,11 @@ impl Record {
         let facts = report::columns(&self.facts(scene, simulation));
         let header = ["per step", "mean", "median", "p95", "max"].map(String::from);
         let per_step = report::table(&header, &self.per_step(), 1..5);
+        let energy = self.energy();
+        let energy = energy.map_or(String::new(), |account| energy::as_text(&account));
         let islands = self.worst.islands();
         let told = told.map_or(String::new(), |told| told.as_text(&self.worst));
-        format!("{facts}\n{per_step}{islands}{told}")
+        format!("{facts}\n{per_step}{energy}{islands}{told}")
     }
 
     fn facts(&self, scene: &Scene, simulation: &Simulation) -> Vec<Vec<String>> {

@@ -1,7 +1,8 @@
-//! Measuring: the clock of a step, stage timings and their statistics, trajectories, and how the command
-//! line shows them.
+//! Measuring: the clock of a step, stage timings and their statistics, where energy goes, trajectories, and how the
+//! command line shows them.
 
 pub mod clock;
+pub mod energy;
 #[cfg(feature = "viewer")]
 pub mod picture;
 pub mod plot;

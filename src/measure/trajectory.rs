@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::measure::energy::Balance;
 use crate::world::World;
 
 /// Numbers per body and step: position (3), quaternion x y z w (4), velocity (3), angular velocity (3).
@@ -13,11 +14,13 @@ const HEADER: usize = 128;
 
 /// Writes a trajectory while it happens.
 ///
-/// Both files are written under other names and take their own when they are complete.
+/// All files are written under other names and take their own when they are complete.
 pub struct Trajectory {
     path: PathBuf,
     file: BufWriter<File>,
     times: Vec<f64>,
+    /// A row of [`Balance::names`] per step.
+    energies: Vec<f64>,
     bodies: usize,
 }
 
@@ -31,12 +34,13 @@ impl Trajectory {
             path: path.to_owned(),
             file,
             times: Vec::new(),
+            energies: Vec::new(),
             bodies: world.bodies.len(),
         })
     }
 
-    /// Adds the present state.
-    pub fn add(&mut self, world: &World) -> io::Result<()> {
+    /// Adds the present state, and where the step's energy went, if that was kept.
+    pub fn add(&mut self, world: &World, energy: Option<&Balance>) -> io::Result<()> {
         let b = &world.bodies;
         for slot in b.iter() {
             let (x, q, u) = (
@@ -55,11 +59,13 @@ impl Trajectory {
             }
         }
         self.times.push(world.time);
+        self.energies
+            .extend(energy.into_iter().flat_map(Balance::row));
         Ok(())
     }
 
-    /// Completes both files and returns the name of the one with the times.
-    pub fn finish(mut self) -> io::Result<PathBuf> {
+    /// Completes the files: the states, the times beside them, and the energies if all steps have them.
+    pub fn finish(mut self) -> io::Result<()> {
         let steps = self.times.len();
         self.file.seek(SeekFrom::Start(0))?;
         self.file
@@ -67,13 +73,22 @@ impl Trajectory {
         self.file.flush()?;
         std::fs::rename(unfinished(&self.path), &self.path)?;
 
-        let times = self.path.with_extension("times.npy");
-        let mut bytes = header(&[steps]);
-        bytes.extend(self.times.iter().flat_map(|t| t.to_le_bytes()));
-        std::fs::write(unfinished(&times), bytes)?;
-        std::fs::rename(unfinished(&times), &times)?;
-        Ok(times)
+        beside(&self.path, "times.npy", &[steps], &self.times)?;
+        let shape = [steps, Balance::COLUMNS];
+        match self.energies.len() == steps * Balance::COLUMNS {
+            true => beside(&self.path, "energy.npy", &shape, &self.energies),
+            false => Ok(()),
+        }
     }
+}
+
+/// Writes an array beside the trajectory.
+fn beside(path: &Path, extension: &str, shape: &[usize], numbers: &[f64]) -> io::Result<()> {
+    let path = path.with_extension(extension);
+    let mut bytes = header(shape);
+    bytes.extend(numbers.iter().flat_map(|x| x.to_le_bytes()));
+    std::fs::write(unfinished(&path), bytes)?;
+    std::fs::rename(unfinished(&path), &path)
 }
 
 fn unfinished(path: &Path) -> PathBuf {

@@ -335,7 +335,7 @@ impl Motor {
             } => {
                 let target = Target::Position {
                     position: position * unit,
-                    rate: 0.0,
+                    rates: [0.0; 2],
                     stiffness,
                     damping,
                 };

@@ -145,7 +145,9 @@ fn position_of(joint: &Joint, number: u8, time: f64) -> Option<(usize, f64, f64)
         (number::LOWER, Motion::Limited([lo, _])) => (1.0, lo),
         (number::UPPER, Motion::Limited([_, hi])) => (-1.0, hi),
         (number::MOTOR, _) => match joint.axes[k].motor?.target {
-            Target::Position { position, rate, .. } => (1.0, position + rate * time),
+            Target::Position {
+                position, rates, ..
+            } => (1.0, position + rates[usize::from(time > 0.0)] * time),
             Target::Velocity(_) => return None,
         },
         _ => return None,

@@ -2,87 +2,20 @@
 //!
 //! Over a (sub)step a row's impulse Λ does the work Λ J ū on its bodies, ū = ½(u_S + u_E). With m (v_E − v_S) = p the linear
 //! kinetic energy changes by p·v̄ exactly, and gravity's by −h m g·v̄; so these works are all there is, but for what
-//! turning adds (see [`Balance::rotation`]).
-
-use serde::Serialize;
+//! turning adds (see [`Flow::Rotation`]).
 
 use super::context::Context;
 use super::joints::RowKind;
 use crate::math::{Quat, Twist};
+use crate::measure::energy::{Balance, Flow};
 use crate::world::{BodyKind, Energy, World};
-
-/// The energy of a step (J): `after − before` is what was put in, less what dissipated, less what the rule lost, and the
-/// remainder.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Balance {
-    /// At the step's begin.
-    pub before: Energy,
-    /// At the step's end.
-    pub after: Energy,
-    /// Put in since the last step's end, by who changed the world.
-    pub edits: f64,
-    /// Put in by motors, by drives that move the targets of servos, and by bodies that move by themselves.
-    pub drives: f64,
-    /// Put in by external forces.
-    pub forces: f64,
-    /// Dissipated by dampers of joints and servos.
-    pub dampers: f64,
-    /// Dissipated by friction, in contacts and joints.
-    pub friction: f64,
-    /// Dissipated along the normals of contacts, and by rigid limits.
-    pub impact: f64,
-    /// Lost by the rule in rigid joints, which should do no work.
-    pub joints: f64,
-    /// Lost by the rule in springs: what neither is stored nor went into their dampers.
-    pub springs: f64,
-    /// Lost by the rule as bodies turn: ½(ω_S·L_E − ω_E·L_S) where joints hold them, with the angular momenta at the ends.
-    pub rotation: f64,
-    /// Lost where the velocities are not exactly those of the impulses.
-    pub rounds: f64,
-    /// Lost as positions were corrected.
-    pub projection: f64,
-}
-
-impl Balance {
-    /// What the terms do not account for (J).
-    pub fn remainder(&self) -> f64 {
-        let put_in = self.drives + self.forces;
-        let lost = self.joints + self.springs + self.rotation + self.rounds + self.projection;
-        let dissipated = self.dampers + self.friction + self.impact;
-        self.after.total() - self.before.total() - put_in + dissipated + lost
-    }
-
-    /// How much energy was moved (J): the sizes of all terms and of all changes.
-    pub fn throughput(&self) -> f64 {
-        let (a, b) = (&self.after, &self.before);
-        let changes = [
-            a.kinetic - b.kinetic,
-            a.gravity - b.gravity,
-            a.springs - b.springs,
-            a.contacts - b.contacts,
-        ];
-        let flows = [
-            self.drives,
-            self.forces,
-            self.dampers,
-            self.friction,
-            self.impact,
-            self.joints,
-            self.springs,
-            self.rotation,
-            self.rounds,
-            self.projection,
-        ];
-        changes.iter().chain(&flows).map(|x| x.abs()).sum()
-    }
-}
 
 /// Keeps the balance of a step. Reuses its memory.
 #[derive(Default)]
 pub struct Book {
     balance: Balance,
-    /// Total energy at the last step's end (J), if it was kept.
-    last: Option<f64>,
+    /// Energy at the last step's end, if it was kept.
+    last: Option<Energy>,
     /// Energies before the step, and before the present substep.
     first: (Energy, [f64; 2]),
     begin: Energy,
@@ -105,14 +38,17 @@ impl Book {
 
     /// Begins the step again, from the same state: drives have moved their targets by now.
     pub fn begin_again(&mut self) {
-        let (before, contacts) = self.first;
-        (self.begin, self.contacts) = (before, contacts);
-        self.balance = Balance {
-            before,
-            after: before,
-            edits: self.last.map_or(0.0, |last| before.total() - last),
-            ..Balance::default()
-        };
+        (self.begin, self.contacts) = self.first;
+        let before = self.last.unwrap_or(self.begin);
+        self.balance = Balance::new(before, self.begin);
+        self.balance[Flow::Edits] = self.begin.total() - before.total();
+    }
+
+    /// Counts what drives do to springs where they do not go where they were expected.
+    pub fn add_drives(&mut self, world: &World) {
+        let springs = world.spring_energy_with_new_targets();
+        self.balance[Flow::Drives] += springs - self.begin.springs;
+        self.begin.springs = springs;
     }
 
     /// Counts the work of a solved (sub)step, whose velocities the world does not have yet. `are_closed`: the rounds ended
@@ -148,17 +84,17 @@ impl Book {
             let rate = problem.row_jacobian_velocity(r, &self.mean);
             let work = lambda * rate;
             match c.joints.kind(problem, r, lambda) {
-                RowKind::Rigid => b.joints -= work,
-                RowKind::Stop => b.impact -= work,
-                RowKind::Friction => b.friction -= work,
-                RowKind::Motor => b.drives += work,
+                RowKind::Rigid => b[Flow::RigidJoints] += work,
+                RowKind::Stop => b[Flow::Impact] += work,
+                RowKind::Friction => b[Flow::Friction] += work,
+                RowKind::Motor => b[Flow::Drives] += work,
                 RowKind::Spring { damper, target } => {
                     // The drive moves the far end of a servo's spring.
                     let drive = lambda * target;
-                    let damped = -damper * (rate - target);
-                    b.drives += drive;
-                    b.dampers += damped;
-                    b.springs -= work - drive + damped;
+                    let damped = damper * (rate - target);
+                    b[Flow::Drives] += drive;
+                    b[Flow::Dampers] += damped;
+                    b[Flow::SpringRule] += work - drive - damped;
                 }
             }
         }
@@ -175,8 +111,8 @@ impl Book {
             let relative = j.at(frame.arms[1]) - i.at(frame.arms[0]);
             let normal = block[0] * frame.normal.dot(&relative);
             let all = force.dot(&relative) + couple.dot(&(j.angular - i.angular));
-            self.balance.impact -= normal;
-            self.balance.friction -= all - normal;
+            self.balance[Flow::Impact] += normal;
+            self.balance[Flow::Friction] += all - normal;
         }
     }
 
@@ -186,11 +122,11 @@ impl Book {
             let (mean, p) = (&self.mean[slot], &self.momentum[slot]);
             let gained = |p: &Twist| p.linear.dot(&mean.linear) + p.angular.dot(&mean.angular);
             if b.kind[slot] != BodyKind::Dynamic {
-                self.balance.drives -= gained(p);
+                self.balance[Flow::Drives] -= gained(p);
                 continue;
             }
             let pushed = Twist::new(b.force[slot].linear * h, b.force[slot].angular * h);
-            self.balance.forces += gained(&pushed);
+            self.balance[Flow::Forces] += gained(&pushed);
             let (s, e) = (&b.velocity[slot], &c.velocity[slot]);
             let mass = 1.0 / b.inverse_mass[slot];
             let fell = world.settings.gravity * (mass * h);
@@ -199,28 +135,28 @@ impl Book {
             let [spin_s, spin_e] = [s, e].map(|u| inertia.mul_vec(u.angular));
             let change = 0.5 * (e.angular.dot(&spin_e) - s.angular.dot(&spin_s));
             let known = (p.angular + pushed.angular).dot(&mean.angular);
-            let mut rotation = known - change;
-            self.balance.rounds -= lacks.dot(&mean.linear);
+            let mut rotation = change - known;
+            self.balance[Flow::Rounds] += lacks.dot(&mean.linear);
             if c.rounds.holds(slot) {
                 let ends = [
                     Quat::from_scaled_axis(s.angular * (-0.5 * h)) * spin_s,
                     Quat::from_scaled_axis(e.angular * (0.5 * h)) * spin_e,
                 ];
-                let turned = 0.5 * (s.angular.dot(&ends[1]) - e.angular.dot(&ends[0]));
-                self.balance.rounds += rotation - turned;
+                let turned = 0.5 * (e.angular.dot(&ends[0]) - s.angular.dot(&ends[1]));
+                self.balance[Flow::Rounds] += rotation - turned;
                 rotation = turned;
             }
-            self.balance.rotation += rotation;
+            self.balance[Flow::Rotation] += rotation;
         }
     }
 
     /// Counts what a (sub)step's end has stored in springs, before positions are corrected.
     pub fn add_end(&mut self, world: &World) {
         let now = world.energy();
-        self.balance.springs -= now.springs - self.begin.springs;
+        self.balance[Flow::SpringRule] += now.springs - self.begin.springs;
         let contacts = world.contact_energies();
-        self.balance.impact -= contacts[0] - self.contacts[0];
-        self.balance.friction -= contacts[1] - self.contacts[1];
+        self.balance[Flow::Impact] += contacts[0] - self.contacts[0];
+        self.balance[Flow::Friction] += contacts[1] - self.contacts[1];
         self.contacts = contacts;
         self.begin = now;
     }
@@ -228,14 +164,14 @@ impl Book {
     /// Counts what the correction of positions has changed.
     pub fn add_projection(&mut self, world: &World) {
         let now = world.energy();
-        self.balance.projection -= now.total() - self.begin.total();
+        self.balance[Flow::Projection] += now.total() - self.begin.total();
         self.begin = now;
     }
 
     /// The balance of the step.
     pub fn end(&mut self) -> Balance {
         self.balance.after = self.begin;
-        self.last = Some(self.begin.total());
+        self.last = Some(self.begin);
         self.balance
     }
 }

@@ -53,7 +53,7 @@ pub enum RowKind {
     Spring {
         /// The damper's share (N s).
         damper: f64,
-        /// Speed of the far end (m/s).
+        /// Mean speed of the far end (m/s).
         target: f64,
     },
 }
@@ -71,7 +71,7 @@ struct Written {
     spring: Vec<Option<Spring>>,
     last_force: Vec<Option<f64>>,
     /// How fast moves what a servo aims at (m/s).
-    target_rate: Vec<f64>,
+    target_rates: Vec<[f64; 2]>,
     /// Its damper's force of the last (sub)step (N).
     last_damper: Vec<f64>,
 }
@@ -135,7 +135,7 @@ impl Workspace {
         self.written.beta.clear();
         self.written.spring.clear();
         self.written.last_force.clear();
-        self.written.target_rate.clear();
+        self.written.target_rates.clear();
         self.written.last_damper.clear();
         self.error.clear();
         self.geometry.clear();
@@ -296,7 +296,10 @@ impl Workspace {
             let is_angle = !Joint::is_length(*number as usize % 6);
             let touches = |body: &u32| self.touches[*body as usize];
             let error = match is_angle && problem.rows.bodies(r).iter().any(touches) {
-                true => problem.rows.position_error[r] + h * along,
+                true => {
+                    let [_, target] = self.written.target_rates[r];
+                    problem.rows.position_error[r] + h * (along - target)
+                }
                 false => value,
             };
             next.bias[r] = beta * ((error - self.left[r]) / h - along);
@@ -479,14 +482,14 @@ impl Workspace {
     pub fn kind(&self, problem: &Problem, r: usize, lambda: f64) -> RowKind {
         let (_, number) = self.written.rows[r];
         let group = number - number % 6;
-        let target = self.written.target_rate[r];
+        let [past, next] = self.written.target_rates[r];
         match (group, self.written.spring[r]) {
             (number::FRICTION, _) => RowKind::Friction,
             (number::MOTOR, None) => RowKind::Motor,
             (number::LOWER | number::UPPER, None) => RowKind::Stop,
             (_, Some(_)) => RowKind::Spring {
                 damper: self.damper(problem, r, lambda),
-                target,
+                target: 0.5 * (past + next),
             },
             (_, None) => RowKind::Rigid,
         }
@@ -676,7 +679,7 @@ impl Rows<'_> {
                 }
                 Target::Position {
                     position,
-                    rate,
+                    rates,
                     stiffness,
                     damping,
                 } => {
@@ -687,8 +690,8 @@ impl Rows<'_> {
                     };
                     let error = value - scale * position;
                     self.hold(number, &entries, bounds, error, 1.0, Some(spring));
-                    if let Some(target) = self.out.target_rate.last_mut() {
-                        *target = scale * rate;
+                    if let Some(target) = self.out.target_rates.last_mut() {
+                        *target = rates.map(|rate| scale * rate);
                     }
                 }
             }
@@ -841,7 +844,7 @@ impl Rows<'_> {
         self.out.start.push(start.clamp(bounds[0], bounds[1]));
         self.out.beta.push(0.0);
         self.out.spring.push(None);
-        self.out.target_rate.push(0.0);
+        self.out.target_rates.push([0.0; 2]);
         self.out
             .last_damper
             .push(last.map_or(0.0, |last| last.damper));

@@ -33,7 +33,6 @@ use crate::world::{Detection, JointGeometry, World};
 use context::Context;
 use solvers::Solvers;
 
-pub use energy::Balance;
 pub use report::{ResidualSchedule, StepError, StepReport};
 pub use snapshot::Snapshot;
 
@@ -166,6 +165,7 @@ impl Simulation {
 
         // 1. Half step of the positions to M, and u_free = u_S + M⁻¹ h f there.
         world.advance_drives(world.time + h * (f64::from(substep) + 0.5), h);
+        account(&mut self.book, watch, |book| book.add_drives(world));
         integrate::half_step(world, h);
         c.apply_forces(world);
         integrate::check_free(world, &c.problem)?;
@@ -204,10 +204,10 @@ impl Simulation {
         }
         let is_solved = solved.report.status == Status::Converged;
         self.report.add_substep(c, solved.report, substep == 0);
-        if let Some(book) = &mut self.book {
-            book.add_work(world, c, solved.are_closed);
-        }
         watch.lap(Stage::Measure);
+        account(&mut self.book, watch, |book| {
+            book.add_work(world, c, solved.are_closed)
+        });
 
         // What the next step starts from: a part of solving it.
         let tolerance = self.solvers.config().budget.tolerance;
@@ -218,18 +218,12 @@ impl Simulation {
         c.end(world, finds);
         integrate::half_step(world, h);
         watch.lap(Stage::Integrate);
-        if let Some(book) = &mut self.book {
-            book.add_end(world);
-            watch.lap(Stage::Measure);
-        }
+        account(&mut self.book, watch, |book| book.add_end(world));
         let (packed, solver) = self.solvers.for_positions(solved.failed);
         self.positions.project(world, c, packed, solver);
         integrate::check_bounds(world)?;
         watch.lap(Stage::Project);
-        if let Some(book) = &mut self.book {
-            book.add_projection(world);
-            watch.lap(Stage::Measure);
-        }
+        account(&mut self.book, watch, |book| book.add_projection(world));
         Ok(solved.is_resolved)
     }
 
@@ -431,6 +425,18 @@ impl ResidualSchedule {
             Self::Last => is_last,
             Self::Never => false,
         }
+    }
+}
+
+/// Counts energy, if account is kept of it.
+fn account(
+    book: &mut Option<Box<energy::Book>>,
+    watch: &mut Stopwatch<'_>,
+    count: impl FnOnce(&mut energy::Book),
+) {
+    if let Some(book) = book {
+        count(book);
+        watch.lap(Stage::Measure);
     }
 }
 

@@ -1,9 +1,9 @@
 //! What a step did, and why one was not taken.
 
 use super::context::Context;
-use super::energy::Balance;
 use crate::check::Invalid;
 use crate::measure::Timings;
+use crate::measure::energy::Balance;
 use crate::problem::residual::{self, JudgedLaw, Residual};
 use crate::solve::SolveReport;
 use crate::world::{SPEED_LIMIT, WORLD_LIMIT};

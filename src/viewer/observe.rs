@@ -30,6 +30,8 @@ pub struct Observe {
     /// The graph colours of the contacts.
     pub colors: bool,
     pub history: bool,
+    /// Where energy goes.
+    pub energy: bool,
     pub residual: ResidualRate,
     pub body: Option<BodyId>,
     /// A contact or joint.

@@ -640,6 +640,7 @@ impl Worker {
         simulation.set_residuals(schedule);
         self.worlds.set_residuals(schedule);
         simulation.set_record_history(self.state.observe.history);
+        simulation.set_energy(self.state.observe.energy);
         let before = session.replayed();
         // Worlds begin again where somebody arrives, and what a recording does is not done to them.
         let are_beside = goal.is_none() && before.is_none();

@@ -70,22 +70,30 @@ impl Drive {
         self.value
     }
 
-    /// Goes on to a time (s) that is `h` later than the last one, and says the value and how fast it
-    /// changes.
-    pub(crate) fn advance(&mut self, time: f64, h: f64) -> [f64; 2] {
-        let Some(live) = self.live else {
-            let [value, rate] = self.scripted(time);
-            self.value = value;
-            return [value, rate];
+    /// Goes on to a time (s) that is `h` later than the last one, and says the value, and how fast it changes on the way
+    /// from where it was so long before, and to where it will be so long after. What jumps does not move.
+    pub(crate) fn advance(&mut self, time: f64, h: f64) -> (f64, [f64; 2]) {
+        let [before, next] = match self.live {
+            None => {
+                self.value = self.scripted(time)[0];
+                match self.interpolation {
+                    Interpolation::Step => [self.value; 2],
+                    _ => [-h, h].map(|ahead| self.scripted(time + ahead)[0]),
+                }
+            }
+            Some(live) if self.rate > 0.0 => {
+                let reached = |from: f64| live.clamp(from - self.rate * h, from + self.rate * h);
+                let before = self.value;
+                self.value = reached(before);
+                [before, reached(self.value)]
+            }
+            Some(live) => {
+                self.value = live;
+                [live; 2]
+            }
         };
-        if self.rate > 0.0 {
-            let before = self.value;
-            self.value = live.clamp(before - self.rate * h, before + self.rate * h);
-            [self.value, (self.value - before) / h]
-        } else {
-            self.value = live;
-            [live, 0.0]
-        }
+        let rates = [self.value - before, next - self.value];
+        (self.value, rates.map(|change| change / h))
     }
 
     /// The script's value and how fast it changes at a time (s).
@@ -163,13 +171,25 @@ mod tests {
         }
         drive.interpolation = Interpolation::Step;
         assert_eq!(drive.scripted(3.99), [6.0, 0.0]);
-        assert_eq!(drive.advance(2.0, 0.1), [2.0, 0.0]);
+        assert_eq!(drive.advance(2.0, 0.1), (2.0, [0.0; 2]));
         drive.live = Some(0.5);
-        assert_eq!(drive.advance(2.1, 0.1), [0.5, 0.0]);
+        assert_eq!(drive.advance(2.1, 0.1), (0.5, [0.0; 2]));
         drive.rate = 2.0;
         drive.live = Some(-5.0);
-        let [value, rate] = drive.advance(2.2, 0.1);
-        assert!((value - 0.3).abs() < 1e-12 && (rate + 2.0).abs() < 1e-9);
+        let near = |found: (f64, [f64; 2]), value: f64, rates: [f64; 2]| {
+            let off = [0, 1].map(|k| (found.1[k] - rates[k]).abs());
+            assert!(
+                (found.0 - value).abs() < 1e-12 && off[0].max(off[1]) < 1e-9,
+                "{found:?} instead of {value} and {rates:?}"
+            );
+        };
+        near(drive.advance(2.2, 0.1), 0.3, [-2.0; 2]);
+        drive.live = Some(0.0);
+        near(drive.advance(2.3, 0.1), 0.1, [-2.0, -1.0]);
+        // At a key frame the past and the future differ.
+        drive.live = None;
+        drive.interpolation = Interpolation::Linear;
+        near(drive.advance(2.95, 0.1), 5.9, [2.0, -2.5]);
         drive.keys[1][0] = 1.0;
         assert!(drive.check().is_err());
     }

@@ -1,13 +1,11 @@
 //! The energies of a state.
 
-use serde::Serialize;
-
 use super::joint::{Axis, Joint, JointKind, Motion, Motor, Target};
 use super::{JointGeometry, World};
 use crate::math::{Pose, rotate_by};
 
 /// Where the energy of a world is (J).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
     /// Motion of the dynamic bodies, linear and angular.
     pub kinetic: f64,
@@ -22,10 +20,27 @@ pub struct Energy {
 }
 
 impl Energy {
+    /// The names of what is stored, in the order of [`Energy::values`].
+    pub const NAMES: [&'static str; 4] = ["kinetic", "gravity", "springs", "contacts"];
+
+    /// What is stored (J).
+    pub fn values(&self) -> [f64; 4] {
+        [self.kinetic, self.gravity, self.springs, self.contacts]
+    }
+
     /// All of it (J).
     pub fn total(&self) -> f64 {
         self.kinetic + self.gravity + self.springs + self.contacts
     }
+}
+
+/// At which midpoint motors have the targets that they have.
+#[derive(Clone, Copy)]
+enum Targets {
+    /// Half a (sub)step ago.
+    OfLast,
+    /// Half a (sub)step ahead.
+    OfNext,
 }
 
 impl World {
@@ -34,18 +49,24 @@ impl World {
         Energy {
             kinetic: self.bodies.kinetic_energy(),
             gravity: self.potential_energy(),
-            springs: self.spring_energy(),
+            springs: self.spring_energy(Targets::OfLast),
             contacts: self.contact_energies().iter().sum(),
         }
     }
 
-    /// Of the joints' springs (J).
-    fn spring_energy(&self) -> f64 {
-        let joints = self.joints.iter().filter(|joint| joint.enabled);
-        joints.map(|joint| self.spring_energy_of(joint)).sum()
+    /// What the joints' springs store when drives have moved to the next midpoint, and bodies have not (J).
+    pub(crate) fn spring_energy_with_new_targets(&self) -> f64 {
+        self.spring_energy(Targets::OfNext)
     }
 
-    fn spring_energy_of(&self, joint: &Joint) -> f64 {
+    /// Of the joints' springs (J).
+    fn spring_energy(&self, targets: Targets) -> f64 {
+        let joints = self.joints.iter().filter(|joint| joint.enabled);
+        let energy = |joint| self.spring_energy_of(joint, targets);
+        joints.map(energy).sum()
+    }
+
+    fn spring_energy_of(&self, joint: &Joint, targets: Targets) -> f64 {
         let s = &joint.softness;
         let stiffness =
             [s.compliance, s.angular_compliance].map(|c| if c > 0.0 { 1.0 / c } else { 0.0 });
@@ -74,7 +95,7 @@ impl World {
             };
             let motor = axis
                 .motor
-                .map_or(0.0, |motor| self.motor_energy(&motor, value[k]));
+                .map_or(0.0, |motor| self.motor_energy(&motor, value[k], targets));
             0.5 * own * stretch * stretch + motor
         };
         joint.axes.iter().enumerate().map(energy).sum()
@@ -98,20 +119,23 @@ impl World {
         std::array::from_fn(|k| 0.5 * (past[k] + next[k]))
     }
 
-    /// Of the spring by which a motor aims at a position (J). Targets are those of the last midpoint, and half a (sub)step
-    /// has passed.
-    fn motor_energy(&self, motor: &Motor, value: f64) -> f64 {
+    /// Of the spring by which a motor aims at a position (J).
+    fn motor_energy(&self, motor: &Motor, value: f64, targets: Targets) -> f64 {
         let Target::Position {
             position,
-            rate,
+            rates,
             stiffness,
             ..
         } = motor.target
         else {
             return 0.0;
         };
-        let ahead = 0.5 * self.last_substep();
-        bounded_spring(stiffness, motor.max_force, value - position - rate * ahead)
+        let half = 0.5 * self.last_substep();
+        let moved = match targets {
+            Targets::OfLast => rates[1] * half,
+            Targets::OfNext => -rates[0] * half,
+        };
+        bounded_spring(stiffness, motor.max_force, value - position - moved)
     }
 
     /// Length of the last (sub)step (s), or of the first one that will be taken.

@@ -46,8 +46,8 @@ pub enum Target {
     Position {
         /// The position (m or rad).
         position: f64,
-        /// How fast the position moves (m/s or rad/s); the damper acts on the difference to it.
-        rate: f64,
+        /// How fast the position moves, up to now and from now on (m/s or rad/s); the damper acts on the difference to it.
+        rates: [f64; 2],
         /// Stiffness (N/m or N m/rad).
         stiffness: f64,
         /// Damping (N s/m or N m s/rad).
@@ -399,11 +399,12 @@ impl Axis {
             Target::Velocity(speed) => finite("speed", [speed]),
             Target::Position {
                 position,
-                rate,
+                rates,
                 stiffness,
                 damping,
             } => {
-                finite("position", [position, rate])?;
+                finite("position", [position])?;
+                finite("rates", rates)?;
                 not_negative("stiffness", *stiffness)?;
                 not_negative("damping", *damping)?;
                 let is_held = stiffness + damping > 0.0;

@@ -465,7 +465,7 @@ impl World {
     /// Moves the motors' targets to where the drives are at a time (s), `h` after the last one.
     pub(crate) fn advance_drives(&mut self, time: f64, h: f64) {
         for drive in &mut self.drives {
-            let [value, rate] = drive.advance(time, h);
+            let (value, rates) = drive.advance(time, h);
             for driven in &drive.motors {
                 let joint = self.joints.get_mut(driven.joint as usize);
                 let axis = joint.and_then(|j| j.axes.get_mut(driven.axis as usize));
@@ -479,10 +479,10 @@ impl World {
                 match &mut motor.target {
                     joint::Target::Velocity(speed) => *speed = driven.factor * value,
                     joint::Target::Position {
-                        position, rate: r, ..
+                        position, rates: r, ..
                     } => {
                         *position = driven.factor * value;
-                        *r = driven.factor * rate;
+                        *r = rates.map(|rate| driven.factor * rate);
                     }
                 }
             }

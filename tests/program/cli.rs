@@ -35,6 +35,10 @@ fn the_json_report_has_its_names() {
         "/worst_step/velocity_estimate",
         "/worst_step/advice/wrong",
         "/worst_step/advice/better/residual",
+        "/energy/before/gravity",
+        "/energy/flows/impact",
+        "/energy/remainder",
+        "/energy/throughput",
         "/kinetic_energy",
         "/potential_energy",
         "/state_hash",
@@ -141,6 +145,20 @@ fn a_trajectory_is_a_numpy_array_with_its_times_beside_it() {
     assert!(text(&times[10..128]).contains("(20,)"));
     let first = f64::from_le_bytes(times[128..136].try_into().expect("8 bytes"));
     assert!((first - 0.01).abs() < 1e-15);
+    let energies = std::fs::read(scratch("fall.energy.npy")).expect("the energies");
+    assert!(text(&energies[10..128]).contains("(20, 16,)"));
+    let numbers: Vec<f64> = energies[128..]
+        .chunks_exact(8)
+        .map(|c| f64::from_le_bytes(c.try_into().expect("8 bytes")))
+        .collect();
+    // Of the last step: kinetic and gravity, and what nothing explains.
+    let mass = 1000.0 * std::f64::consts::PI / 6.0;
+    let speed = 9.81 * 0.2;
+    let kinetic = 0.5 * mass * (1.0 + speed * speed);
+    let last = &numbers[19 * 16..];
+    assert!((last[0] / kinetic - 1.0).abs() < 1e-12, "{}", last[0]);
+    assert!((last[0] + last[1] - 0.5 * mass).abs() < 1e-9 * kinetic);
+    assert!(last[15].abs() < 1e-9 * kinetic);
     assert!(!scratch("fall.npy.part").exists());
 }
 
@@ -152,6 +170,7 @@ fn text_and_csv_reports_are_for_people_and_tables() {
         "{report}"
     );
     assert!(report.contains("the worst one: 1 kept"), "{report}");
+    assert!(report.contains("| nothing explains"), "{report}");
     assert!(!report.contains("misses its law"), "{report}");
     let report = good(&["run", "ball_grid_8", "--steps", "2"]);
     let words = [

@@ -185,7 +185,7 @@ impl Assembly<'_, '_> {
         let spring = |position: f64, stiffness: f64, damping: f64| Motor {
             target: Target::Position {
                 position,
-                rate: 0.0,
+                rates: [0.0; 2],
                 stiffness,
                 damping,
             },

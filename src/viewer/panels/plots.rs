@@ -255,15 +255,33 @@ fn timings(ui: &mut egui::Ui, context: &mut Context) {
     let samples = &context.history.samples;
     ui.label(theme::quiet(TIMINGS.title));
     let times: Vec<f64> = samples.iter().map(|s| s.report.time).collect();
+    let of = |stage| samples.iter().map(move |s| s.report.timings.get(stage));
+    let stages = Stage::PARTS.into_iter().zip(theme::of(ui).stages);
+    let layers = stages.map(|(stage, color)| Layer {
+        name: stage.name(),
+        color,
+        values: of(stage).map(|time| 1e3 * time).collect(),
+    });
+    stacked(ui, "timings", &times, &layers.collect::<Vec<Layer>>());
+}
+
+/// A part of a whole over time.
+pub struct Layer {
+    pub name: &'static str,
+    pub color: Color32,
+    pub values: Vec<f64>,
+}
+
+/// Draws layers on top of each other, the first one at the bottom, a value each per time (s).
+pub fn stacked(ui: &mut egui::Ui, id: &str, times: &[f64], layers: &[Layer]) {
     let mut below = vec![0.0; times.len()];
-    let stages = theme::of(ui).stages;
-    plot("timings").include_y(0.0).show(ui, |plot| {
-        for (stage, color) in Stage::PARTS.into_iter().zip(stages) {
-            let times_of = samples.iter().map(|s| 1e3 * s.report.timings.get(stage));
-            let above: Vec<f64> = times_of.zip(&below).map(|(time, y)| time + y).collect();
+    plot(id).include_y(0.0).show(ui, |plot| {
+        for layer in layers {
+            let both = layer.values.iter().zip(&below);
+            let above: Vec<f64> = both.map(|(value, y)| value + y).collect();
             if times.len() > 1 {
-                let area = FilledArea::new(stage.name(), &times, &below, &above);
-                plot.add(area.fill_color(color));
+                let area = FilledArea::new(layer.name, times, &below, &above);
+                plot.add(area.fill_color(layer.color));
             }
             below = above;
         }

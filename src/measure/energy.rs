@@ -1,0 +1,222 @@
+//! Where energy goes: what a world stores, what flows in and out, and what of it all nothing explains.
+
+use std::ops::{Index, IndexMut};
+
+use crate::world::Energy;
+
+/// How energy comes and goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Who changed the world since the last step.
+    Edits,
+    /// Motors, drives that move the targets of servos, and bodies that move by themselves.
+    Drives,
+    /// External forces.
+    Forces,
+    /// Dampers of joints and servos.
+    Dampers,
+    /// Friction in contacts and joints.
+    Friction,
+    /// Impacts: impulses along the normals of contacts, and at rigid limits.
+    Impact,
+    /// The rule in rigid joints, which should do no work.
+    RigidJoints,
+    /// The rule in springs: what is neither stored nor went into their dampers.
+    SpringRule,
+    /// The rule as bodies turn: ½(ω_E·L_S − ω_S·L_E) where joints hold them, with the angular momenta L at the ends.
+    Rotation,
+    /// The rule where the velocities are not exactly those of the impulses.
+    Rounds,
+    /// Correction of positions.
+    Projection,
+}
+
+impl Flow {
+    /// All of them: what is put in, what dissipates, and from [`Flow::RigidJoints`] on what the rule of stepping loses.
+    pub const ALL: [Flow; 11] = [
+        Flow::Edits,
+        Flow::Drives,
+        Flow::Forces,
+        Flow::Dampers,
+        Flow::Friction,
+        Flow::Impact,
+        Flow::RigidJoints,
+        Flow::SpringRule,
+        Flow::Rotation,
+        Flow::Rounds,
+        Flow::Projection,
+    ];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Flow::Edits => "edits",
+            Flow::Drives => "drives",
+            Flow::Forces => "forces",
+            Flow::Dampers => "dampers",
+            Flow::Friction => "friction",
+            Flow::Impact => "impact",
+            Flow::RigidJoints => "rigid_joints",
+            Flow::SpringRule => "spring_rule",
+            Flow::Rotation => "rotation",
+            Flow::Rounds => "rounds",
+            Flow::Projection => "projection",
+        }
+    }
+
+    /// Whether it is an error of the rule of stepping: there is none in the limit of short steps.
+    pub fn is_numerical(self) -> bool {
+        self as usize >= Flow::RigidJoints as usize
+    }
+}
+
+/// The energy of a step, or of several: `after − before` is the sum of all flows and the remainder (J).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Balance {
+    /// At the end of the step before.
+    pub before: Energy,
+    /// At the step's end.
+    pub after: Energy,
+    /// What each flow adds to the energy, by the order of [`Flow::ALL`]: negative where it takes (J).
+    flows: [f64; Flow::ALL.len()],
+}
+
+impl Index<Flow> for Balance {
+    type Output = f64;
+
+    fn index(&self, flow: Flow) -> &f64 {
+        &self.flows[flow as usize]
+    }
+}
+
+impl IndexMut<Flow> for Balance {
+    fn index_mut(&mut self, flow: Flow) -> &mut f64 {
+        &mut self.flows[flow as usize]
+    }
+}
+
+impl Balance {
+    /// Without any flow yet.
+    pub fn new(before: Energy, after: Energy) -> Self {
+        Self {
+            before,
+            after,
+            flows: [0.0; Flow::ALL.len()],
+        }
+    }
+
+    /// Numbers of [`Balance::row`].
+    pub const COLUMNS: usize = Energy::NAMES.len() + Flow::ALL.len() + 1;
+
+    /// The names of what [`Balance::row`] holds.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let flows = Flow::ALL.map(Flow::name);
+        Energy::NAMES.into_iter().chain(flows).chain(["remainder"])
+    }
+
+    /// What is stored at the end, what each flow added, and the remainder (J).
+    pub fn row(&self) -> impl Iterator<Item = f64> {
+        let stored = self.after.values();
+        let parts = stored.into_iter().chain(self.flows);
+        parts.chain([self.remainder()])
+    }
+
+    /// What the flows do not explain (J).
+    pub fn remainder(&self) -> f64 {
+        self.after.total() - self.before.total() - self.flows.iter().sum::<f64>()
+    }
+
+    /// How much energy was moved (J): the sizes of all flows and of all changes.
+    pub fn throughput(&self) -> f64 {
+        let both = self.after.values().into_iter().zip(self.before.values());
+        let changes = both.map(|(after, before)| after - before);
+        changes.chain(self.flows).map(f64::abs).sum()
+    }
+
+    /// This and what comes after it.
+    pub fn followed_by(&self, next: &Balance) -> Balance {
+        Balance {
+            before: self.before,
+            after: next.after,
+            flows: std::array::from_fn(|k| self.flows[k] + next.flows[k]),
+        }
+    }
+}
+
+/// The balances of many steps.
+#[derive(Clone, Copy, Debug)]
+pub struct Account {
+    /// Of all steps together.
+    pub whole: Balance,
+    /// Sum of what each step moved (J).
+    pub throughput: f64,
+    /// Sum of the sizes of the steps' remainders (J).
+    pub unexplained: f64,
+}
+
+impl Account {
+    /// Of one step after the other; none of none.
+    pub fn of<'a>(steps: impl IntoIterator<Item = &'a Balance>) -> Option<Account> {
+        let single = |step: &Balance| Account {
+            whole: *step,
+            throughput: step.throughput(),
+            unexplained: step.remainder().abs(),
+        };
+        let both = |sum: Account, next: Account| Account {
+            whole: sum.whole.followed_by(&next.whole),
+            throughput: sum.throughput + next.throughput,
+            unexplained: sum.unexplained + next.unexplained,
+        };
+        steps.into_iter().map(single).reduce(both)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two steps: a drive lifts by 7 J, of which friction takes 2 J and nothing explains 0.5 J; then all falls and lands.
+    fn steps() -> [Balance; 2] {
+        let at = |kinetic, gravity| Energy {
+            kinetic,
+            gravity,
+            ..Energy::default()
+        };
+        let mut lift = Balance::new(at(1.0, 0.0), at(2.0, 4.5));
+        lift[Flow::Drives] = 7.0;
+        lift[Flow::Friction] = -2.0;
+        let mut fall = Balance::new(lift.after, at(0.0, 0.0));
+        fall[Flow::Impact] = -6.5;
+        [lift, fall]
+    }
+
+    #[test]
+    fn changes_are_flows_and_a_remainder() {
+        let [lift, fall] = steps();
+        assert_eq!(lift.remainder(), 0.5);
+        assert_eq!(lift.throughput(), 1.0 + 4.5 + 7.0 + 2.0);
+        let account = Account::of(&[lift, fall]).expect("steps");
+        assert_eq!(account.whole.remainder(), 0.5);
+        assert_eq!(account.whole[Flow::Impact], -6.5);
+        assert_eq!(account.throughput, 14.5 + 2.0 + 4.5 + 6.5);
+        assert_eq!(account.unexplained, 0.5);
+        assert!(Account::of(&[]).is_none());
+    }
+
+    #[test]
+    fn rows_have_their_names() {
+        let [lift, _] = steps();
+        let row: Vec<f64> = lift.row().collect();
+        let named = |name| {
+            let at = Balance::names().position(|n| n == name);
+            row[at.expect("a name")]
+        };
+        assert_eq!(row.len(), Balance::COLUMNS);
+        assert_eq!(Balance::names().count(), Balance::COLUMNS);
+        assert_eq!([named("gravity"), named("drives")], [4.5, 7.0]);
+        assert_eq!([named("friction"), named("remainder")], [-2.0, 0.5]);
+        for (k, flow) in Flow::ALL.into_iter().enumerate() {
+            assert_eq!(flow as usize, k, "{}", flow.name());
+        }
+    }
+}
