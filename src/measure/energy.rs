@@ -77,6 +77,9 @@ pub struct Balance {
     pub before: Energy,
     /// At the step's end.
     pub after: Energy,
+    /// By how much each part of it changes, in the order of [`Energy::NAMES`]; counted body by body, and so to more digits
+    /// than differences of sums have (J).
+    changes: [f64; Energy::NAMES.len()],
     /// What each flow adds to the energy, by the order of [`Flow::ALL`]: negative where it takes (J).
     flows: [f64; Flow::ALL.len()],
 }
@@ -98,10 +101,20 @@ impl IndexMut<Flow> for Balance {
 impl Balance {
     /// Without any flow yet.
     pub fn new(before: Energy, after: Energy) -> Self {
+        let (first, last) = (before.values(), after.values());
         Self {
             before,
             after,
+            changes: std::array::from_fn(|k| last[k] - first[k]),
             flows: [0.0; Flow::ALL.len()],
+        }
+    }
+
+    /// Goes on to another energy, with changes that are known better than the difference (J).
+    pub(crate) fn go_on(&mut self, after: Energy, changes: &[f64; Energy::NAMES.len()]) {
+        self.after = after;
+        for (sum, change) in self.changes.iter_mut().zip(changes) {
+            *sum += change;
         }
     }
 
@@ -123,14 +136,13 @@ impl Balance {
 
     /// What the flows do not explain (J).
     pub fn remainder(&self) -> f64 {
-        self.after.total() - self.before.total() - self.flows.iter().sum::<f64>()
+        self.changes.iter().sum::<f64>() - self.flows.iter().sum::<f64>()
     }
 
     /// How much energy was moved (J): the sizes of all flows and of all changes.
     pub fn throughput(&self) -> f64 {
-        let both = self.after.values().into_iter().zip(self.before.values());
-        let changes = both.map(|(after, before)| after - before);
-        changes.chain(self.flows).map(f64::abs).sum()
+        let moved = self.changes.iter().chain(&self.flows);
+        moved.map(|moved| moved.abs()).sum()
     }
 
     /// This and what comes after it.
@@ -138,6 +150,7 @@ impl Balance {
         Balance {
             before: self.before,
             after: next.after,
+            changes: std::array::from_fn(|k| self.changes[k] + next.changes[k]),
             flows: std::array::from_fn(|k| self.flows[k] + next.flows[k]),
         }
     }

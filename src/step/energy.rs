@@ -6,7 +6,7 @@
 
 use super::context::Context;
 use super::joints::RowKind;
-use crate::math::{Quat, Twist};
+use crate::math::{Quat, Twist, Vec3};
 use crate::measure::energy::{Balance, Flow};
 use crate::world::{BodyKind, Energy, World};
 
@@ -20,6 +20,9 @@ pub struct Book {
     first: (Energy, [f64; 2]),
     begin: Energy,
     contacts: [f64; 2],
+    /// Of each body, at the same time: kinetic energy (J) and place (m).
+    kinetic: Vec<f64>,
+    place: Vec<Vec3>,
     mean: Vec<Twist>,
     momentum: Vec<Twist>,
 }
@@ -33,11 +36,12 @@ impl Book {
     /// Begins a step.
     pub fn begin(&mut self, world: &World) {
         self.first = (world.energy(), world.contact_energies());
-        self.begin_again();
+        self.begin_again(world);
     }
 
     /// Begins the step again, from the same state: drives have moved their targets by now.
-    pub fn begin_again(&mut self) {
+    pub fn begin_again(&mut self, world: &World) {
+        self.note_bodies(world);
         (self.begin, self.contacts) = self.first;
         let before = self.last.unwrap_or(self.begin);
         self.balance = Balance::new(before, self.begin);
@@ -47,8 +51,10 @@ impl Book {
     /// Counts what drives do to springs where they do not go where they were expected.
     pub fn add_drives(&mut self, world: &World) {
         let springs = world.spring_energy_with_new_targets();
-        self.balance[Flow::Drives] += springs - self.begin.springs;
+        let change = springs - self.begin.springs;
         self.begin.springs = springs;
+        self.balance.go_on(self.begin, &[0.0, 0.0, change, 0.0]);
+        self.balance[Flow::Drives] += change;
     }
 
     /// Counts the work of a solved (sub)step, whose velocities the world does not have yet. `are_closed`: the rounds ended
@@ -152,25 +158,51 @@ impl Book {
 
     /// Counts what a (sub)step's end has stored in springs, before positions are corrected.
     pub fn add_end(&mut self, world: &World) {
-        let now = world.energy();
-        self.balance[Flow::SpringRule] += now.springs - self.begin.springs;
+        let [.., springs, _] = self.go_on(world);
+        self.balance[Flow::SpringRule] += springs;
         let contacts = world.contact_energies();
         self.balance[Flow::Impact] += contacts[0] - self.contacts[0];
         self.balance[Flow::Friction] += contacts[1] - self.contacts[1];
         self.contacts = contacts;
-        self.begin = now;
     }
 
     /// Counts what the correction of positions has changed.
     pub fn add_projection(&mut self, world: &World) {
+        let changes = self.go_on(world);
+        self.balance[Flow::Projection] += changes.iter().sum::<f64>();
+    }
+
+    /// Goes on to the world's energy, and returns how its parts changed (J).
+    fn go_on(&mut self, world: &World) -> [f64; 4] {
         let now = world.energy();
-        self.balance[Flow::Projection] += now.total() - self.begin.total();
+        let [kinetic, gravity] = self.note_bodies(world);
+        let springs = now.springs - self.begin.springs;
+        let contacts = now.contacts - self.begin.contacts;
+        let changes = [kinetic, gravity, springs, contacts];
         self.begin = now;
+        self.balance.go_on(now, &changes);
+        changes
+    }
+
+    /// Notes the bodies' energies, and returns how those of motion and of height have changed since they were (J). Heights
+    /// may be large and change by little: one body after the other loses no digits to that.
+    fn note_bodies(&mut self, world: &World) -> [f64; 2] {
+        let (b, gravity) = (&world.bodies, world.settings.gravity);
+        self.kinetic.resize(b.slots(), 0.0);
+        self.place.resize(b.slots(), Vec3::zeros());
+        let mut changes = [0.0; 2];
+        for slot in b.iter().filter(|slot| b.is_dynamic(*slot)) {
+            let (kinetic, place) = (b.kinetic_energy_of(slot), b.position[slot]);
+            let rise = place - self.place[slot];
+            changes[0] += kinetic - self.kinetic[slot];
+            changes[1] -= gravity.dot(&rise) / b.inverse_mass[slot];
+            (self.kinetic[slot], self.place[slot]) = (kinetic, place);
+        }
+        changes
     }
 
     /// The balance of the step.
     pub fn end(&mut self) -> Balance {
-        self.balance.after = self.begin;
         self.last = Some(self.begin);
         self.balance
     }

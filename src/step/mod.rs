@@ -140,7 +140,7 @@ impl Simulation {
             }
             self.before.restore(&mut self.world);
             if let Some(book) = &mut self.book {
-                book.begin_again();
+                book.begin_again(&self.world);
             }
             watch.lap(Stage::Integrate);
         }
