@@ -31,7 +31,8 @@ pub fn as_text(account: &Account) -> String {
     let mut stored = Vec::new();
     for (k, name) in Energy::NAMES.into_iter().enumerate() {
         if before[k] != 0.0 || after[k] != 0.0 {
-            stored.push(named(name, &[before[k], after[k], after[k] - before[k]]));
+            let name = name.replace('_', " ");
+            stored.push(named(&name, &[before[k], after[k], after[k] - before[k]]));
         }
     }
     let [first, last] = [whole.before.total(), whole.after.total()];

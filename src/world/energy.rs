@@ -21,7 +21,7 @@ pub struct Energy {
 
 impl Energy {
     /// The names of what is stored, in the order of [`Energy::values`].
-    pub const NAMES: [&'static str; 4] = ["kinetic", "gravity", "springs", "contacts"];
+    pub const NAMES: [&'static str; 4] = ["kinetic", "gravity", "springs", "contact_springs"];
 
     /// What is stored (J).
     pub fn values(&self) -> [f64; 4] {

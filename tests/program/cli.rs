@@ -183,6 +183,9 @@ fn text_and_csv_reports_are_for_people_and_tables() {
     let lines: Vec<_> = report.lines().collect();
     assert_eq!(lines.len(), 5);
     assert!(lines[0].starts_with("step,time,contacts,"));
+    let mut names: Vec<_> = lines[0].split(',').collect();
+    names.sort_unstable();
+    assert!(names.array_windows().all(|[a, b]| a != b), "{}", lines[0]);
     let columns = |line: &str| line.split(',').count();
     assert!(lines.iter().all(|l| columns(l) == columns(lines[0])));
 }
