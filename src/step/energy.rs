@@ -16,15 +16,35 @@ pub struct Book {
     balance: Balance,
     /// Energy at the last step's end, if it was kept.
     last: Option<Energy>,
-    /// Energies before the step, and before the present substep.
-    first: (Energy, [f64; 2]),
-    begin: Energy,
-    contacts: [f64; 2],
-    /// Of each body, at the same time: kinetic energy (J) and place (m).
+    /// What was stored when the step began, and when it was looked at last.
+    first: Stored,
+    stored: Stored,
+    /// Of each body, when it was looked at last: kinetic energy (J) and place (m).
     kinetic: Vec<f64>,
     place: Vec<Vec3>,
     mean: Vec<Twist>,
     momentum: Vec<Twist>,
+}
+
+/// What a world stores (J).
+#[derive(Clone, Copy, Default)]
+struct Stored {
+    kinetic: f64,
+    gravity: f64,
+    springs: f64,
+    /// Of compliant contacts, along normals and across.
+    contacts: [f64; 2],
+}
+
+impl Stored {
+    fn energy(&self) -> Energy {
+        Energy {
+            kinetic: self.kinetic,
+            gravity: self.gravity,
+            springs: self.springs,
+            contacts: self.contacts.iter().sum(),
+        }
+    }
 }
 
 impl Book {
@@ -35,25 +55,32 @@ impl Book {
 
     /// Begins a step.
     pub fn begin(&mut self, world: &World) {
-        self.first = (world.energy(), world.contact_energies());
-        self.begin_again(world);
+        self.look(world);
+        self.first = self.stored;
+        self.start();
     }
 
     /// Begins the step again, from the same state: drives have moved their targets by now.
     pub fn begin_again(&mut self, world: &World) {
-        self.note_bodies(world);
-        (self.begin, self.contacts) = self.first;
-        let before = self.last.unwrap_or(self.begin);
-        self.balance = Balance::new(before, self.begin);
-        self.balance[Flow::Edits] = self.begin.total() - before.total();
+        self.look(world);
+        self.stored = self.first;
+        self.start();
+    }
+
+    fn start(&mut self) {
+        let now = self.stored.energy();
+        let before = self.last.unwrap_or(now);
+        self.balance = Balance::new(before, now);
+        self.balance[Flow::Edits] = now.total() - before.total();
     }
 
     /// Counts what drives do to springs where they do not go where they were expected.
     pub fn add_drives(&mut self, world: &World) {
         let springs = world.spring_energy_with_new_targets();
-        let change = springs - self.begin.springs;
-        self.begin.springs = springs;
-        self.balance.go_on(self.begin, &[0.0, 0.0, change, 0.0]);
+        let change = springs - self.stored.springs;
+        self.stored.springs = springs;
+        let now = self.stored.energy();
+        self.balance.go_on(now, &[0.0, 0.0, change, 0.0]);
         self.balance[Flow::Drives] += change;
     }
 
@@ -158,52 +185,51 @@ impl Book {
 
     /// Counts what a (sub)step's end has stored in springs, before positions are corrected.
     pub fn add_end(&mut self, world: &World) {
-        let [.., springs, _] = self.go_on(world);
-        self.balance[Flow::SpringRule] += springs;
-        let contacts = world.contact_energies();
-        self.balance[Flow::Impact] += contacts[0] - self.contacts[0];
-        self.balance[Flow::Friction] += contacts[1] - self.contacts[1];
-        self.contacts = contacts;
+        let change = self.look(world);
+        self.balance[Flow::SpringRule] += change.springs;
+        self.balance[Flow::Impact] += change.contacts[0];
+        self.balance[Flow::Friction] += change.contacts[1];
     }
 
     /// Counts what the correction of positions has changed.
     pub fn add_projection(&mut self, world: &World) {
-        let changes = self.go_on(world);
-        self.balance[Flow::Projection] += changes.iter().sum::<f64>();
+        let change = self.look(world);
+        self.balance[Flow::Projection] += change.energy().total();
     }
 
-    /// Goes on to the world's energy, and returns how its parts changed (J).
-    fn go_on(&mut self, world: &World) -> [f64; 4] {
-        let now = world.energy();
-        let [kinetic, gravity] = self.note_bodies(world);
-        let springs = now.springs - self.begin.springs;
-        let contacts = now.contacts - self.begin.contacts;
-        let changes = [kinetic, gravity, springs, contacts];
-        self.begin = now;
-        self.balance.go_on(now, &changes);
-        changes
-    }
-
-    /// Notes the bodies' energies, and returns how those of motion and of height have changed since they were (J). Heights
-    /// may be large and change by little: one body after the other loses no digits to that.
-    fn note_bodies(&mut self, world: &World) -> [f64; 2] {
+    /// Looks at what is stored now, and returns how it has changed since it was looked at last. Heights may be large and
+    /// change by little: one body after the other loses no digits to that.
+    fn look(&mut self, world: &World) -> Stored {
         let (b, gravity) = (&world.bodies, world.settings.gravity);
         self.kinetic.resize(b.slots(), 0.0);
         self.place.resize(b.slots(), Vec3::zeros());
-        let mut changes = [0.0; 2];
+        let mut now = Stored {
+            springs: world.spring_energy(),
+            contacts: world.contact_energies(),
+            ..Stored::default()
+        };
+        let mut change = Stored {
+            springs: now.springs - self.stored.springs,
+            contacts: [0, 1].map(|k| now.contacts[k] - self.stored.contacts[k]),
+            ..Stored::default()
+        };
         for slot in b.iter().filter(|slot| b.is_dynamic(*slot)) {
             let (kinetic, place) = (b.kinetic_energy_of(slot), b.position[slot]);
-            let rise = place - self.place[slot];
-            changes[0] += kinetic - self.kinetic[slot];
-            changes[1] -= gravity.dot(&rise) / b.inverse_mass[slot];
+            let weight = gravity / b.inverse_mass[slot];
+            now.kinetic += kinetic;
+            now.gravity -= weight.dot(&place);
+            change.kinetic += kinetic - self.kinetic[slot];
+            change.gravity -= weight.dot(&(place - self.place[slot]));
             (self.kinetic[slot], self.place[slot]) = (kinetic, place);
         }
-        changes
+        self.stored = now;
+        self.balance.go_on(now.energy(), &change.energy().values());
+        change
     }
 
     /// The balance of the step.
     pub fn end(&mut self) -> Balance {
-        self.last = Some(self.begin);
+        self.last = Some(self.stored.energy());
         self.balance
     }
 }

@@ -70,10 +70,10 @@ struct Written {
     /// What gives way, and its force of the last (sub)step (N), if there was one.
     spring: Vec<Option<Spring>>,
     last_force: Vec<Option<f64>>,
-    /// How fast moves what a servo aims at (m/s).
-    target_rates: Vec<[f64; 2]>,
-    /// Its damper's force of the last (sub)step (N).
+    /// The damper's force of the last (sub)step (N).
     last_damper: Vec<f64>,
+    /// How fast moves what a servo aims at, since the last midpoint and until the next one (m/s).
+    target_rates: Vec<[f64; 2]>,
 }
 
 /// Reusable memory, and what is known of the joints besides the problem's rows.

@@ -49,18 +49,22 @@ impl World {
         Energy {
             kinetic: self.bodies.kinetic_energy(),
             gravity: self.potential_energy(),
-            springs: self.spring_energy(Targets::OfLast),
+            springs: self.spring_energy(),
             contacts: self.contact_energies().iter().sum(),
         }
     }
 
     /// What the joints' springs store when drives have moved to the next midpoint, and bodies have not (J).
     pub(crate) fn spring_energy_with_new_targets(&self) -> f64 {
-        self.spring_energy(Targets::OfNext)
+        self.spring_energy_with(Targets::OfNext)
     }
 
     /// Of the joints' springs (J).
-    fn spring_energy(&self, targets: Targets) -> f64 {
+    pub(crate) fn spring_energy(&self) -> f64 {
+        self.spring_energy_with(Targets::OfLast)
+    }
+
+    fn spring_energy_with(&self, targets: Targets) -> f64 {
         let joints = self.joints.iter().filter(|joint| joint.enabled);
         let energy = |joint| self.spring_energy_of(joint, targets);
         joints.map(energy).sum()
