@@ -68,7 +68,10 @@ fn words(flow: Flow) -> &'static str {
     }
 }
 
-/// The cells of a step, in the order of [`Balance::names`], each to its last digit.
-pub fn cells(step: &Balance) -> impl Iterator<Item = String> {
-    step.row().map(|value| format!("{value:e}"))
+/// The cells of a step, in the order of [`Balance::names`], each to its last digit; empty where account was not kept.
+pub fn cells(step: Option<&Balance>) -> Vec<String> {
+    match step {
+        Some(step) => step.row().map(|value| format!("{value:e}")).collect(),
+        None => vec![String::new(); Balance::COLUMNS],
+    }
 }

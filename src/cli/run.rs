@@ -384,8 +384,8 @@ impl Record {
                 let value = s.solve.statistic(name);
                 value.map_or(String::new(), |v| v.to_string())
             });
-            let energy = s.energy.unwrap_or_default();
-            let cells = cells.into_iter().chain(energy::cells(&energy));
+            let energy = energy::cells(s.energy.as_ref());
+            let cells = cells.into_iter().chain(energy);
             let cells = cells.chain(stages).chain(own);
             cells.collect::<Vec<String>>()
         };
