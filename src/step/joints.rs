@@ -689,8 +689,8 @@ impl Rows<'_> {
                         damping: damping / square,
                     };
                     let error = value - scale * position;
-                    self.hold(number, &entries, bounds, error, 1.0, Some(spring));
-                    if let Some(target) = self.out.target_rates.last_mut() {
+                    let is_held = self.hold(number, &entries, bounds, error, 1.0, Some(spring));
+                    if let (true, Some(target)) = (is_held, self.out.target_rates.last_mut()) {
                         *target = rates.map(|rate| scale * rate);
                     }
                 }
@@ -772,7 +772,8 @@ impl Rows<'_> {
         self.hold(row, entries, free, error, 1.0, spring);
     }
 
-    /// Adds a row of positions, whose compliance is that of the rounds.
+    /// Adds a row of positions, whose compliance is that of the rounds, unless there is nothing for it to act on; whether
+    /// it did.
     fn hold(
         &mut self,
         row: u8,
@@ -781,12 +782,14 @@ impl Rows<'_> {
         error: f64,
         beta: f64,
         spring: Option<Spring>,
-    ) {
-        if self.push(row, entries, bounds, beta * error / self.h, error) {
+    ) -> bool {
+        let is_added = self.push(row, entries, bounds, beta * error / self.h, error);
+        if is_added {
             let at = self.out.rows.len() - 1;
             self.out.beta[at] = beta;
             self.out.spring[at] = spring;
         }
+        is_added
     }
 
     /// What is remembered of one of the joint's rows.

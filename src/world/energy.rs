@@ -1,6 +1,6 @@
 //! The energies of a state.
 
-use super::joint::{Axis, Joint, JointKind, Motion, Motor, Target};
+use super::joint::{Axis, Joint, JointKind, Motion, Motor, Target, WORLD};
 use super::{JointGeometry, World};
 use crate::math::{Pose, rotate_by};
 
@@ -11,9 +11,9 @@ pub struct Energy {
     pub kinetic: f64,
     /// Height of the dynamic bodies in gravity; zero at the origin.
     pub gravity: f64,
-    /// Springs of compliant joints, limits and gears, and of motors that aim at a position: ½ k φ² with the mean φ of the
-    /// last and of the next midpoint, since rigid joints are closed at those, and apart by ⅛ h² a here. Beyond its bound a
-    /// motor's grows with φ alone.
+    /// Springs of compliant joints, limits and gears, and of motors that aim at a position, where they are on a body that
+    /// impulses move: ½ k φ² with the mean φ of the last and of the next midpoint, since rigid joints are closed at those,
+    /// and apart by ⅛ h² a here. Beyond its bound a motor's grows with φ alone.
     pub springs: f64,
     /// Springs of compliant contacts by their last forces, ½ α F².
     pub contacts: f64,
@@ -65,9 +65,21 @@ impl World {
     }
 
     fn spring_energy_with(&self, targets: Targets) -> f64 {
-        let joints = self.joints.iter().filter(|joint| joint.enabled);
+        let acts = |joint: &&Joint| joint.enabled && self.acts(joint);
+        let joints = self.joints.iter().filter(acts);
         let energy = |joint| self.spring_energy_of(joint, targets);
         joints.map(energy).sum()
+    }
+
+    /// Whether a joint, or one that a gear couples, is on a body that impulses move: else it has no force.
+    fn acts(&self, joint: &Joint) -> bool {
+        let moves = |body: &u32| *body != WORLD && self.bodies.is_dynamic(*body as usize);
+        match &joint.kind {
+            JointKind::Gear(terms) => terms
+                .iter()
+                .any(|term| self.joints[term.joint as usize].bodies.iter().any(moves)),
+            _ => joint.bodies.iter().any(moves),
+        }
     }
 
     fn spring_energy_of(&self, joint: &Joint, targets: Targets) -> f64 {

@@ -57,6 +57,31 @@ fn edits_are_put_in() {
     assert_eq!(balance[Flow::Edits], put_in);
 }
 
+/// A servo on bodies that do not move has no row, and stores nothing; its script is nobody else's, not the compliant
+/// pin's before it.
+#[test]
+fn a_servo_of_fixed_bodies_drives_nothing() {
+    let text = r#"(bodies: [
+            (name: "rod", shape: Cuboid(half_extents: (0.02, 0.02, 0.5)), mass: 1, position: (0, 0, 0.5)),
+            (name: "post", kind: Fixed, shape: Ball(radius: 0.1), position: (5, 0, 0)),
+        ], joints: [
+            (name: "pin", bodies: ("", "rod"), kind: Spherical(), at: (0, 0, 0), compliance: 1e-4, collide: false),
+            (name: "servo", bodies: ("", "post"), kind: Slider(motor: Position(stiffness: 1e4, damping: 1e3)),
+             at: (5, 0, 0), axis: (1, 0, 0)),
+        ], drives: [
+            (name: "out", motors: [(joint: "servo")], script: [(0, 0), (1, 1)], interpolation: Linear, range: (0, 1)),
+        ])"#;
+    let scene = Scene::parse(text, "fixed").unwrap_or_else(|e| panic!("{e}"));
+    let mut s = scene.simulation(1).unwrap_or_else(|e| panic!("{e}"));
+    s.set_energy(true);
+    for _ in 0..30 {
+        let report = s.step().unwrap_or_else(|e| panic!("{e}"));
+        let balance = report.energy.expect("an account");
+        let drives = balance[Flow::Drives].abs();
+        assert!(drives < 1e-12, "{drives:e} J in step {}", report.step);
+    }
+}
+
 /// A crank of 0.3 m that turns (rad/s), a rod of 1 m and a slider, without gravity, on joints of such a stiffness (N/m,
 /// N m/rad).
 fn crank(omega: f64, stiffness: f64) -> Simulation {
