@@ -231,3 +231,43 @@ fn restitution_is_that_of_the_material() {
     let [rigid, soft] = [0.0, 1e-7].map(height);
     assert!((rigid - soft).abs() < 0.02, "{soft} m instead of {rigid} m");
 }
+
+/// What a contact without restitution gives back of the speed that a mass of 1 kg meets it with, by its stiffness: never more
+/// than it got. With `--nocapture` it prints the share.
+#[test]
+fn a_contact_gives_back_no_more_than_it_got() {
+    for decade in 2..=7 {
+        let stiffness = 10.0_f64.powi(decade);
+        let mut shares = Vec::new();
+        for phase in 0..60 {
+            let gravity = Vec3::zeros();
+            let mut w = world(
+                Settings {
+                    gravity,
+                    ..settings()
+                },
+                0.5,
+                0.0,
+            );
+            w.materials[0].compliance = 0.5 / stiffness;
+            ground(&mut w);
+            let id = add(
+                &mut w,
+                BodySpec {
+                    pose: Pose::translation(0.0, 0.4 + f64::from(phase) / 3600.0, 0.0),
+                    linear_velocity: -Vec3::y(),
+                    shape: ball(0.3),
+                    mass: Some(1.0),
+                    ..BodySpec::default()
+                },
+            );
+            let mut s = simulation(w, exact("gauss-seidel"));
+            run(&mut s, 90);
+            shares.push(s.world().bodies.velocity[id.index()].linear.y);
+        }
+        let mean = shares.iter().sum::<f64>() / 60.0;
+        let most = shares.iter().copied().fold(f64::MIN, f64::max);
+        println!("{stiffness:e} N/m: {mean:.3} of the speed, at most {most:.3}");
+        assert!((-1e-6..=1.0).contains(&mean) && most <= 1.0);
+    }
+}
