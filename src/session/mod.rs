@@ -11,7 +11,7 @@ pub use drag::Drag;
 pub use input::{Input, InputError, Throw};
 pub use recording::{Divergence, Recording, Replay, Replayed};
 pub use ring::{DEFAULT_LIMIT, Kept, Spacing};
-pub use rivals::{Rival, distance, step_all};
+pub use rivals::{Rival, approach, distance, step_all};
 
 use std::sync::Arc;
 
@@ -137,8 +137,9 @@ impl Session {
         self.drag
     }
 
-    /// Does what was done before the next step the first time, in the past and in a replay, and says what that was.
-    fn do_again(&mut self) -> Vec<Input> {
+    /// Does what was done before the next step the first time, in the past and in a replay, and says what that was, and
+    /// whether that step has never been taken.
+    fn do_again(&mut self) -> (Vec<Input>, bool) {
         let step = self.simulation.world().step_index;
         let was_past = self.is_past();
         let again = self.ring.as_mut().and_then(|ring| ring.begin_step(step));
@@ -158,7 +159,7 @@ impl Session {
                 ring.add_input(step, input);
             }
         }
-        inputs
+        (inputs, is_new)
     }
 
     /// The step itself.
@@ -223,6 +224,19 @@ impl Session {
     /// Whether a past state was returned to, whose future is still kept.
     fn is_past(&self) -> bool {
         self.ring.as_ref().is_some_and(Ring::is_past)
+    }
+
+    /// What was done after a step, as far as it is kept.
+    fn done_after(&self, step: u64) -> &[Input] {
+        self.ring.as_ref().map_or(&[], |ring| ring.done_after(step))
+    }
+
+    /// Goes on from here as from the present.
+    fn forget_future(&mut self) {
+        let step = self.simulation.world().step_index;
+        if let Some(ring) = &mut self.ring {
+            ring.cut(step);
+        }
     }
 
     /// What is kept; nothing before [`Session::keep`].

@@ -301,6 +301,11 @@ impl Ring {
         state
     }
 
+    /// What was done at the state after a step.
+    pub(super) fn done_after(&self, step: u64) -> &[Input] {
+        self.inputs.get(&step).map_or(&[], Vec::as_slice)
+    }
+
     /// Whether a future is kept.
     pub(super) fn is_past(&self) -> bool {
         self.is_past

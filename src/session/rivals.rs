@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{Input, Session};
+use super::{Input, Session, Spacing};
 use crate::solve::{ConfigError, SolverConfig};
 use crate::step::{Simulation, StepError};
 use crate::world::World;
@@ -12,8 +12,8 @@ pub struct Rival {
     /// How it is called.
     pub label: String,
     session: Session,
-    /// Why it takes no more steps.
-    error: Option<String>,
+    /// Why it takes no more steps, and the last step that it took.
+    stop: Option<(u64, String)>,
 }
 
 impl Rival {
@@ -35,7 +35,7 @@ impl Rival {
         Ok(Self {
             label: label.into(),
             session,
-            error: None,
+            stop: None,
         })
     }
 
@@ -51,25 +51,68 @@ impl Rival {
 
     /// Why it takes no more steps, if something has gone wrong.
     pub fn error(&self) -> Option<&str> {
-        self.error.as_deref()
+        let stop = self.stop.as_ref();
+        // Before that step, where somebody may have returned to, nothing has.
+        let (_, error) = stop.filter(|(step, _)| self.step_index() >= *step)?;
+        Some(error)
+    }
+
+    fn step_index(&self) -> u64 {
+        self.simulation().world().step_index
+    }
+
+    /// Keeps past states from now on, to go back to, in so many bytes.
+    pub fn keep(&mut self, limit: usize, spacing: Spacing) {
+        self.session.keep(limit, spacing);
+    }
+
+    /// Begins to return to the state after a step; [`approach`] takes the steps that are still to be taken. False where
+    /// it is not kept, since this world began later: then nothing has changed.
+    pub fn seek(&mut self, step: u64) -> bool {
+        let kept = self.session.kept().steps;
+        kept.is_some_and(|[first, _]| step >= first) && self.session.seek(step).is_ok()
     }
 
     /// Does what is done to the first world; another solver there is none of its business.
     pub fn apply(&mut self, input: &Input) {
-        if !matches!(input, Input::Solver(_))
-            && let Err(error) = self.session.apply(input.clone())
-        {
-            self.error = Some(error.to_string());
+        if matches!(input, Input::Solver(_)) {
+            return;
+        }
+        if self.error().is_none() {
+            // Another future begins.
+            self.stop = None;
+        }
+        if let Err(error) = self.session.apply(input.clone()) {
+            self.stop = Some((self.step_index(), error.to_string()));
+        }
+    }
+
+    /// Begins a step: in its own past it does what was done then, else these.
+    fn begin_step(&mut self, inputs: &[Input]) {
+        if self.error().is_some() {
+            return;
+        }
+        let (_, is_new) = self.session.do_again();
+        if is_new {
+            inputs.iter().for_each(|input| self.apply(input));
         }
     }
 
     fn step(&mut self) {
-        if self.error.is_some() {
+        if self.error().is_some() {
             return;
         }
-        let step = || self.session.step().map(|_| ()).map_err(|e| e.to_string());
+        let step = || {
+            self.session
+                .advance()
+                .map(|_| ())
+                .map_err(|e| e.to_string())
+        };
         let taken = catch_unwind(AssertUnwindSafe(step));
-        self.error = taken.unwrap_or_else(|_| Err("internal error".into())).err();
+        let taken = taken.unwrap_or_else(|_| Err("internal error".into()));
+        if let Err(error) = taken {
+            self.stop = Some((self.step_index(), error));
+        }
     }
 }
 
@@ -78,8 +121,12 @@ impl Rival {
 /// # Errors
 /// The first one's; what goes wrong in a rival's, [`Rival::error`] says.
 pub fn step_all(first: &mut Session, rivals: &mut [Rival]) -> Result<(), StepError> {
-    for input in first.do_again() {
-        rivals.iter_mut().for_each(|rival| rival.apply(&input));
+    let (inputs, is_new) = first.do_again();
+    for rival in &mut *rivals {
+        if is_new {
+            rival.session.forget_future();
+        }
+        rival.begin_step(&inputs);
     }
     std::thread::scope(|scope| {
         for rival in rivals {
@@ -87,6 +134,29 @@ pub fn step_all(first: &mut Session, rivals: &mut [Rival]) -> Result<(), StepErr
         }
         first.advance().map(|_| ())
     })
+}
+
+/// A step in those worlds that have not come to the goal of [`Session::seek`] and [`Rival::seek`]; true when all have.
+///
+/// # Errors
+/// As [`step_all`].
+pub fn approach(first: &mut Session, rivals: &mut [Rival], goal: u64) -> Result<bool, StepError> {
+    let is_there = |rival: &Rival| rival.step_index() >= goal || rival.error().is_some();
+    for rival in rivals.iter_mut().filter(|rival| !is_there(rival)) {
+        let inputs = first.done_after(rival.step_index());
+        rival.begin_step(inputs);
+    }
+    let arrives = |session: &Session| session.simulation.world().step_index >= goal;
+    std::thread::scope(|scope| {
+        for rival in rivals.iter_mut().filter(|rival| !is_there(rival)) {
+            scope.spawn(|| rival.step());
+        }
+        match arrives(first) {
+            true => Ok(()),
+            false => first.step().map(|_| ()),
+        }
+    })?;
+    Ok(arrives(first) && rivals.iter().all(is_there))
 }
 
 /// How far the bodies that forces move are from each other in two worlds, at most (m).
@@ -146,6 +216,69 @@ mod tests {
         let apart = distance(other.simulation().world(), world);
         assert!(apart > 1e-6 && apart.is_finite(), "{apart} m apart");
         assert!(rivals.iter().all(|rival| rival.error().is_none()));
+    }
+
+    /// All worlds go back together, each to its own state of then, and on again to the same; another future begins in all
+    /// of them at once, and a world that began later says so.
+    #[test]
+    fn every_world_has_a_past_of_its_own() {
+        let mut first = first();
+        first.keep(crate::session::DEFAULT_LIMIT, Spacing::Steps(8));
+        let mut config = first.simulation().solver_config().clone();
+        config.switch("jacobi");
+        config.budget.iterations = 3;
+        for _ in 0..5 {
+            first.step().expect("a step");
+        }
+        let mut rivals = [Rival::new("jacobi", &first, config, 1).expect("a rival")];
+        rivals[0].keep(crate::session::DEFAULT_LIMIT, Spacing::Steps(7));
+        let throw = Input::Throw(Throw {
+            start: Vec3::new(-3.0, 1.0, 0.0),
+            velocity: Vec3::new(8.0, 1.0, 0.0),
+            radius: 0.2,
+        });
+        let hash = |session: &Session| session.simulation().world().state_hash();
+        let mut hashes = Vec::new();
+        for step in 5..40 {
+            if step == 20 {
+                first.apply(throw.clone()).expect("a throw");
+                rivals[0].apply(&throw);
+            }
+            step_all(&mut first, &mut rivals).expect("a step");
+            hashes.push([hash(&first), hash(&rivals[0].session)]);
+        }
+        for goal in [13_u64, 30, 7, 20, 39] {
+            assert!(rivals[0].seek(goal));
+            assert_eq!(first.seek(goal).expect("it is kept"), goal);
+            while !approach(&mut first, &mut rivals, goal).expect("a step") {}
+            let here = [hash(&first), hash(&rivals[0].session)];
+            assert_eq!(here, hashes[goal as usize - 6], "step {goal}");
+            while first.simulation().world().step_index < 40 {
+                step_all(&mut first, &mut rivals).expect("a step");
+            }
+            let here = [hash(&first), hash(&rivals[0].session)];
+            assert_eq!(Some(&here), hashes.last(), "from step {goal}");
+        }
+        assert!(!rivals[0].seek(4), "it began at step 5");
+        // Without the ball everything is another future, for both.
+        assert!(rivals[0].seek(15));
+        first.seek(15).expect("it is kept");
+        while !approach(&mut first, &mut rivals, 15).expect("a step") {}
+        first.apply(Input::Drag(None)).expect("nothing");
+        let mut settings = first.simulation().world().settings;
+        settings.gravity *= 0.5;
+        let settings = Input::Settings(Box::new(settings));
+        first.apply(settings.clone()).expect("settings");
+        rivals[0].apply(&settings);
+        for _ in 15..40 {
+            step_all(&mut first, &mut rivals).expect("a step");
+        }
+        let bodies = |session: &Session| session.simulation().world().bodies.len();
+        assert_eq!(bodies(&first), bodies(&rivals[0].session));
+        let before = hashes.last().expect("steps");
+        assert_ne!(before[0], hash(&first));
+        assert_ne!(before[1], hash(&rivals[0].session));
+        assert!(rivals[0].error().is_none());
     }
 
     /// Who goes back in time and on again does what was done then: in worlds that begin there too, also where
