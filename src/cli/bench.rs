@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use moreau::papers::measure::Bench;
 use moreau::papers::measure::table::{self, Table};
-use moreau::papers::{Findings, heaps, lefebvre, munksgaard_kaiser, nuetzi, poulsen, survey};
+use moreau::papers::{
+    Findings, hands, heaps, lefebvre, munksgaard_kaiser, nuetzi, poulsen, survey,
+};
 use serde_json::{Value, json};
 
 use super::{Failure, ReportFormat, print, unwritable};
@@ -26,7 +28,7 @@ pub struct BenchArgs {
     /// Most threads to measure with; 0 means all
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
     threads: u32,
-    /// machines: only these scenes, separated by commas; without crane also without the comparison of solvers on it
+    /// hands, machines: only these scenes, separated by commas; machines without crane also without the comparison of solvers on it
     #[arg(long, value_name = "SCENES", value_delimiter = ',')]
     only: Vec<String>,
     /// machines: instead of all that, the pivoting solver with one number of its tuning changed at a time
@@ -52,6 +54,8 @@ enum Suite {
     Machines,
     /// Heaps of logs and of all shapes, of no paper: what rolls, moves and rests at the end, over 20 seeds
     Heaps,
+    /// Bodies of every scene dragged in six directions and let go of, of no paper: whether joints stay whole
+    Hands,
     /// Problems of every scene under four laws of friction, of no paper: what exact solvers and sweeps reach
     Survey,
 }
@@ -73,6 +77,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         Suite::Pyramid => munksgaard_kaiser::pyramid(&bench, &mut findings)?,
         Suite::Machines if args.ablation => lefebvre::ablation::report(&bench, &mut findings)?,
         Suite::Machines => lefebvre::machines(&bench, &mut findings, &args.only)?,
+        Suite::Hands => hands::hands(&bench, &mut findings, &args.only)?,
         Suite::Heaps => heaps::heaps(&bench, &mut findings)?,
         Suite::Survey => survey::survey(&bench, &mut findings)?,
     }

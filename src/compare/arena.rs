@@ -63,6 +63,10 @@ impl Default for Terms {
 /// What a solver made of the last problem that it is through with.
 #[derive(Clone, Debug)]
 pub struct Standing {
+    /// The solver's parameters.
+    pub config: SolverConfig,
+    /// What was asked for.
+    pub terms: Terms,
     /// The problem.
     pub posed: Arc<Posed>,
     /// What is reported of its solution, without the solution itself and its distance to others'.
@@ -124,6 +128,13 @@ impl Drop for Runner {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Standing {
+    /// Whether it is of a solver of that name, with such parameters, under such terms.
+    pub fn is_of(&self, label: &str, config: &SolverConfig, terms: &Terms) -> bool {
+        self.outcome.label == label && self.config == *config && self.terms == *terms
+    }
 }
 
 impl Arena {
@@ -307,7 +318,7 @@ fn work(entrant: Entrant, desk: &Desk) {
             // Without a pool of its own it works in everybody's.
             pool = made.ok().map(|pool| (threads, pool));
         }
-        let mut solve = || solve(&mut contest, &posed, terms, &mut workspace);
+        let mut solve = || solve(&mut contest, &config, &posed, terms, &mut workspace);
         let solved = catch_unwind(AssertUnwindSafe(|| match &pool {
             Some((_, pool)) => pool.install(solve),
             None => solve(),
@@ -318,7 +329,7 @@ fn work(entrant: Entrant, desk: &Desk) {
             contest
                 .entrants
                 .extend(Entrant::new(&label, config.clone()).ok());
-            panicked(&label, &config, posed)
+            panicked(&label, &config, posed, terms)
         });
         let mut papers = lock(&desk.papers);
         papers.latest = Some(Arc::new(standing));
@@ -333,6 +344,7 @@ fn lower_priority() {
 
 fn solve(
     contest: &mut Contest,
+    config: &SolverConfig,
     posed: &Arc<Posed>,
     terms: Terms,
     workspace: &mut ResidualWorkspace,
@@ -349,6 +361,8 @@ fn solve(
         false => Vec::new(),
     };
     Standing {
+        config: config.clone(),
+        terms,
         posed: posed.clone(),
         velocity: std::mem::take(&mut outcome.velocity),
         outcome,
@@ -357,13 +371,15 @@ fn solve(
 }
 
 /// What is said of a solver that panicked.
-fn panicked(label: &str, config: &SolverConfig, posed: Arc<Posed>) -> Standing {
+fn panicked(label: &str, config: &SolverConfig, posed: Arc<Posed>, terms: Terms) -> Standing {
     let solver = crate::solve::find(&config.name).map_or("", |info| info.name);
     let report = SolveReport {
         status: Status::Failed("internal error".into()),
         ..SolveReport::default()
     };
     Standing {
+        config: config.clone(),
+        terms,
         posed,
         outcome: Outcome::without_solution(label, solver, report),
         velocity: Vec::new(),

@@ -140,7 +140,11 @@ pub fn step_all(first: &mut Session, rivals: &mut [Rival]) -> Result<(), StepErr
 ///
 /// # Errors
 /// As [`step_all`].
-pub fn approach(first: &mut Session, rivals: &mut [Rival], goal: u64) -> Result<bool, StepError> {
+pub fn approach(
+    first: &mut Session,
+    rivals: &mut [&mut Rival],
+    goal: u64,
+) -> Result<bool, StepError> {
     let is_there = |rival: &Rival| rival.step_index() >= goal || rival.error().is_some();
     for rival in rivals.iter_mut().filter(|rival| !is_there(rival)) {
         let inputs = first.done_after(rival.step_index());
@@ -156,7 +160,7 @@ pub fn approach(first: &mut Session, rivals: &mut [Rival], goal: u64) -> Result<
             false => first.step().map(|_| ()),
         }
     })?;
-    Ok(arrives(first) && rivals.iter().all(is_there))
+    Ok(arrives(first) && rivals.iter().all(|rival| is_there(rival)))
 }
 
 /// How far the bodies that forces move are from each other in two worlds, at most (m).
@@ -237,6 +241,9 @@ mod tests {
             velocity: Vec3::new(8.0, 1.0, 0.0),
             radius: 0.2,
         });
+        let travel = |first: &mut Session, rival: &mut Rival, goal| {
+            while !approach(first, &mut [rival], goal).expect("a step") {}
+        };
         let hash = |session: &Session| session.simulation().world().state_hash();
         let mut hashes = Vec::new();
         for step in 5..40 {
@@ -250,7 +257,7 @@ mod tests {
         for goal in [13_u64, 30, 7, 20, 39] {
             assert!(rivals[0].seek(goal));
             assert_eq!(first.seek(goal).expect("it is kept"), goal);
-            while !approach(&mut first, &mut rivals, goal).expect("a step") {}
+            travel(&mut first, &mut rivals[0], goal);
             let here = [hash(&first), hash(&rivals[0].session)];
             assert_eq!(here, hashes[goal as usize - 6], "step {goal}");
             while first.simulation().world().step_index < 40 {
@@ -263,7 +270,7 @@ mod tests {
         // Without the ball everything is another future, for both.
         assert!(rivals[0].seek(15));
         first.seek(15).expect("it is kept");
-        while !approach(&mut first, &mut rivals, 15).expect("a step") {}
+        travel(&mut first, &mut rivals[0], 15);
         first.apply(Input::Drag(None)).expect("nothing");
         let mut settings = first.simulation().world().settings;
         settings.gravity *= 0.5;

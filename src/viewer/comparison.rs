@@ -42,12 +42,14 @@ pub struct Comparison {
     pub heat: Option<String>,
     /// The column that the table is sorted by, and whether the largest comes first.
     pub sort: Option<(usize, bool)>,
-    /// How those who are ticked stand, in their order.
-    pub standings: Vec<Option<Arc<Standing>>>,
+    /// How those stand who compete: by name and parameters those that are ticked, for a moment others.
+    standings: Vec<Option<Arc<Standing>>>,
     /// The same with their distances.
-    pub outcomes: Vec<Option<Outcome>>,
+    outcomes: Vec<Option<Outcome>>,
     /// Why one of them cannot take part.
     pub error: Option<String>,
+    /// The limit of time that the scene sets its own solver (s); 0 for none.
+    scene_time: f64,
     entered: Vec<(String, SolverConfig)>,
     progress: Vec<u64>,
 }
@@ -60,6 +62,8 @@ pub struct Ticked {
     pub label: String,
     /// Its parameters and budget.
     pub config: SolverConfig,
+    /// Its colour, which no other one has.
+    pub series: usize,
 }
 
 /// What is compared.
@@ -86,19 +90,21 @@ pub enum Allowed {
 
 impl Default for Comparison {
     fn default() -> Self {
-        let ticked = |name: &str| {
+        let ticked = |(series, name): (usize, &str)| {
             let mut config = SolverConfig::default();
             config.switch(name);
             Ticked {
                 on: false,
                 label: name.to_owned(),
                 config,
+                series,
             }
         };
+        let names = SOLVERS.iter().map(|solver| solver.name);
         Self {
             mode: Mode::SameProblem,
             split: true,
-            entrants: SOLVERS.iter().map(|solver| ticked(solver.name)).collect(),
+            entrants: names.enumerate().map(ticked).collect(),
             terms: Terms::default(),
             every: 1,
             allowed: Allowed::Scene,
@@ -109,6 +115,7 @@ impl Default for Comparison {
             standings: Vec::new(),
             outcomes: Vec::new(),
             error: None,
+            scene_time: 0.0,
             entered: Vec::new(),
             progress: Vec::new(),
         }
@@ -116,9 +123,9 @@ impl Default for Comparison {
 }
 
 impl Comparison {
-    /// Those that take part, each with its number among all, which gives it its colour.
-    pub fn ticked(&self) -> impl Iterator<Item = (usize, &Ticked)> {
-        self.entrants.iter().enumerate().filter(|(_, e)| e.on)
+    /// Those that take part.
+    pub fn ticked(&self) -> impl Iterator<Item = &Ticked> {
+        self.entrants.iter().filter(|e| e.on)
     }
 
     /// Whether anybody takes part.
@@ -135,6 +142,8 @@ impl Comparison {
             self.entrants.iter().all(|e| e.label != label)
         });
         copy.label = format!("{name} {}", number.unwrap_or(2));
+        let is_free = |series: &usize| self.entrants.iter().all(|e| e.series != *series);
+        copy.series = (0..).find(is_free).unwrap_or_default();
         copy.on = true;
         self.entrants.insert(of + 1, copy);
     }
@@ -147,6 +156,7 @@ impl Comparison {
     /// Gives all solvers the budgets that are allowed now; `scene` is the scene's solver. One that iterates has no use
     /// for the iterations of a direct one, and gets the usual ones.
     pub fn allow(&mut self, scene: &SolverConfig) {
+        self.scene_time = scene.budget.time;
         for entrant in &mut self.entrants {
             let mut as_scene = scene.clone();
             as_scene.switch(&entrant.config.name);
@@ -177,22 +187,31 @@ impl Comparison {
         }
     }
 
-    /// The outcomes that there are, each with its entrant's number.
-    pub fn shown(&self) -> impl Iterator<Item = (usize, &Outcome, &Standing)> {
-        let found = self.outcomes.iter().zip(&self.standings);
-        let both = self.ticked().zip(found);
-        both.filter_map(|((k, _), (outcome, standing))| {
-            Some((k, outcome.as_ref()?, standing.as_deref()?))
+    /// The outcomes that there are of those that are ticked.
+    pub fn shown(&self) -> impl Iterator<Item = (&Ticked, &Outcome, &Standing)> {
+        self.ticked().filter_map(|entrant| {
+            let (outcome, standing) = self.outcome(entrant)?;
+            Some((entrant, outcome, standing))
+        })
+    }
+
+    /// What has come out of an entrant's present parameters under the present terms.
+    pub fn outcome(&self, of: &Ticked) -> Option<(&Outcome, &Standing)> {
+        let mut found = self.outcomes.iter().zip(&self.standings);
+        found.find_map(|(outcome, standing)| {
+            let standing = standing.as_deref()?;
+            let is_it = standing.is_of(&of.label, &of.config, &self.terms);
+            is_it.then_some((outcome.as_ref()?, standing))
         })
     }
 
     /// The worlds that are wanted beside the simulation's own.
     fn worlds(&self) -> Vec<Wanted> {
-        let world = |(k, entrant): (usize, &Ticked)| Wanted {
+        let world = |entrant: &Ticked| Wanted {
             label: entrant.label.clone(),
-            config: entrant.config.clone(),
-            number: k,
-            color: theme::as_drawn(theme::DARK.series(k)),
+            config: self.for_a_world(&entrant.config),
+            series: entrant.series,
+            color: theme::as_drawn(theme::DARK.series(entrant.series)),
         };
         match self.mode {
             Mode::SameProblem => Vec::new(),
@@ -200,11 +219,21 @@ impl Comparison {
         }
     }
 
+    /// What a solver may do in a world: patience is for problems that are solved beside the simulation. Steps under a
+    /// limit of time cannot be taken again.
+    fn for_a_world(&self, config: &SolverConfig) -> SolverConfig {
+        let mut config = config.clone();
+        if self.allowed == Allowed::Scene {
+            config.budget.time = self.scene_time;
+        }
+        config
+    }
+
     /// The standing whose errors are drawn.
     pub fn heated(&self) -> Option<&Standing> {
         let label = self.heat.as_ref()?;
-        let of = |standing: &&Standing| standing.outcome.label == *label;
-        self.standings.iter().flatten().map(AsRef::as_ref).find(of)
+        let (.., standing) = self.shown().find(|(entrant, ..)| entrant.label == *label)?;
+        Some(standing)
     }
 
     /// Saves a comparison under the first name that is free.
@@ -298,7 +327,7 @@ fn enter(
     mut asked: Local<Option<(Terms, u64)>>,
     mut worlds: Local<Vec<Wanted>>,
 ) {
-    let entrant = |(_, e): (usize, &Ticked)| (e.label.clone(), e.config.clone());
+    let entrant = |e: &Ticked| (e.label.clone(), e.config.clone());
     let wanted: Vec<(String, SolverConfig)> = match comparison.mode {
         Mode::SameProblem => comparison.ticked().map(entrant).collect(),
         Mode::Worlds => Vec::new(),

@@ -29,7 +29,7 @@ use crate::scene::library;
 use crate::session::{Drag, Input};
 use crate::step::Simulation;
 
-fn window(scene: &str) -> App {
+pub fn window(scene: &str) -> App {
     let mut app = App::new();
     app.add_plugins((MinimalPlugins, InputPlugin))
         .add_message::<FileDragAndDrop>()
@@ -57,7 +57,7 @@ fn window(scene: &str) -> App {
 }
 
 /// Lets the window go on until something is so.
-fn wait(app: &mut App, what: &str, is_so: impl Fn(&World, &Frame) -> bool) {
+pub fn wait(app: &mut App, what: &str, is_so: impl Fn(&World, &Frame) -> bool) {
     let begin = Instant::now();
     loop {
         app.update();
@@ -81,7 +81,7 @@ fn texts(world: &World) -> impl Iterator<Item = &str> {
     toasts.iter().map(|toast| toast.text.as_str())
 }
 
-fn press(app: &mut App, key_code: KeyCode) {
+pub fn press(app: &mut App, key_code: KeyCode) {
     for state in [ButtonState::Pressed, ButtonState::Released] {
         app.world_mut().write_message(KeyboardInput {
             key_code,
@@ -95,7 +95,7 @@ fn press(app: &mut App, key_code: KeyCode) {
     }
 }
 
-fn frame(app: &App) -> &Frame {
+pub fn frame(app: &App) -> &Frame {
     let playback = app.world().resource::<Playback>();
     playback.frame.as_ref().expect("a frame")
 }

@@ -9,7 +9,7 @@ use super::keep::{Charge, News};
 use crate::math::{Pose, Twist, Vec3};
 use crate::problem::{Friction, FrictionLaw};
 use crate::session::{Kept, Replayed};
-use crate::solve::{MatrixView, Method};
+use crate::solve::{MatrixView, Method, SolverConfig};
 use crate::step::{ContactView, StepReport};
 use crate::world::joint::{Joint, JointKind};
 use crate::world::{Bodies, BodyId, BodyKind, Drive, Energy, Shape};
@@ -96,9 +96,11 @@ impl BodyTable {
 /// A world beside the simulation's own.
 #[derive(Clone, Debug, Default)]
 pub struct RivalView {
+    /// Its number, which no other world ever has.
+    pub world: u64,
     pub label: String,
-    /// Its solver's number among all, which gives it its colour in the panels.
-    pub number: usize,
+    /// Its solver's colour in the panels.
+    pub series: usize,
     /// Linear RGB, in the picture.
     pub color: [f32; 3],
     /// Why it takes no more steps.
@@ -108,6 +110,8 @@ pub struct RivalView {
 /// A step in one of the worlds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RivalSample {
+    /// The world's number.
+    pub world: u64,
     pub energy: Energy,
     /// The largest distance from where the last step aimed (m).
     pub joint_error: f64,
@@ -125,6 +129,8 @@ pub struct StepSample {
     /// What the step reported. The convergence history is the last step's alone.
     pub report: StepReport,
     pub energy: Energy,
+    /// What took it.
+    pub solver: Arc<SolverConfig>,
     /// The same step in the worlds beside it.
     pub rivals: Vec<RivalSample>,
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bevy::prelude::*;
 
 use super::frame::StepSample;
-use super::playback::{Begun, Playback};
+use super::playback::{self, Begun, Playback};
 
 /// Steps that are kept.
 const LENGTH: usize = 600;
@@ -16,8 +16,17 @@ pub struct History {
     pub samples: VecDeque<StepSample>,
 }
 
+impl History {
+    /// The name of what took the last step.
+    pub fn solver(&self) -> &str {
+        self.samples.back().map_or("", |s| &s.solver.name)
+    }
+}
+
 pub fn plugin(app: &mut App) {
-    app.init_resource::<History>().add_systems(First, collect);
+    // With the frame that it belongs to.
+    app.init_resource::<History>()
+        .add_systems(PreUpdate, collect.after(playback::receive));
 }
 
 fn collect(

@@ -231,3 +231,5 @@ fn set_title(scenes: Res<scenes::Scenes>, mut windows: Query<&mut Window>) {
 
 #[cfg(test)]
 mod flow;
+#[cfg(test)]
+mod names;

@@ -17,8 +17,8 @@ use super::worlds::{Wanted, Worlds};
 use crate::compare::{Arena, Posed};
 use crate::math::Vec3;
 use crate::problem::StoredProblem;
-use crate::session::{DEFAULT_LIMIT, Input, Recording, Session, Spacing, step_all};
-use crate::solve::{MatrixView, Status};
+use crate::session::{DEFAULT_LIMIT, Input, Recording, Session, Spacing, approach, step_all};
+use crate::solve::{MatrixView, SolverConfig, Status};
 use crate::step::{ResidualSchedule, Simulation, Snapshot};
 
 /// Makes a simulation on the physics thread, so that a large scene does not hold up the window.
@@ -89,6 +89,7 @@ impl Physics {
             worlds: Worlds::default(),
             session: None,
             start: None,
+            solver: Arc::default(),
             table: Arc::default(),
             table_revision: None,
             matrices: Matrices::default(),
@@ -177,6 +178,8 @@ struct Worker {
     worlds: Worlds,
     session: Option<Session>,
     start: Option<Snapshot>,
+    /// What took the last step.
+    solver: Arc<SolverConfig>,
     table: Arc<BodyTable>,
     table_revision: Option<u64>,
     matrices: Matrices,
@@ -503,14 +506,16 @@ impl Worker {
             Err(error) => self.state.news.push(Err(error.to_string())),
             Ok(goal) => {
                 let here = session.simulation().world().step_index;
-                self.state.goal = (here < goal).then_some(goal);
+                let is_replay = session.replayed().is_some();
+                let are_on_the_way = self.worlds.seek(goal, is_replay);
+                self.state.goal = (here < goal || are_on_the_way).then_some(goal);
+                if self.state.goal.is_none() {
+                    self.with_worlds(Worlds::arrive);
+                }
                 // A step of the same number may have been another one.
                 self.matrices = Matrices::default();
                 self.take_charge(true);
             }
-        }
-        if self.state.goal.is_none() {
-            self.with_worlds(Worlds::begin);
         }
         self.state.dirty = true;
         self.begin_pacing();
@@ -612,18 +617,13 @@ impl Worker {
         let Some(mut session) = self.session.take() else {
             return;
         };
-        let next = session.simulation().world().step_index + 1;
         let goal = self.state.goal;
-        let on_the_way = goal.is_some_and(|goal| next < goal);
         let single = self.state.pending_steps > 0 || goal.is_some();
         if goal.is_none() {
             self.state.pending_steps = self.state.pending_steps.saturating_sub(1);
-        } else if !on_the_way {
-            self.state.goal = None;
         }
 
         let due = match self.state.observe.residual {
-            _ if on_the_way => false,
             ResidualRate::EveryStep => true,
             ResidualRate::Sometimes => single || self.now() >= self.state.residual_due,
             ResidualRate::Never => false,
@@ -631,31 +631,40 @@ impl Worker {
         if due {
             self.state.residual_due = self.now() + RESIDUAL_INTERVAL;
         }
-        let simulation = session.simulation_mut();
-        let schedule = if due {
-            ResidualSchedule::Every
-        } else {
-            ResidualSchedule::Never
+        // On the way nobody looks.
+        let schedule = |simulation: &Simulation| {
+            let next = simulation.world().step_index + 1;
+            match due && goal.is_none_or(|goal| next >= goal) {
+                true => ResidualSchedule::Every,
+                false => ResidualSchedule::Never,
+            }
         };
-        simulation.set_residuals(schedule);
         self.worlds.set_residuals(schedule);
+        let simulation = session.simulation_mut();
+        simulation.set_residuals(schedule(simulation));
         simulation.set_record_history(self.state.observe.history);
         simulation.set_energy(self.state.observe.energy);
         let before = session.replayed();
-        // Worlds begin again where somebody arrives, and what a recording does is not done to them.
-        let are_beside = goal.is_none() && before.is_none();
         let result = guarded(|| {
-            let rivals = match are_beside {
-                true => &mut self.worlds.rivals[..],
-                false => &mut [],
+            let taken = match goal {
+                Some(goal) => approach(&mut session, &mut self.worlds.travellers(), goal),
+                // What a recording does is not done to other worlds.
+                None if before.is_some() => step_all(&mut session, &mut []).map(|()| true),
+                None => step_all(&mut session, &mut self.worlds.rivals).map(|()| true),
             };
-            step_all(&mut session, rivals).map_err(|e| e.to_string())
+            taken.map_err(|e| e.to_string())
         });
         self.state.dirty = true;
-        match result {
-            Ok(()) if on_the_way => {}
-            Ok(()) => self.note(session.simulation()),
-            Err(error) => self.stop(error),
+        let has_arrived = result.as_ref().is_ok_and(|arrived| *arrived);
+        if has_arrived {
+            self.note(session.simulation());
+        }
+        let arrives = goal.is_some() && result != Ok(false);
+        if arrives {
+            self.state.goal = None;
+        }
+        if let Err(error) = result {
+            self.stop(error);
         }
         let after = session.replayed();
         self.state.news.extend(keep::news_of(before, after));
@@ -672,8 +681,8 @@ impl Worker {
             }
         }
         self.session = Some(session);
-        if goal.is_some() && !on_the_way {
-            self.with_worlds(Worlds::begin);
+        if arrives {
+            self.with_worlds(Worlds::arrive);
         }
         self.take_charge(true);
         self.measure_factor();
@@ -681,9 +690,13 @@ impl Worker {
 
     fn note(&mut self, simulation: &Simulation) {
         let report = simulation.report();
+        if *self.solver != *simulation.solver_config() {
+            self.solver = Arc::new(simulation.solver_config().clone());
+        }
         self.state.samples.push(StepSample {
             report: report.clone(),
             energy: simulation.world().energy(),
+            solver: self.solver.clone(),
             rivals: self.worlds.samples(simulation.world()),
         });
         let is_still = !self.state.playing && self.state.pending_steps == 0;
@@ -772,7 +785,6 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
 mod tests {
     use super::*;
     use crate::scene::library;
-    use crate::solve::SolverConfig;
     use crate::viewer::frame::Frame;
     use crate::world::{Edit, Geometry};
 

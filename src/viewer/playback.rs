@@ -62,7 +62,11 @@ pub fn plugin(app: &mut App) {
     .add_systems(PreUpdate, receive);
 }
 
-fn receive(physics: Res<Physics>, mut playback: ResMut<Playback>, mut begun: MessageWriter<Begun>) {
+pub fn receive(
+    physics: Res<Physics>,
+    mut playback: ResMut<Playback>,
+    mut begun: MessageWriter<Begun>,
+) {
     let playback = &mut *playback;
     let now = Instant::now();
     if let Some(new) = physics.frames().take() {

@@ -12,7 +12,7 @@ use crate::compare::{
     time_sentence,
 };
 use crate::solve::{self, HistoryPoint, Status};
-use crate::viewer::comparison::{Allowed, Comparison, Keepsake, Mode};
+use crate::viewer::comparison::{Allowed, Comparison, Keepsake, Mode, Ticked};
 use crate::viewer::worlds::MOST;
 
 pub const CHOICE: Panel = Panel::right("Comparison", false, choose);
@@ -86,7 +86,7 @@ fn tick(ui: &mut egui::Ui, comparison: &mut Comparison) {
         let entrant = &mut comparison.entrants[k];
         ui.push_id(k, |ui| {
             ui.horizontal(|ui| {
-                swatch(ui, theme::of(ui).series(k));
+                swatch(ui, theme::of(ui).series(entrant.series));
                 let hint = solve::find(&entrant.config.name).map_or("", |info| info.summary);
                 ui.checkbox(&mut entrant.on, &entrant.label)
                     .on_hover_text(hint);
@@ -199,7 +199,7 @@ fn heat(ui: &mut egui::Ui, comparison: &mut Comparison) {
         ui.label("errors in the scene")
             .on_hover_text("the residual of every contact, as heat");
         let mut options: Vec<Option<String>> = vec![None];
-        options.extend(comparison.ticked().map(|(_, e)| Some(e.label.clone())));
+        options.extend(comparison.ticked().map(|e| Some(e.label.clone())));
         choice(ui, "heat", &mut comparison.heat, options, |of| {
             of.clone().unwrap_or_else(|| "none".into())
         });
@@ -256,10 +256,13 @@ fn header(k: usize) -> (String, &'static str) {
     }
 }
 
-type Line<'a> = (usize, &'a Outcome, &'a Standing);
+type Line<'a> = (&'a Ticked, Option<(&'a Outcome, &'a Standing)>);
 
 /// What lines are sorted by; those without it come last.
-fn key((_, outcome, standing): &Line<'_>, column: usize) -> f64 {
+fn key((_, found): &Line<'_>, column: usize) -> f64 {
+    let Some((outcome, standing)) = found else {
+        return f64::NAN;
+    };
     let value = match column.checked_sub(1) {
         None => Some(f64::from(outcome.report.status.severity())),
         Some(k) if k < FIELDS.len() => (FIELDS[k].value)(outcome),
@@ -288,12 +291,8 @@ fn show_table(ui: &mut egui::Ui, context: &mut Context) {
     egui::ScrollArea::vertical()
         .auto_shrink(false)
         .show(ui, |ui| {
-            if comparison.shown().next().is_none() {
-                let text = match comparison.is_on() {
-                    true => "no step has been solved yet",
-                    false => "tick solvers in the panel \"Comparison\"",
-                };
-                ui.label(theme::quiet(text));
+            if !comparison.is_on() {
+                ui.label(theme::quiet("tick solvers in the panel \"Comparison\""));
                 return;
             }
             egui::ScrollArea::horizontal().show(ui, |ui| lines_of(ui, comparison, &mut sort));
@@ -304,10 +303,17 @@ fn show_table(ui: &mut egui::Ui, context: &mut Context) {
 }
 
 fn lines_of(ui: &mut egui::Ui, comparison: &Comparison, sort: &mut Option<(usize, bool)>) {
-    let lines = sorted(comparison.shown().collect(), comparison.sort);
+    // Everybody has a line, so that nothing jumps when an outcome comes.
+    let lines = comparison.ticked().map(|e| (e, comparison.outcome(e)));
+    let lines = sorted(lines.collect(), comparison.sort);
     let is_used = |k: &usize| {
-        let value = |line: &Line<'_>| FIELDS.get(k - 1).map(|f| (f.value)(line.1));
-        *k == 0 || lines.iter().any(|line| value(line) != Some(None))
+        let outcomes = || {
+            lines
+                .iter()
+                .filter_map(|(_, found)| Some(found.as_ref()?.0))
+        };
+        let field = k.checked_sub(1).and_then(|k| FIELDS.get(k));
+        field.is_none_or(|f| outcomes().any(|outcome| (f.value)(outcome).is_some()))
     };
     let columns: Vec<usize> = (0..FIELDS.len() + 2).filter(is_used).collect();
     egui::Grid::new("compared")
@@ -319,10 +325,15 @@ fn lines_of(ui: &mut egui::Ui, comparison: &Comparison, sort: &mut Option<(usize
                 heading(ui, *column, sort);
             }
             ui.end_row();
-            for (k, outcome, standing) in &lines {
-                ui.colored_label(theme::of(ui).series(*k), &outcome.label);
-                for column in &columns {
-                    cell(ui, *column, outcome, standing);
+            for (entrant, found) in &lines {
+                ui.colored_label(theme::of(ui).series(entrant.series), &entrant.label);
+                match found {
+                    Some((outcome, standing)) => {
+                        for column in &columns {
+                            cell(ui, *column, outcome, standing);
+                        }
+                    }
+                    None => _ = ui.label(theme::quiet("no step solved yet")),
                 }
                 ui.end_row();
             }
@@ -436,12 +447,12 @@ fn lines(
     theme: &Theme,
     x: impl Fn(&HistoryPoint, f64) -> f64,
 ) -> Vec<Curve> {
-    let line = |(k, outcome, _): Line<'_>| {
+    let line = |(entrant, outcome, _): (&Ticked, &Outcome, &Standing)| {
         let prepare = outcome.report.prepare_time;
         let points = outcome.report.history.iter();
         Curve {
             name: outcome.label.clone(),
-            color: theme.series(k),
+            color: theme.series(entrant.series),
             points: points.map(|p| [x(p, prepare), p.residual]).collect(),
         }
     };

@@ -202,7 +202,7 @@ fn graph(ui: &mut egui::Ui, context: &Context) -> bool {
     let colors: BTreeSet<u32> = found.iter().copied().filter(|c| *c != NO_COLOR).collect();
     if found.is_empty() {
         let has_contacts = frame.is_some_and(|f| !f.contacts.is_empty());
-        let solver = &context.setup.solver.name;
+        let solver = context.history.solver();
         ui.label(theme::quiet(match has_contacts {
             true => format!("{solver} has no graph colours"),
             false => "no contact has a graph colour".into(),
@@ -230,7 +230,7 @@ fn graph(ui: &mut egui::Ui, context: &Context) -> bool {
 fn methods(ui: &mut egui::Ui, context: &Context) {
     let frame = context.playback.frame.as_ref();
     if frame.is_none_or(|f| f.methods.is_empty()) {
-        let solver = &context.setup.solver.name;
+        let solver = context.history.solver();
         ui.label(theme::quiet(format!(
             "{solver} has not chosen between methods"
         )));

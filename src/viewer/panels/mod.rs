@@ -11,7 +11,7 @@ mod legend;
 mod matrix;
 mod parameters;
 mod picked;
-mod plots;
+pub mod plots;
 mod scenes;
 mod selection;
 mod signs;
@@ -23,7 +23,7 @@ mod time;
 mod timings;
 mod toasts;
 mod widgets;
-mod worlds;
+pub mod worlds;
 
 use std::collections::BTreeSet;
 

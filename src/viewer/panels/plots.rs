@@ -61,6 +61,7 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     });
 }
 
+#[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     /// What it is, with its unit.
     pub name: String,

@@ -59,7 +59,7 @@ pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
     if last.report.rows == 0 || !is_shown || is_loading(context) {
         return;
     }
-    let name = &context.setup.solver.name;
+    let name = &last.solver.name;
     let is_exact = name == HOLDS || solve::find(name).is_some_and(SolverInfo::is_direct);
     let text = if is_exact {
         format!("joints are {} m apart", number(error))

@@ -1,0 +1,234 @@
+//! Hands: bodies of every scene are pulled at in six directions, into whatever is there, and let go of: an experiment of
+//! our own. Joints have to be whole afterwards, and nothing may have been won.
+
+use super::measure::Bench;
+use super::measure::table::Columns;
+use super::{Findings, Result};
+use crate::math::Vec3;
+use crate::measure::Summary;
+use crate::measure::energy::{Account, Balance, Flow};
+use crate::scene::library;
+use crate::session::{Drag, Input, Session};
+use crate::solve::Status;
+use crate::step::Snapshot;
+use crate::world::World;
+
+/// Scenes of more bodies are left out: what a hand does there is what it does in their smaller ones.
+const MOST_BODIES: usize = 20_000;
+/// Bodies that are pulled at where none is jointed.
+const OTHERS: usize = 20;
+/// What no hand can turn over (kg).
+const HEAVY: f64 = 30_000.0;
+
+const DIRECTIONS: [[f64; 3]; 6] = [
+    [1.0, 0.0, 0.0],
+    [-1.0, 0.0, 0.0],
+    [0.0, 1.0, 0.0],
+    [0.0, -1.0, 0.0],
+    [0.0, 0.0, 1.0],
+    [0.0, 0.0, -1.0],
+];
+
+/// What all drags of a scene have shown.
+#[derive(Default)]
+struct Run {
+    scene: String,
+    drags: usize,
+    /// The largest joint error in any step, and in the last quarter of the time after letting go (m).
+    error: [f64; 2],
+    /// Largest share by which energy rose after letting go, beyond what drives put in (-), of all that was moved.
+    rise: f64,
+    /// Fastest body in any step (m/s).
+    speed: f64,
+    /// Most that a heavy body's own vertical leaned (°).
+    lean: f64,
+    /// Steps that a solver failed in, or that were not taken.
+    failed: usize,
+    /// Time of all steps (ms).
+    times: Vec<f64>,
+    /// The drag with the largest joint error at the end.
+    worst: String,
+}
+
+/// Every jointed body of every scene (else 20 of them), pulled at in six directions and let go of.
+///
+/// # Errors
+/// A scene that cannot be used.
+pub fn hands(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<()> {
+    let mut runs = Vec::new();
+    for scene in library::shipped_names() {
+        let is_wanted = only.is_empty() || only.iter().any(|name| name == scene);
+        if is_wanted && let Some(run) = pull_all(bench, scene)? {
+            runs.push(run);
+        }
+    }
+    let seconds = seconds(bench);
+    let title = format!("Hands: pulled for {seconds} s, and {seconds} s after letting go");
+    findings.table(
+        Columns::new("hands", title, "", &runs)
+            .key("scene", |r| &r.scene)
+            .column("drags", |r| r.drags as f64)
+            .column("worst joint [mm]", |r| 1e3 * r.error[0])
+            .column("at the end [mm]", |r| 1e3 * r.error[1])
+            .column("energy won [%]", |r| 100.0 * r.rise)
+            .column("fastest [m/s]", |r| r.speed)
+            .column("lean of 30 t [°]", |r| r.lean)
+            .column("steps failed", |r| r.failed as f64)
+            .column("p95 step [ms]", |r| Summary::of(&r.times).p95)
+            .column("worst step [ms]", |r| Summary::of(&r.times).max)
+            .remark(|r| &r.worst)
+            .notes([
+                "A joint error is that of StepReport::joint_error; at the end is the last quarter of the time after letting go. \
+                 Energy won is what the world has more after letting go than then, beyond what its drives put in, as a share of \
+                 all that was moved.",
+            ]),
+    );
+    Ok(())
+}
+
+/// How long a body is pulled at, and watched after that (s).
+fn seconds(bench: &Bench) -> f64 {
+    bench.either(1.0, 2.0)
+}
+
+/// Pulls at the bodies of a scene; none where it is too large.
+fn pull_all(bench: &Bench, name: &str) -> Result<Option<Run>> {
+    let scene = library::shipped(name)?;
+    let mut simulation = scene.simulation(bench.most_threads())?;
+    if simulation.world().bodies.len() > MOST_BODIES {
+        return Ok(None);
+    }
+    for _ in 0..30 {
+        super::measure::step(&mut simulation, name)?;
+    }
+    let start = simulation.snapshot();
+    let bodies = chosen(bench, simulation.world());
+    let reach = reach(simulation.world());
+    let mut session = Session::new(simulation);
+    let mut run = Run {
+        scene: name.to_owned(),
+        ..Run::default()
+    };
+    for (k, slot) in bodies.iter().enumerate() {
+        bench.say(format!("{name}: body {} of {}", k + 1, bodies.len()));
+        for direction in DIRECTIONS {
+            pull(
+                bench,
+                &mut session,
+                &start,
+                (*slot, direction, reach),
+                &mut run,
+            );
+        }
+    }
+    Ok(Some(run))
+}
+
+/// The slots of the bodies that are pulled at: those in joints, else some of all; in a quick run few of either.
+fn chosen(bench: &Bench, world: &World) -> Vec<usize> {
+    let bodies = &world.bodies;
+    let mut is_jointed = vec![false; bodies.slots()];
+    for slot in world.joints.iter().flat_map(|joint| joint.bodies) {
+        if let Some(jointed) = is_jointed.get_mut(slot as usize) {
+            *jointed = true;
+        }
+    }
+    let moves = |slot: &usize| bodies.is_dynamic(*slot);
+    let jointed: Vec<usize> = (0..bodies.slots()).filter(moves).collect();
+    let (all, most) = match jointed.iter().any(|slot| is_jointed[*slot]) {
+        true => {
+            let those = jointed.into_iter().filter(|slot| is_jointed[*slot]);
+            (those.collect(), bench.either(2, usize::MAX))
+        }
+        false => (jointed, bench.either(1, OTHERS)),
+    };
+    let count = all.len().min(most);
+    // From the middles of as many equal parts.
+    (0..count)
+        .map(|k| all[(2 * k + 1) * all.len() / (2 * count)])
+        .collect()
+}
+
+/// As far as a hand would pull: from one end of what moves to the other (m).
+fn reach(world: &World) -> f64 {
+    let bodies = &world.bodies;
+    let moved = (0..bodies.slots()).filter(|slot| bodies.is_dynamic(*slot));
+    let places = moved.map(|slot| bodies.position[slot]);
+    let ends = places.fold(
+        [Vec3::repeat(f64::MAX), Vec3::repeat(f64::MIN)],
+        |[low, high], p| [low.inf(&p), high.sup(&p)],
+    );
+    (ends[1] - ends[0]).norm().clamp(1.0, 1e3)
+}
+
+/// Pulls at a body, lets go of it, and watches.
+fn pull(
+    bench: &Bench,
+    session: &mut Session,
+    start: &Snapshot,
+    (slot, direction, reach): (usize, [f64; 3], f64),
+    run: &mut Run,
+) {
+    session.restore(start);
+    session.simulation_mut().set_energy(true);
+    let world = session.simulation().world();
+    let bodies = &world.bodies;
+    let uprights: Vec<(usize, Vec3)> = (0..bodies.slots())
+        .filter(|slot| bodies.is_dynamic(*slot) && bodies.inverse_mass[*slot] * HEAVY <= 1.0)
+        .map(|slot| (slot, bodies.rotation[slot].inverse() * Vec3::y()))
+        .collect();
+    let Some(body) = bodies.id(slot) else {
+        return;
+    };
+    let target = bodies.position[slot] + Vec3::from(direction) * reach;
+    let named = format!("{} by {direction:?}", bodies.name[slot]);
+    let steps = (seconds(bench) / world.settings.step).round() as u32;
+    let drag = Drag {
+        body,
+        anchor: Vec3::zeros(),
+        target,
+    };
+    // Hands are never refused.
+    let act = |session: &mut Session, drag| _ = session.apply(Input::Drag(drag));
+    act(session, Some(drag));
+    let mut balances: Vec<Balance> = Vec::new();
+    let (mut worst, mut last) = (0.0_f64, 0.0_f64);
+    for step in 0..2 * steps {
+        if step == steps {
+            act(session, None);
+        }
+        let Ok(report) = session.step() else {
+            run.failed += 1;
+            break;
+        };
+        run.failed += usize::from(matches!(report.solve.status, Status::Failed(_)));
+        run.times
+            .push(1e3 * report.timings.get(crate::measure::Stage::Step));
+        worst = worst.max(report.joint_error);
+        if step >= 2 * steps - steps / 4 {
+            last = last.max(report.joint_error);
+        }
+        balances.extend(report.energy);
+        let bodies = &session.simulation().world().bodies;
+        let speeds = bodies.velocity.iter().map(|v| v.linear.norm());
+        run.speed = speeds.fold(run.speed, f64::max);
+        for (slot, up) in &uprights {
+            let lean = (bodies.rotation[*slot] * up).angle(&Vec3::y()).to_degrees();
+            run.lean = run.lean.max(lean);
+        }
+    }
+    let moved = Account::of(&balances).map_or(0.0, |account| account.throughput);
+    let after = balances.get(steps as usize..).unwrap_or_default();
+    let (mut won, mut most) = (0.0, 0.0_f64);
+    for balance in after {
+        won += balance.after.total() - balance.before.total() - balance[Flow::Drives].max(0.0);
+        most = most.max(won);
+    }
+    run.rise = run.rise.max(most / moved.max(1e-9));
+    run.drags += 1;
+    run.error[0] = run.error[0].max(worst);
+    if last > run.error[1] || run.worst.is_empty() {
+        run.error[1] = run.error[1].max(last);
+        run.worst = named;
+    }
+}
