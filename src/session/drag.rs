@@ -17,16 +17,36 @@ pub struct Drag {
     pub target: Vec3,
 }
 
+/// A body while it is pulled at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pulled {
+    slot: usize,
+    /// What else acts on it, to put back after the step.
+    before: Twist,
+    /// The spring's force (N).
+    pub force: Vec3,
+}
+
+impl Pulled {
+    /// Takes the spring's force off the body.
+    pub(super) fn put_back(&self, simulation: &mut Simulation) {
+        simulation.world_mut().bodies.force[self.slot] = self.before;
+    }
+}
+
 /// Share of the distance closed per second (1/s).
 const RATE: f64 = 12.0;
 /// Share of the missing velocity made up for per step (-).
 const SHARE: f64 = 0.35;
 /// Fastest pull (m/s).
 const SPEED: f64 = 30.0;
-/// Largest force in terms of the body's mass (m/s²): five times its weight lifts it out of any pile. What it hangs on
-/// has to bear it too: on the crane's pipe 300 tore the cable apart (1.9 m at 1/60 s, with an exact solver), 100 and
-/// 50 did not (0.5 mm).
+/// Largest force in terms of the body's mass (m/s²): five times its weight lifts it out of any pile.
 const LIMIT: f64 = 50.0;
+/// Largest force on any body (N): what it hangs on, or is pressed against, has to bear it too. With five times its weight
+/// alone, a hand on the crane's chassis tore its joints 6 m apart (`moreau bench hands --only crane`).
+const STRONGEST: f64 = 20_000.0;
+/// Share of that for a body that does not follow (-): twice its weight still lifts it.
+const HELD: f64 = 0.4;
 
 impl Drag {
     /// Whether all its numbers are.
@@ -35,12 +55,11 @@ impl Drag {
         all.copied().all(f64::is_finite)
     }
 
-    /// Puts the spring's force on the body; returns the slot and the force to put back after the step. None where
-    /// the body is gone or does not move.
+    /// Puts the spring's force on the body. None where the body is gone or does not move.
     ///
     /// The force is the one that would bring the grabbed point, by its own inverse inertia alone, part
     /// of the way to the velocity that closes the distance: stable for every mass and step.
-    pub(super) fn pull(&self, simulation: &mut Simulation) -> Option<(usize, Twist)> {
+    pub(super) fn pull(&self, simulation: &mut Simulation) -> Option<Pulled> {
         let world = simulation.world_mut();
         let h = world.settings.step;
         let bodies = &mut world.bodies;
@@ -56,14 +75,20 @@ impl Drag {
         if speed > SPEED {
             wanted *= SPEED / speed;
         }
+        // How much of the wanted speed it has: who pulls in vain pulls less.
+        let velocity = bodies.velocity[slot].at(arm);
+        let follows = match wanted.norm_squared() {
+            0.0 => 1.0,
+            square => (velocity.dot(&wanted) / square).clamp(0.0, 1.0),
+        };
         let inverse_mass = bodies.inverse_mass[slot];
         let inverse_inertia = bodies.inverse_inertia[slot].rotated(&rotation).to_matrix();
         let lever = arm.cross_matrix();
         let response = Mat3::identity() * inverse_mass - lever * inverse_inertia * lever;
-        let missing = wanted - bodies.velocity[slot].at(arm);
+        let missing = wanted - velocity;
         let mut force = response.try_inverse()? * missing * (SHARE / h);
         let size = force.norm();
-        let limit = LIMIT / inverse_mass;
+        let limit = (LIMIT / inverse_mass).min(STRONGEST) * (HELD + (1.0 - HELD) * follows);
         if !size.is_finite() {
             return None;
         }
@@ -73,6 +98,10 @@ impl Drag {
         let before = bodies.force[slot];
         bodies.force[slot].linear += force;
         bodies.force[slot].angular += arm.cross(&force);
-        Some((slot, before))
+        Some(Pulled {
+            slot,
+            before,
+            force,
+        })
     }
 }

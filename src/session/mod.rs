@@ -15,11 +15,12 @@ pub use rivals::{Rival, approach, distance, step_all};
 
 use std::sync::Arc;
 
-use crate::math::Twist;
+use crate::math::Vec3;
 use crate::measure::Stage;
 use crate::solve::ConfigError;
 use crate::step::{Simulation, Snapshot, StepError, StepReport};
 use crate::world::Edit;
+use drag::Pulled;
 use recording::Tape;
 use ring::{Ring, State};
 
@@ -28,8 +29,10 @@ pub struct Session {
     simulation: Simulation,
     /// The spring that pulls at a body.
     drag: Option<Drag>,
-    /// The slot that it pulls at during a step, and the force to put back after it.
-    pulled: Option<(usize, Twist)>,
+    /// What it pulls at during a step.
+    pulled: Option<Pulled>,
+    /// The force that it had in the last step (N).
+    force: Vec3,
     /// What has been done since the last step.
     inputs: Vec<Input>,
     recording: Option<Recording>,
@@ -47,6 +50,7 @@ impl Session {
             simulation,
             drag: None,
             pulled: None,
+            force: Vec3::zeros(),
             inputs: Vec::new(),
             recording: None,
             ring: None,
@@ -137,6 +141,11 @@ impl Session {
         self.drag
     }
 
+    /// The force with which it pulled in the last step (N).
+    pub fn pull(&self) -> Vec3 {
+        self.force
+    }
+
     /// Does what was done before the next step the first time, in the past and in a replay, and says what that was, and
     /// whether that step has never been taken.
     fn do_again(&mut self) -> (Vec<Input>, bool) {
@@ -168,6 +177,7 @@ impl Session {
         // A step that panicked, and was caught outside, has not put it back.
         self.put_back();
         self.pulled = self.drag.and_then(|drag| drag.pull(&mut self.simulation));
+        self.force = self.pulled.map_or(Vec3::zeros(), |pulled| pulled.force);
         let result = self.simulation.step().map(|_| ());
         self.put_back();
         result?;
@@ -300,8 +310,8 @@ impl Session {
     }
 
     fn put_back(&mut self) {
-        if let Some((slot, before)) = self.pulled.take() {
-            self.simulation.world_mut().bodies.force[slot] = before;
+        if let Some(pulled) = self.pulled.take() {
+            pulled.put_back(&mut self.simulation);
         }
     }
 

@@ -331,6 +331,8 @@ pub struct Frame {
     /// Linear and angular momentum about the origin (kg m/s, kg m²/s).
     pub momentum: Twist,
     pub energy: Energy,
+    /// The force with which a hand pulled in the last step (N).
+    pub pull: f64,
     pub selected: Option<BodyNumbers>,
     pub picked: Option<PickedNumbers>,
     pub playing: bool,

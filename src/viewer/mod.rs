@@ -231,5 +231,3 @@ fn set_title(scenes: Res<scenes::Scenes>, mut windows: Query<&mut Window>) {
 
 #[cfg(test)]
 mod flow;
-#[cfg(test)]
-mod names;

@@ -743,6 +743,7 @@ impl Worker {
         if let Some(session) = &self.session {
             let simulation = session.simulation();
             frame.kept = session.kept();
+            frame.pull = session.pull().norm();
             frame.recording = session.recording().map(Recording::len);
             frame.replayed = session.replayed();
             let revision = simulation.world().revision;

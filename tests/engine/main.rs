@@ -18,6 +18,7 @@ mod delassus;
 mod determinism;
 mod docs;
 mod energy;
+mod hands;
 mod house;
 mod hulls;
 mod joints;

@@ -73,17 +73,19 @@ pub fn graph(color: u32) -> [f32; 3] {
     }
 }
 
-/// Errors of joints that are drawn green and red (m).
+/// Errors of joints that are drawn darkest and brightest (m).
 pub const ERRORS: [f64; 2] = [1e-6, 1e-3];
 
-/// The colour of a joint's error (m): from green to red by its logarithm; grey where it is not known.
+/// The colour of a joint's error (m), by its logarithm: from dark blue over grey to yellow, ever brighter, so that it is
+/// read with every kind of colour vision; grey-blue where it is not known.
 pub fn error(error: Option<f64>) -> [f32; 3] {
-    let Some(error) = error else {
-        return UNKNOWN;
-    };
-    let [low, high] = ERRORS.map(f64::log10);
-    let share = (error.max(1e-30).log10() - low) / (high - low);
-    hsv((1.0 - share.clamp(0.0, 1.0) as f32) / 3.0, 0.85, 0.95)
+    const STOPS: [[f32; 3]; 4] = [
+        [0.010, 0.105, 0.480],
+        [0.150, 0.190, 0.330],
+        [0.480, 0.420, 0.180],
+        [1.000, 0.820, 0.060],
+    ];
+    error.map_or(UNKNOWN, |error| ramp(&STOPS, ERRORS, error))
 }
 
 /// Residuals of contacts that are drawn darkest and brightest (m/s).
@@ -99,11 +101,16 @@ pub fn heat(residual: f64) -> [f32; 3] {
         [0.954, 0.310, 0.010],
         [0.977, 1.000, 0.414],
     ];
-    let [low, high] = HEAT.map(f64::log10);
-    let share = ((residual.max(1e-30).log10() - low) / (high - low)).clamp(0.0, 1.0) as f32;
-    let at = share * (STOPS.len() - 1) as f32;
-    let k = (at as usize).min(STOPS.len() - 2);
-    let mix = |c: usize| STOPS[k][c] + (at - k as f32) * (STOPS[k + 1][c] - STOPS[k][c]);
+    ramp(&STOPS, HEAT, residual)
+}
+
+/// Between colours, by the logarithm of a value from `low` to `high`.
+fn ramp(stops: &[[f32; 3]], range: [f64; 2], value: f64) -> [f32; 3] {
+    let [low, high] = range.map(f64::log10);
+    let share = ((value.max(1e-30).log10() - low) / (high - low)).clamp(0.0, 1.0) as f32;
+    let at = share * (stops.len() - 1) as f32;
+    let k = (at as usize).min(stops.len() - 2);
+    let mix = |c: usize| stops[k][c] + (at - k as f32) * (stops[k + 1][c] - stops[k][c]);
     [0, 1, 2].map(mix)
 }
 

@@ -154,7 +154,7 @@ fn arrow(ui: &mut egui::Ui, color: [f32; 3], text: &str) {
     });
 }
 
-/// From the error that is drawn green to the one that is drawn red.
+/// From the error that is drawn darkest to the one that is drawn brightest.
 fn error_scale(ui: &mut egui::Ui) {
     scale(ui, "joint error", palette::ERRORS, " m", |error| {
         theme::joint_error(error)

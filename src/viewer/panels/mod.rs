@@ -9,9 +9,11 @@ mod help;
 mod keeping;
 mod legend;
 mod matrix;
+#[cfg(test)]
+mod names;
 mod parameters;
 mod picked;
-pub mod plots;
+mod plots;
 mod scenes;
 mod selection;
 mod signs;
@@ -23,7 +25,7 @@ mod time;
 mod timings;
 mod toasts;
 mod widgets;
-pub mod worlds;
+mod worlds;
 
 use std::collections::BTreeSet;
 
@@ -337,6 +339,7 @@ fn lay_out(
     let free = ui.available_rect_before_wrap();
     signs::loading(&ctx, &context, free);
     signs::broken(&ctx, &mut context, free);
+    signs::pull(&ctx, &context);
     notice(&ctx, &mut context, free);
     cell_names(&ctx, &context, free);
     legend::show(&ctx, &context, free);

@@ -6,6 +6,7 @@ use super::widgets::number;
 use super::{Context, theme};
 use crate::session::Input;
 use crate::solve::{self, SolverInfo, auto};
+use crate::viewer::draw::palette;
 use crate::viewer::physics::Command;
 
 /// A joint that is this many times as far apart as a typical body is large has come apart (-): no compliance and no
@@ -90,4 +91,23 @@ pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
                     });
                 });
         });
+}
+
+/// Says beside the pointer how hard a hand pulls: less where the body does not follow, and never more than a hand may.
+pub fn pull(ctx: &egui::Context, context: &Context) {
+    let frame = context.playback.frame.as_ref();
+    let pull = frame.filter(|_| context.hands.grip.is_some());
+    let (Some(frame), Some(at)) = (pull, ctx.pointer_latest_pos()) else {
+        return;
+    };
+    let text = match frame.pull {
+        force if force < 1e3 => format!("{force:.0} N"),
+        force => format!("{:.1} kN", 1e-3 * force),
+    };
+    let painter = ctx.layer_painter(egui::LayerId::background());
+    let font = egui::FontId::proportional(13.0);
+    let text = painter.layout_no_wrap(text, font, theme::drawn(palette::SPRING));
+    let ground = egui::Rect::from_min_size(at + egui::vec2(16.0, 12.0), text.size());
+    painter.rect_filled(ground.expand2(egui::vec2(5.0, 2.0)), 4.0, theme::LEGEND);
+    painter.galley(ground.min, text, egui::Color32::WHITE);
 }

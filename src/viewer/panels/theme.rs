@@ -55,9 +55,9 @@ pub struct Theme {
     /// The simulation's own world beside others.
     pub own_world: Color32,
     pub matrix: Matrix,
-    /// Okabe and Ito's colours, which are told apart with every kind of colour vision, lightened or darkened for the
-    /// ground, and one more.
-    series: [Color32; 9],
+    /// As far from each other, and from `own_world`, as a search could bring them, with every kind of colour vision; the
+    /// first six further than the others.
+    series: [Color32; SERIES],
     text: Color32,
     panel: Color32,
     bar: Color32,
@@ -74,6 +74,9 @@ pub struct Theme {
     chosen: [Color32; 2],
     shadow: u8,
 }
+
+/// Colours for many lines: one for each solver, and a few for those that take part once more.
+const SERIES: usize = 16;
 
 /// The colours of a matrix's picture.
 #[derive(Debug, PartialEq)]
@@ -116,15 +119,22 @@ pub static DARK: Theme = Theme {
         tight: rgb(255, 107, 97),
     },
     series: [
-        rgb(230, 159, 0),
-        rgb(86, 180, 233),
-        rgb(0, 178, 125),
-        rgb(240, 228, 66),
-        rgb(64, 140, 220),
-        rgb(226, 106, 30),
-        rgb(218, 138, 182),
-        rgb(190, 196, 206),
-        rgb(158, 116, 255),
+        rgb(255, 58, 0),
+        rgb(98, 211, 255),
+        rgb(5, 149, 127),
+        rgb(121, 114, 251),
+        rgb(255, 223, 0),
+        rgb(164, 255, 200),
+        rgb(240, 159, 168),
+        rgb(255, 21, 185),
+        rgb(191, 178, 199),
+        rgb(220, 86, 113),
+        rgb(231, 255, 146),
+        rgb(235, 170, 60),
+        rgb(10, 153, 44),
+        rgb(22, 143, 178),
+        rgb(107, 165, 255),
+        rgb(218, 146, 109),
     ],
     text: rgb(210, 216, 226),
     panel: rgb(24, 27, 33),
@@ -164,15 +174,22 @@ pub static LIGHT: Theme = Theme {
         tight: rgb(208, 40, 40),
     },
     series: [
-        rgb(166, 92, 0),
-        rgb(0, 112, 170),
-        rgb(0, 116, 80),
-        rgb(80, 86, 0),
-        rgb(20, 66, 150),
-        rgb(186, 40, 0),
-        rgb(168, 58, 120),
-        rgb(92, 99, 110),
-        rgb(108, 62, 214),
+        rgb(208, 55, 2),
+        rgb(32, 98, 255),
+        rgb(0, 125, 130),
+        rgb(0, 0, 149),
+        rgb(123, 110, 91),
+        rgb(18, 63, 36),
+        rgb(99, 74, 80),
+        rgb(84, 0, 80),
+        rgb(78, 69, 134),
+        rgb(176, 69, 118),
+        rgb(48, 128, 46),
+        rgb(104, 59, 0),
+        rgb(84, 92, 56),
+        rgb(0, 120, 166),
+        rgb(42, 29, 255),
+        rgb(89, 0, 1),
     ],
     text: rgb(36, 41, 47),
     panel: rgb(246, 247, 249),
@@ -361,6 +378,58 @@ mod tests {
                 assert!(contrast(color, ground) >= 3.0, "{color:?} on {ground:?}");
             }
         }
+    }
+
+    /// A colour in CIELAB, as it is seen without some of the eye's pigments.
+    fn lab(color: Color32, seen: &[[f32; 3]; 3]) -> [f32; 3] {
+        let [r, g, b, _] = egui::Rgba::from(color).to_array();
+        let row = |m: &[f32; 3], [r, g, b]: [f32; 3]| m[0] * r + m[1] * g + m[2] * b;
+        let rgb = [0, 1, 2].map(|k| row(&seen[k], [r, g, b]).clamp(0.0, 1.0));
+        let xyz = [
+            row(&[0.412_456_4, 0.357_576_1, 0.180_437_5], rgb) / 0.950_47,
+            row(&[0.212_672_9, 0.715_152_2, 0.072_175], rgb),
+            row(&[0.019_333_9, 0.119_192, 0.950_304_1], rgb) / 1.088_83,
+        ];
+        let [x, y, z] = xyz.map(|v| match v > 216.0 / 24_389.0 {
+            true => v.cbrt(),
+            false => (24_389.0 / 27.0 * v + 16.0) / 116.0,
+        });
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    /// No two solvers look alike: with normal vision, and without red or green cones (Machado, Oliveira and Fernandes
+    /// 2009). About 2 is just noticed side by side.
+    #[test]
+    fn series_are_told_apart() {
+        let normal = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+        let no_red = [
+            [0.152_286, 1.052_583, -0.204_868],
+            [0.114_503, 0.786_281, 0.099_216],
+            [-0.003_882, -0.048_116, 1.051_998],
+        ];
+        let no_green = [
+            [0.367_322, 0.860_646, -0.227_968],
+            [0.280_085, 0.672_501, 0.047_413],
+            [-0.011_820, 0.042_940, 0.968_881],
+        ];
+        for theme in [&DARK, &LIGHT] {
+            for (seen, [all, first]) in [
+                (normal, [16.5, 33.0]),
+                (no_red, [10.5, 19.0]),
+                (no_green, [10.5, 19.0]),
+            ] {
+                let mut labs: Vec<_> = theme.series.iter().map(|c| lab(*c, &seen)).collect();
+                labs.push(lab(theme.own_world, &seen));
+                for (k, a) in labs.iter().enumerate() {
+                    for (i, b) in labs[..k].iter().enumerate() {
+                        let square: f32 = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum();
+                        let least = if k < 6 { first } else { all };
+                        assert!(square.sqrt() >= least, "{i} and {k}: {}", square.sqrt());
+                    }
+                }
+            }
+        }
+        assert!(SERIES > crate::solve::SOLVERS.len());
     }
 
     #[test]

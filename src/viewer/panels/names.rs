@@ -3,20 +3,21 @@
 
 use bevy::prelude::{App, KeyCode};
 
-use super::comparison::{Comparison, Mode};
-use super::flow::{frame, press, wait, window};
-use super::history::History;
-use super::panels::plots::Curve;
-use super::panels::theme;
-use super::panels::worlds::{Numbers, lines, numbers, worlds};
-use super::physics::Physics;
-use super::playback::Playback;
-use super::setup::Setup;
+use super::plots::Curve;
+use super::theme;
+use super::worlds::{Numbers, lines, numbers, worlds};
 use crate::compare::{Contest, Entrant, Rounds, Task};
 use crate::scene::library;
 use crate::session::{Input, distance};
 use crate::solve::SolverConfig;
 use crate::step::Simulation;
+use crate::viewer::comparison::{Comparison, Mode};
+use crate::viewer::flow::{frame, press, wait, window};
+use crate::viewer::history::History;
+use crate::viewer::observe::ResidualRate;
+use crate::viewer::physics::Physics;
+use crate::viewer::playback::Playback;
+use crate::viewer::setup::Setup;
 
 const SCENE: &str = "box_stack";
 
@@ -112,7 +113,7 @@ fn worlds_keep_their_names_numbers_and_curves() {
     wait(app, "the pause", |_, frame| !frame.playing);
     press(app, KeyCode::KeyR);
     wait(app, "the beginning", |_, frame| frame.step == 0);
-    app.world_mut().resource_mut::<Setup>().residual = super::observe::ResidualRate::EveryStep;
+    app.world_mut().resource_mut::<Setup>().residual = ResidualRate::EveryStep;
     let main = app.world().resource::<Setup>().solver.clone();
     step_to(app, 3);
     for label in ["jacobi", "apgd", "nncg"] {
