@@ -6,6 +6,7 @@ use bevy::math::{self as glam, Isometry3d};
 
 use super::inspect::PickedNumbers;
 use super::keep::{Charge, News};
+use super::verdicts::Mark;
 use crate::math::{Pose, Twist, Vec3};
 use crate::problem::{Friction, FrictionLaw};
 use crate::session::{Kept, Replayed};
@@ -118,6 +119,8 @@ pub struct RivalSample {
     /// The deepest overlap (m).
     pub penetration: f64,
     pub residual: Option<f64>,
+    /// Whether its solver met its tolerance.
+    pub is_solved: bool,
     /// What the step took (s).
     pub time: f64,
     /// The largest distance of a body from where it is in the simulation's own world (m).
@@ -333,6 +336,8 @@ pub struct Frame {
     pub energy: Energy,
     /// The force with which a hand pulled in the last step (N).
     pub pull: f64,
+    /// What worlds have missed first.
+    pub marks: Vec<Mark>,
     pub selected: Option<BodyNumbers>,
     pub picked: Option<PickedNumbers>,
     pub playing: bool,

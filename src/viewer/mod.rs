@@ -33,6 +33,7 @@ mod scenes;
 mod setup;
 mod toasts;
 mod tools;
+mod verdicts;
 mod worlds;
 
 use std::path::PathBuf;

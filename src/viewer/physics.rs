@@ -13,6 +13,7 @@ use super::adviser::{self, Adviser, Board, Told};
 use super::frame::{BodyTable, Exchange, Notice, StepSample};
 use super::keep::{self, Charge, Keep, News};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
+use super::verdicts::Verdicts;
 use super::worlds::{Wanted, Worlds};
 use crate::compare::{Arena, Posed};
 use crate::math::Vec3;
@@ -87,6 +88,7 @@ impl Physics {
             challenge: Challenge::new(arena.clone()),
             adviser: Adviser::new(advice.clone()),
             worlds: Worlds::default(),
+            verdicts: Verdicts::default(),
             session: None,
             start: None,
             solver: Arc::default(),
@@ -176,6 +178,7 @@ struct Worker {
     challenge: Challenge,
     adviser: Adviser,
     worlds: Worlds,
+    verdicts: Verdicts,
     session: Option<Session>,
     start: Option<Snapshot>,
     /// What took the last step.
@@ -383,6 +386,8 @@ impl Worker {
                 text,
             });
         }
+        let numbers: Vec<u64> = self.worlds.views().map(|view| view.world).collect();
+        self.verdicts.keep(|world| numbers.contains(&world));
     }
 
     /// Takes a session over in place of the one that there is.
@@ -540,6 +545,7 @@ impl Worker {
     fn begin_epoch(&mut self) {
         self.state.epoch += 1;
         self.adviser.forget();
+        self.verdicts = Verdicts::default();
         self.state.samples.clear();
         self.state.pending_steps = 0;
         (self.state.wish, self.state.goal) = (None, None);
@@ -599,6 +605,7 @@ impl Worker {
             Ok(()) => {
                 let simulation = session.simulation();
                 let step = simulation.world().step_index;
+                self.verdicts.forget_after(step);
                 let begins = self.start.as_ref().map(|s| s.world().step_index);
                 if is_edit && begins == Some(step) {
                     // The beginning, which restarting returns to, is another one now.
@@ -693,11 +700,15 @@ impl Worker {
         if *self.solver != *simulation.solver_config() {
             self.solver = Arc::new(simulation.solver_config().clone());
         }
+        let rivals = self.worlds.samples(simulation.world());
+        let views: Vec<_> = self.worlds.views().collect();
+        self.verdicts.note(report, &self.solver.name);
+        self.verdicts.note_rivals(report, &views, &rivals);
         self.state.samples.push(StepSample {
             report: report.clone(),
             energy: simulation.world().energy(),
             solver: self.solver.clone(),
-            rivals: self.worlds.samples(simulation.world()),
+            rivals,
         });
         let is_still = !self.state.playing && self.state.pending_steps == 0;
         self.adviser.follow(simulation, self.now(), is_still);
@@ -744,6 +755,7 @@ impl Worker {
             let simulation = session.simulation();
             frame.kept = session.kept();
             frame.pull = session.pull().norm();
+            frame.marks.clone_from(&self.verdicts.marks);
             frame.recording = session.recording().map(Recording::len);
             frame.replayed = session.replayed();
             let revision = simulation.world().revision;

@@ -1,6 +1,7 @@
 //! The worlds beside the simulation's own: each lives through the same inputs with another solver.
 
 use super::frame::{Frame, RivalSample, RivalView, isometry};
+use super::verdicts;
 use crate::session::{DEFAULT_LIMIT, Input, Rival, Session, Spacing, distance};
 use crate::solve::SolverConfig;
 use crate::step::{ResidualSchedule, Simulation};
@@ -144,6 +145,7 @@ impl Worlds {
                 joint_error: report.joint_error,
                 penetration: report.penetration,
                 residual: report.residual.map(|r| r.residual),
+                is_solved: verdicts::is_solved(report),
                 time: report.timings.get(crate::measure::Stage::Step),
                 distance: distance(world, first),
             }
@@ -156,18 +158,22 @@ impl Worlds {
         both.filter(steps).map(of).collect()
     }
 
-    /// Adds their poses to those of the simulation's own world.
-    pub fn fill(&self, frame: &mut Frame) {
-        let view = |(rival, name): (&Rival, &Name)| RivalView {
+    /// What they are.
+    pub fn views(&self) -> impl Iterator<Item = RivalView> {
+        let both = self.rivals.iter().zip(&self.names);
+        both.map(|(rival, name)| RivalView {
             world: name.number,
             label: rival.label.clone(),
             series: name.wanted.series,
             color: name.wanted.color,
             error: rival.error().map(str::to_owned),
-        };
-        let both = self.rivals.iter().zip(&self.names);
+        })
+    }
+
+    /// Adds their poses to those of the simulation's own world.
+    pub fn fill(&self, frame: &mut Frame) {
         frame.rivals.clear();
-        frame.rivals.extend(both.map(view));
+        frame.rivals.extend(self.views());
         let slots = frame.poses.len();
         for rival in &self.rivals {
             let bodies = &rival.simulation().world().bodies;

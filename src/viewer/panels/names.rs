@@ -9,7 +9,7 @@ use super::worlds::{Numbers, lines, numbers, worlds};
 use crate::compare::{Contest, Entrant, Rounds, Task};
 use crate::scene::library;
 use crate::session::{Input, distance};
-use crate::solve::SolverConfig;
+use crate::solve::{SolverConfig, Status};
 use crate::step::Simulation;
 use crate::viewer::comparison::{Comparison, Mode};
 use crate::viewer::flow::{frame, press, wait, window};
@@ -97,6 +97,7 @@ fn expect(shown: &[(String, Numbers)], name: &str, of: &Simulation, first: &Simu
     let expected = Numbers {
         time: found.time,
         residual: report.residual.map(|r| r.residual),
+        is_solved: Some(report.solve.status == Status::Converged),
         joint_error: Some(report.joint_error),
         penetration: Some(report.penetration),
         energy: Some(world.energy().total()),

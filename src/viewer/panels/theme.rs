@@ -230,6 +230,14 @@ impl Theme {
             .inner_margin(Margin::symmetric(10, 5))
     }
 
+    pub fn card(&self, color: Color32) -> Frame {
+        Frame::new()
+            .fill(self.ground)
+            .stroke(Stroke::new(1.5, color))
+            .corner_radius(CornerRadius::same(5))
+            .inner_margin(Margin::symmetric(8, 4))
+    }
+
     pub fn message(&self, color: Color32) -> Frame {
         Frame::new()
             .fill(self.panel.gamma_multiply_u8(245))

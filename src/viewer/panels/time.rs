@@ -8,6 +8,7 @@ use crate::session::Replayed;
 use crate::viewer::keep::Keep;
 use crate::viewer::keys::Action;
 use crate::viewer::physics::Command;
+use crate::viewer::verdicts::{Mark, Miss};
 
 /// In narrower bars than these (points) the frame rate, time and step, and long words are left out.
 const NARROW: [f32; 3] = [90.0, 270.0, 560.0];
@@ -82,15 +83,45 @@ fn past(ui: &mut egui::Ui, context: &mut Context) {
         if !frame.kept.is_gapless {
             hint += ". The solver had a wall-time budget: only some of them can be returned to";
         }
-        if ui
-            .add_enabled(last > first, slider)
-            .on_hover_text(hint)
-            .changed()
-        {
+        let slider = ui.add_enabled(last > first, slider).on_hover_text(hint);
+        if slider.changed() {
+            context.physics.send(Command::Keep(Keep::ScrubTo(step)));
+        }
+        if let Some(step) = marks(ui, slider.rect, &frame.marks, [first, last]) {
             context.physics.send(Command::Keep(Keep::ScrubTo(step)));
         }
         ui.label(theme::quiet(format!("{last}")));
     });
+}
+
+/// Marks on the time line where worlds first miss something; the step of one that is pressed.
+fn marks(ui: &egui::Ui, line: egui::Rect, marks: &[Mark], [first, last]: [u64; 2]) -> Option<u64> {
+    // As egui leaves room for the slider's handle.
+    let room = line.height() / 2.5;
+    let range = line.left() + room..=line.right() - room;
+    let mut pressed = None;
+    let kept = marks.iter().filter(|m| (first..=last).contains(&m.step));
+    for (k, mark) in kept.enumerate() {
+        let share = (mark.step - first) as f32 / (last - first).max(1) as f32;
+        let at = egui::pos2(egui::lerp(range.clone(), share), line.bottom() + 1.0);
+        let color = mark.series.map(|k| theme::of(ui).series(k));
+        let color = color.unwrap_or(theme::of(ui).own_world);
+        let size = match mark.miss {
+            Miss::Tolerance => 3.0,
+            Miss::Apart | Miss::Stopped => 5.0,
+        };
+        let corners = [(0.0, -size), (size, size), (-size, size)];
+        let corners = corners.map(|(x, y)| at + egui::vec2(x, y));
+        let sign = egui::Shape::convex_polygon(corners.into(), color, egui::Stroke::NONE);
+        ui.painter().add(sign);
+        let area = egui::Rect::from_center_size(at, egui::Vec2::splat(2.0 * size + 2.0));
+        let id = ui.id().with(("mark", k));
+        let response = ui.interact(area, id, egui::Sense::click());
+        if response.on_hover_text(mark.text()).clicked() {
+            pressed = Some(mark.step);
+        }
+    }
+    pressed
 }
 
 fn replay(ui: &mut egui::Ui, replayed: &Replayed) {

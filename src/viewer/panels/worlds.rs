@@ -10,6 +10,7 @@ use crate::measure::Stage;
 use crate::viewer::comparison::Mode;
 use crate::viewer::frame::{Frame, RivalSample, RivalView, StepSample};
 use crate::viewer::history::History;
+use crate::viewer::verdicts::{self, Miss, verdict};
 
 pub const TABLE: Panel = Panel::compared("worlds", table).wide(1.6).when(is_on);
 pub const DISTANCE: Panel = Panel::compared("distance [m]", distance).when(is_on);
@@ -87,6 +88,7 @@ fn own(sample: &StepSample) -> RivalSample {
         joint_error: report.joint_error,
         penetration: report.penetration,
         residual: report.residual.map(|r| r.residual),
+        is_solved: verdicts::is_solved(report),
         time: report.timings.get(Stage::Step),
         distance: 0.0,
     }
@@ -99,6 +101,8 @@ pub struct Numbers {
     pub time: Option<f64>,
     /// The last residual that was evaluated (m/s).
     pub residual: Option<f64>,
+    /// Whether the solver met its tolerance.
+    pub is_solved: Option<bool>,
     /// (m)
     pub joint_error: Option<f64>,
     /// (m)
@@ -122,6 +126,7 @@ pub fn numbers(history: &History, who: &Who) -> Numbers {
     Numbers {
         time: of(|s| s.time),
         residual: samples.find_map(|s| who.of(s)?.residual),
+        is_solved: last.as_ref().map(|s| s.is_solved),
         joint_error: of(|s| s.joint_error),
         penetration: of(|s| s.penetration),
         energy: of(|s| s.energy.total()),
@@ -141,6 +146,7 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
         ui.colored_label(theme::of(ui).warning, text);
     }
     egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| {
+        cards(ui, context);
         egui::Grid::new("worlds")
             .striped(true)
             .spacing([10.0, 2.0])
@@ -148,6 +154,7 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
                 for title in [
                     "world",
                     "step [ms]",
+                    "solver",
                     "residual [m/s]",
                     "joint error [m]",
                     "penetration [m]",
@@ -163,8 +170,14 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
                         label.on_hover_text(error);
                     }
                     let numbers = numbers(&context.history, &who);
+                    let time = numbers.time.map(|time| number(1e3 * time));
+                    ui.monospace(time.unwrap_or_default());
+                    match numbers.is_solved {
+                        Some(true) => ui.colored_label(theme::of(ui).good, "converged"),
+                        Some(false) => ui.colored_label(theme::of(ui).warning, "not converged"),
+                        None => ui.label(""),
+                    };
                     for value in [
-                        numbers.time.map(|time| 1e3 * time),
                         numbers.residual,
                         numbers.joint_error,
                         numbers.penetration,
@@ -179,6 +192,42 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
                     ui.end_row();
                 }
             });
+    });
+}
+
+/// A card for each world: its colour and name, what a step takes, and what has become of it, in words.
+fn cards(ui: &mut egui::Ui, context: &Context) {
+    let theme = theme::of(ui);
+    let frame = context.playback.frame.as_ref();
+    let marks = frame.map_or(&[][..], |f| &f.marks);
+    let step = frame.map_or(0, |f| f.step);
+    ui.horizontal_wrapped(|ui| {
+        for who in worlds_of(context) {
+            let numbers = numbers(&context.history, &who);
+            let length = |error| format!("{} m", number(error));
+            let now = (step, numbers.joint_error);
+            let (text, worst) = verdict(marks, who.world, now, length);
+            let color = match worst {
+                None => theme.good,
+                Some(Miss::Tolerance) => theme.warning,
+                Some(Miss::Apart | Miss::Stopped) => theme.error,
+            };
+            theme.card(who.color(theme)).show(ui, |ui| {
+                ui.vertical(|ui| {
+                    ui.horizontal(|ui| {
+                        ui.colored_label(who.color(theme), egui::RichText::new(&who.name).strong());
+                        if let Some(time) = numbers.time {
+                            ui.label(theme::quiet(format!("{} ms a step", number(1e3 * time))));
+                        }
+                    });
+                    let taken = numbers.time.is_some() || worst.is_some();
+                    match taken {
+                        true => ui.colored_label(color, text),
+                        false => ui.label(theme::quiet("no step taken yet")),
+                    };
+                });
+            });
+        }
     });
 }
 
