@@ -58,6 +58,8 @@ pub struct Comparison {
 #[derive(Clone, Debug)]
 pub struct Ticked {
     pub on: bool,
+    /// Whether its parameters are shown.
+    pub is_open: bool,
     /// How it is called; the solver's name, and a number where there are several.
     pub label: String,
     /// Its parameters and budget.
@@ -95,6 +97,7 @@ impl Default for Comparison {
             config.switch(name);
             Ticked {
                 on: false,
+                is_open: false,
                 label: name.to_owned(),
                 config,
                 series,

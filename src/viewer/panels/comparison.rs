@@ -84,7 +84,7 @@ fn tick(ui: &mut egui::Ui, comparison: &mut Comparison) {
         let is_duplicate = comparison.is_duplicate(k);
         let allowed = &mut comparison.allowed;
         let entrant = &mut comparison.entrants[k];
-        ui.push_id(k, |ui| {
+        ui.push_id(entrant.label.clone(), |ui| {
             ui.horizontal(|ui| {
                 swatch(ui, theme::of(ui).series(entrant.series));
                 let hint = solve::find(&entrant.config.name).map_or("", |info| info.summary);
@@ -98,20 +98,25 @@ fn tick(ui: &mut egui::Ui, comparison: &mut Comparison) {
                     if is_duplicate && ui.small_button("➖").on_hover_text("remove").clicked() {
                         removed = Some(k);
                     }
+                    // Who ticks does not move the list under the pointer; who opens this one does.
+                    ui.toggle_value(&mut entrant.is_open, "⚙")
+                        .on_hover_text("parameters and budget");
                 });
             });
-            if entrant.on {
-                let title = theme::quiet("parameters and budget");
-                egui::CollapsingHeader::new(title).show(ui, |ui| {
-                    let before = entrant.config.budget;
-                    solver::parameters(ui, &mut entrant.config);
-                    solver::stop_when(ui, &mut entrant.config.budget);
-                    if entrant.config.budget != before {
-                        *allowed = Allowed::Own;
-                    }
-                });
+            if entrant.is_open {
+                let before = entrant.config.budget;
+                solver::parameters(ui, &mut entrant.config);
+                solver::stop_when(ui, &mut entrant.config.budget);
+                if entrant.config.budget != before {
+                    *allowed = Allowed::Own;
+                }
             }
         });
+    }
+    let clear = egui::Button::new("clear all").small();
+    let clear = ui.add_enabled(comparison.is_on(), clear);
+    if clear.on_hover_text("untick all solvers").clicked() {
+        comparison.entrants.iter_mut().for_each(|e| e.on = false);
     }
     if let Some(k) = copied {
         comparison.duplicate(k);

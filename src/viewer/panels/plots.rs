@@ -5,7 +5,7 @@ use bevy_egui::egui::{self, Color32};
 use egui_plot::{FilledArea, GridInput, GridMark, HoverPosition, Line, Plot, PlotPoints, Points};
 
 use super::widgets::number;
-use super::{Context, Panel, Place, at, theme};
+use super::{Context, Panel, Place, at, theme, worlds};
 use crate::measure::Stage;
 use crate::viewer::frame::StepSample;
 use crate::viewer::history::History;
@@ -40,6 +40,9 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             }
         }
     });
+    if tab == Place::Comparison {
+        worlds::cards(ui, context);
+    }
     plots.retain(|panel| context.open.shows_plot(panel));
     if plots.is_empty() {
         ui.label(theme::quiet("no plot is chosen"));

@@ -235,7 +235,7 @@ impl Theme {
             .fill(self.ground)
             .stroke(Stroke::new(1.5, color))
             .corner_radius(CornerRadius::same(5))
-            .inner_margin(Margin::symmetric(8, 4))
+            .inner_margin(Margin::symmetric(8, 2))
     }
 
     pub fn message(&self, color: Color32) -> Frame {

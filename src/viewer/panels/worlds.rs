@@ -146,7 +146,6 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
         ui.colored_label(theme::of(ui).warning, text);
     }
     egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| {
-        cards(ui, context);
         egui::Grid::new("worlds")
             .striped(true)
             .spacing([10.0, 2.0])
@@ -196,7 +195,10 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
 }
 
 /// A card for each world: its colour and name, what a step takes, and what has become of it, in words.
-fn cards(ui: &mut egui::Ui, context: &Context) {
+pub fn cards(ui: &mut egui::Ui, context: &Context) {
+    if !is_on(context) || !context.comparison.is_on() {
+        return;
+    }
     let theme = theme::of(ui);
     let frame = context.playback.frame.as_ref();
     let marks = frame.map_or(&[][..], |f| &f.marks);
@@ -213,19 +215,16 @@ fn cards(ui: &mut egui::Ui, context: &Context) {
                 Some(Miss::Apart | Miss::Stopped) => theme.error,
             };
             theme.card(who.color(theme)).show(ui, |ui| {
-                ui.vertical(|ui| {
-                    ui.horizontal(|ui| {
-                        ui.colored_label(who.color(theme), egui::RichText::new(&who.name).strong());
-                        if let Some(time) = numbers.time {
-                            ui.label(theme::quiet(format!("{} ms a step", number(1e3 * time))));
-                        }
-                    });
-                    let taken = numbers.time.is_some() || worst.is_some();
-                    match taken {
-                        true => ui.colored_label(color, text),
-                        false => ui.label(theme::quiet("no step taken yet")),
-                    };
-                });
+                ui.colored_label(who.color(theme), egui::RichText::new(&who.name).strong());
+                if let Some(time) = numbers.time {
+                    ui.label(theme::quiet(format!("{} ms", number(1e3 * time))))
+                        .on_hover_text("what its last step took");
+                }
+                let taken = numbers.time.is_some() || worst.is_some();
+                match taken {
+                    true => ui.colored_label(color, text),
+                    false => ui.label(theme::quiet("no step taken yet")),
+                };
             });
         }
     });
