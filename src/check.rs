@@ -31,15 +31,20 @@ impl Invalid {
     }
 }
 
-/// The name that somebody meant who wrote `word`: the nearest one, where at most every third letter is added,
-/// missing, wrong, or swapped with the next.
+/// The name that somebody meant who wrote `word`: of those of which at most every third letter, rounded up, is added,
+/// missing, wrong, or swapped with the next, the most similar one by Jaro and Winkler, to whom beginnings count more.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let distance =
-        |name: &&str| strsim::damerau_levenshtein(&word.to_lowercase(), &name.to_lowercase());
-    let named = names.into_iter().map(|name| (distance(&name), name));
-    let (distance, name) = named.min_by_key(|(distance, _)| *distance)?;
-    let letters = word.chars().count().min(name.chars().count());
-    (distance <= letters / 3).then_some(name)
+    let word = word.to_lowercase();
+    let similarity = |name: &str| {
+        let name = name.to_lowercase();
+        let letters = word.chars().count().min(name.chars().count());
+        let is_near = strsim::damerau_levenshtein(&word, &name) <= letters.div_ceil(3);
+        is_near.then(|| strsim::jaro_winkler(&word, &name))
+    };
+    let named = names.into_iter();
+    let named = named.filter_map(|name| Some((similarity(name)?, name)));
+    let best = named.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.map(|(_, name)| name)
 }
 
 /// The same as the end of a message: a question where there is such a name, and nothing where there is none.

@@ -354,25 +354,65 @@ fn table(outcomes: &[Outcome], wanted: impl Fn(&str) -> bool, with_status: bool)
         .filter(|f| wanted(f.name) && outcomes.iter().any(|o| (f.value)(o).is_some()))
         .collect();
     let name = |name: &str| name.trim_end_matches("_ms").replace('_', " ");
-    let mut header = vec!["solver".to_owned()];
-    if with_status {
-        header.push("status".into());
-    }
-    let texts = header.len();
-    header.extend(fields.iter().map(|f| match f.unit {
-        "-" => name(f.name),
-        unit => format!("{} [{unit}]", name(f.name)),
-    }));
-    let row = |o: &Outcome| {
-        let mut row = vec![o.label.clone()];
-        if with_status {
-            row.push(status_word(&o.report.status).into());
-        }
-        row.extend(fields.iter().map(|f| shown((f.value)(o))));
-        row
+    // As columns: a title and a text for each solver.
+    let column = |title: &str, of: &dyn Fn(&Outcome) -> String| {
+        let texts = outcomes.iter().map(of);
+        std::iter::once(title.to_owned()).chain(texts).collect()
     };
-    let rows: Vec<Vec<String>> = outcomes.iter().map(row).collect();
-    report::table(&header, &rows, texts..header.len())
+    let solvers: Column = column("solver", &|o| o.label.clone());
+    let mut columns = Vec::new();
+    if with_status {
+        let status = |o: &Outcome| status_word(&o.report.status).to_owned();
+        columns.push(column("status", &status));
+    }
+    let texts = columns.len();
+    columns.extend(fields.iter().map(|f| {
+        let title = match f.unit {
+            "-" => name(f.name),
+            unit => format!("{} [{unit}]", name(f.name)),
+        };
+        column(&title, &|o| shown((f.value)(o)))
+    }));
+    let mut out = String::new();
+    let mut rest = &columns[..];
+    let mut left = texts;
+    while !rest.is_empty() {
+        // As many as there is room for, one at least.
+        let mut room = WIDTH.saturating_sub(1 + width(&solvers));
+        let fits = |column: &&Column| {
+            let fits = width(column) <= room;
+            room = room.saturating_sub(width(column));
+            fits
+        };
+        let count = rest.iter().take_while(fits).count().max(1);
+        let (now, later) = rest.split_at(count);
+        let line = |k: usize| {
+            std::iter::once(&solvers)
+                .chain(now)
+                .map(move |c| c[k].clone())
+        };
+        let rows: Vec<Vec<String>> = (1..=outcomes.len()).map(|k| line(k).collect()).collect();
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        let header: Vec<String> = line(0).collect();
+        out += &report::table(&header, &rows, 1 + left.min(count)..header.len());
+        left = left.saturating_sub(count);
+        rest = later;
+    }
+    out
+}
+
+/// The title of a column and what stands in it.
+type Column = Vec<String>;
+
+/// Columns of text that a table takes at most; it is continued below itself.
+const WIDTH: usize = 100;
+
+/// What a column takes of that, with its border.
+fn width(column: &Column) -> usize {
+    let longest = column.iter().map(|text| text.chars().count()).max();
+    longest.unwrap_or(0) + 3
 }
 
 /// Equal quality, and equal time: that of the fastest solver that got there.

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use moreau::check::nearest;
 use moreau::file;
 use moreau::papers;
@@ -245,7 +245,11 @@ fn unwritable(what: &str, path: &Path, error: &io::Error) -> String {
 /// Reads the arguments, runs the command, and turns its outcome into the exit code.
 pub fn main() -> ExitCode {
     // clap ends the program itself, with 2 on bad arguments.
-    let cli = Cli::try_parse().unwrap_or_else(|error| with_command(error).exit());
+    // What is below zero is refused as a value, and not taken for an option.
+    let command = Cli::command().mut_subcommands(|command| command.allow_negative_numbers(true));
+    let parsed = command.try_get_matches();
+    let parsed = parsed.and_then(|found| Cli::from_arg_matches(&found));
+    let cli = parsed.unwrap_or_else(|error| with_command(error).exit());
     let outcome = match &cli.command {
         None => open_viewer(&cli.view),
         Some(Command::Run(args)) => run::run(args),

@@ -25,7 +25,7 @@ pub struct RunArgs {
     #[command(flatten)]
     scene: SceneArgs,
     /// Number of steps [default: what fits into 10 s]
-    #[arg(long, conflicts_with = "seconds")]
+    #[arg(long, conflicts_with = "seconds", value_parser = whole)]
     steps: Option<u64>,
     /// Simulated time (s)
     #[arg(long, value_parser = seconds)]
@@ -55,6 +55,11 @@ pub struct RunArgs {
     /// every run so). Several are separated by commas; a shell wants quotes around them
     #[arg(long, value_name = "LIMITS", value_delimiter = ',', value_parser = limits::parse)]
     fail_on: Vec<Limit>,
+}
+
+fn whole(text: &str) -> Result<u64, String> {
+    let number = text.parse();
+    number.map_err(|_| "a whole number of steps is expected, 0 or more".to_owned())
 }
 
 /// Why a run takes no more steps.

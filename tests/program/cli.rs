@@ -326,6 +326,11 @@ fn bad_arguments_and_files_end_with_2_and_say_what_was_expected() {
         ),
         (&["completions", "zhs"], "possible values: bash"),
         (
+            &["run", "wall", "--steps", "-3"],
+            "a whole number of steps is expected, 0 or more",
+        ),
+        (&["run", "wall", "--seconds", "-3"], "-3"),
+        (
             &["man", "rnu"],
             "there is no command \"rnu\"; there are: run, compare",
         ),
@@ -355,6 +360,7 @@ fn slips_of_the_pen_are_answered_with_what_was_meant() {
             &*format!("did you mean {path:?}?"),
         ),
         (&["crnae"], "did you mean \"crane\"?"),
+        (&["crain"], "did you mean \"crane\"?"),
         (&["rnu"], "did you mean the command `run`?"),
         (&["rnu", "wall"], "did you mean the command `run`"),
         (
