@@ -80,8 +80,8 @@ pub fn hands(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<
             .remark(|r| format!("{}; {}", r.worst, r.winner))
             .notes([
                 "A joint error is that of StepReport::joint_error; at the end is the last quarter of the time after letting go. \
-                 Energy won is what the world has more after letting go than then, beyond what its drives put in, as a share of \
-                 all that was moved.",
+                 Energy won is what the world has more after letting go than then, beyond what its drives and a sea put in, as a \
+                 share of all that was moved.",
             ]),
     );
     Ok(())
@@ -223,7 +223,9 @@ fn pull(
     let (mut won, mut most) = (0.0, 0.0_f64);
     for balance in after {
         let before = won;
-        won += balance.after.total() - balance.before.total() - balance[Flow::Drives].max(0.0);
+        // The sea is a force.
+        let given = (balance[Flow::Drives] + balance[Flow::Forces]).max(0.0);
+        won += balance.after.total() - balance.before.total() - given;
         // After a step of another length springs show a stretch that is gone with the next step.
         most = most.max(before.min(won));
     }
