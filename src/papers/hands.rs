@@ -182,7 +182,11 @@ fn pull(
         return;
     };
     let target = bodies.position[slot] + Vec3::from(direction) * reach;
-    let named = format!("{} by {direction:?}", bodies.name[slot]);
+    let [x, y, z] = direction;
+    let named = match bodies.name[slot].as_str() {
+        "" => format!("body {slot} by ({x}, {y}, {z})"),
+        name => format!("{name} by ({x}, {y}, {z})"),
+    };
     let steps = (seconds(bench) / world.settings.step).round() as u32;
     let drag = Drag {
         body,

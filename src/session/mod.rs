@@ -321,7 +321,7 @@ impl Session {
         self.recording = None;
         self.inputs.clear();
         self.drag = None;
-        self.pulled = None;
+        (self.pulled, self.force) = (None, Vec3::zeros());
         self.tape = None;
         self.simulation.restore(snapshot);
         let begin = snapshot.world().step_index;

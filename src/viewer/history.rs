@@ -17,6 +17,11 @@ pub struct History {
 }
 
 impl History {
+    /// Whether joints had rows in the last step.
+    pub fn has_joints(&self) -> bool {
+        self.samples.back().is_some_and(|s| s.report.rows > 0)
+    }
+
     /// The name of what took the last step.
     pub fn solver(&self) -> &str {
         self.samples.back().map_or("", |s| &s.solver.name)

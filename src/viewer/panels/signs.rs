@@ -62,8 +62,11 @@ pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
     }
     let name = &last.solver.name;
     let is_exact = name == HOLDS || solve::find(name).is_some_and(SolverInfo::is_direct);
+    let advice = context.physics.advice();
+    let help = advice.as_ref().and_then(|told| told.help.as_deref());
     let text = if is_exact {
-        format!("joints are {} m apart", number(error))
+        let help = help.unwrap_or("shorter steps may help (panel \"Time step\")");
+        format!("joints are {} m apart: {help}", number(error))
     } else {
         format!(
             "joints are {} m apart: {name} does not hold them, {HOLDS} does",

@@ -15,7 +15,8 @@ use crate::viewer::verdicts::{self, Miss, verdict};
 pub const TABLE: Panel = Panel::compared("worlds", table).wide(1.6).when(is_on);
 pub const DISTANCE: Panel = Panel::compared("distance [m]", distance).when(is_on);
 pub const ENERGY: Panel = Panel::compared("total energy [J]", energy).when(is_on);
-pub const JOINT_ERROR: Panel = Panel::compared("joint error [m]", joint_error).when(is_on);
+pub const JOINT_ERROR: Panel = Panel::compared("joint error [m]", joint_error)
+    .when(|context| is_on(context) && context.history.has_joints());
 
 fn is_on(context: &Context) -> bool {
     context.comparison.mode == Mode::Worlds
