@@ -182,11 +182,7 @@ fn pull(
         return;
     };
     let target = bodies.position[slot] + Vec3::from(direction) * reach;
-    let [x, y, z] = direction;
-    let named = match bodies.name[slot].as_str() {
-        "" => format!("body {slot} by ({x}, {y}, {z})"),
-        name => format!("{name} by ({x}, {y}, {z})"),
-    };
+    let named = named(&bodies.name[slot], slot, direction);
     let steps = (seconds(bench) / world.settings.step).round() as u32;
     let drag = Drag {
         body,
@@ -222,18 +218,7 @@ fn pull(
             run.lean = run.lean.max(lean);
         }
     }
-    let moved = Account::of(&balances).map_or(0.0, |account| account.throughput);
-    let after = balances.get(steps as usize..).unwrap_or_default();
-    let (mut won, mut most) = (0.0, 0.0_f64);
-    for balance in after {
-        let before = won;
-        // The sea is a force.
-        let given = (balance[Flow::Drives] + balance[Flow::Forces]).max(0.0);
-        won += balance.after.total() - balance.before.total() - given;
-        // After a step of another length springs show a stretch that is gone with the next step.
-        most = most.max(before.min(won));
-    }
-    let rise = most / moved.max(1e-9);
+    let rise = won(&balances, steps as usize);
     if rise > run.rise {
         run.rise = rise;
         run.winner.clone_from(&named);
@@ -244,4 +229,27 @@ fn pull(
         run.error[1] = run.error[1].max(last);
         run.worst = named;
     }
+}
+
+/// What is said of a drag.
+fn named(name: &str, slot: usize, [x, y, z]: [f64; 3]) -> String {
+    match name {
+        "" => format!("body {slot} by ({x}, {y}, {z})"),
+        name => format!("{name} by ({x}, {y}, {z})"),
+    }
+}
+
+/// The most by which energy rose after a step, beyond what drives put in, as a share of all that was moved (-).
+fn won(balances: &[Balance], from: usize) -> f64 {
+    let moved = Account::of(balances).map_or(0.0, |account| account.throughput);
+    let (mut won, mut most) = (0.0, 0.0_f64);
+    for balance in balances.get(from..).unwrap_or_default() {
+        let before = won;
+        // The sea is a force.
+        let given = (balance[Flow::Drives] + balance[Flow::Forces]).max(0.0);
+        won += balance.after.total() - balance.before.total() - given;
+        // After a step of another length springs show a stretch that is gone with the next step.
+        most = most.max(before.min(won));
+    }
+    most / moved.max(1e-9)
 }
