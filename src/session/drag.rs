@@ -43,7 +43,7 @@ const SPEED: f64 = 30.0;
 /// Largest force in terms of the body's mass (m/s²): five times its weight lifts it out of any pile.
 const LIMIT: f64 = 50.0;
 /// Largest force on any body (N): what it hangs on, or is pressed against, has to bear it too. With five times its weight
-/// alone, a hand on the crane's chassis tore its joints 6 m apart (`moreau bench hands --only crane`).
+/// alone, a hand tore joints of the crane 6 m apart (`moreau bench hands --only crane`).
 const STRONGEST: f64 = 20_000.0;
 /// Share of that for a body that does not follow (-): twice its weight still lifts it.
 const HELD: f64 = 0.4;
