@@ -36,7 +36,8 @@ fn pull(session: &mut Session, body: &str, by: Vec3) -> (f64, f64, Vec<Balance>)
             session.apply(Input::Drag(None)).expect("let go");
         }
         let report = session.step().expect("a step");
-        assert_ne!(report.solve.status, Status::Failed(String::new()));
+        let status = &report.solve.status;
+        assert!(!matches!(status, Status::Failed(_)), "{status:?}");
         error = error.max(report.joint_error);
         if step >= 60 {
             balances.extend(report.energy);
