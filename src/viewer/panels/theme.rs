@@ -55,8 +55,8 @@ pub struct Theme {
     /// The simulation's own world beside others.
     pub own_world: Color32,
     pub matrix: Matrix,
-    /// As far from each other, and from `own_world`, as a search could bring them, with every kind of colour vision; the
-    /// first six further than the others.
+    /// As far from each other, and from `own_world`, as a search could bring them, with and without red or green cones;
+    /// the first six further than the others.
     series: [Color32; SERIES],
     text: Color32,
     panel: Color32,
