@@ -104,10 +104,13 @@ pub fn heat(residual: f64) -> [f32; 3] {
     ramp(&STOPS, HEAT, residual)
 }
 
-/// Between colours, by the logarithm of a value from `low` to `high`.
+/// Between colours, by the logarithm of a value; what is no number is drawn as the worst.
 fn ramp(stops: &[[f32; 3]], range: [f64; 2], value: f64) -> [f32; 3] {
     let [low, high] = range.map(f64::log10);
-    let share = ((value.max(1e-30).log10() - low) / (high - low)).clamp(0.0, 1.0) as f32;
+    let share = match value.is_nan() {
+        true => 1.0,
+        false => ((value.max(1e-30).log10() - low) / (high - low)).clamp(0.0, 1.0) as f32,
+    };
     let at = share * (stops.len() - 1) as f32;
     let k = (at as usize).min(stops.len() - 2);
     let mix = |c: usize| stops[k][c] + (at - k as f32) * (stops[k + 1][c] - stops[k][c]);
