@@ -48,8 +48,6 @@ pub struct Comparison {
     outcomes: Vec<Option<Outcome>>,
     /// Why one of them cannot take part.
     pub error: Option<String>,
-    /// The limit of time that the scene sets its own solver (s); 0 for none.
-    scene_time: f64,
     entered: Vec<(String, SolverConfig)>,
     progress: Vec<u64>,
 }
@@ -66,6 +64,17 @@ pub struct Ticked {
     pub config: SolverConfig,
     /// Its colour, which no other one has.
     pub series: usize,
+}
+
+impl Ticked {
+    /// What it is asked for beside the simulation, where nobody waits for it for ever.
+    fn beside(&self) -> SolverConfig {
+        let mut config = self.config.clone();
+        if config.budget.time <= 0.0 {
+            config.budget.time = PATIENCE;
+        }
+        config
+    }
 }
 
 /// What is compared.
@@ -118,7 +127,6 @@ impl Default for Comparison {
             standings: Vec::new(),
             outcomes: Vec::new(),
             error: None,
-            scene_time: 0.0,
             entered: Vec::new(),
             progress: Vec::new(),
         }
@@ -159,17 +167,13 @@ impl Comparison {
     /// Gives all solvers the budgets that are allowed now; `scene` is the scene's solver. One that iterates has no use
     /// for the iterations of a direct one, and gets the usual ones.
     pub fn allow(&mut self, scene: &SolverConfig) {
-        self.scene_time = scene.budget.time;
         for entrant in &mut self.entrants {
             let mut as_scene = scene.clone();
             as_scene.switch(&entrant.config.name);
             let to = &mut entrant.config.budget;
             match self.allowed {
                 Allowed::Own => return,
-                Allowed::Scene => {
-                    *to = as_scene.budget;
-                    to.time = PATIENCE;
-                }
+                Allowed::Scene => *to = as_scene.budget,
                 Allowed::EqualQuality => {
                     *to = Budget {
                         iterations: PLENTY,
@@ -203,7 +207,7 @@ impl Comparison {
         let mut found = self.outcomes.iter().zip(&self.standings);
         found.find_map(|(outcome, standing)| {
             let standing = standing.as_deref()?;
-            let is_it = standing.is_of(&of.label, &of.config, &self.terms);
+            let is_it = standing.is_of(&of.label, &of.beside(), &self.terms);
             is_it.then_some((outcome.as_ref()?, standing))
         })
     }
@@ -212,7 +216,7 @@ impl Comparison {
     fn worlds(&self) -> Vec<Wanted> {
         let world = |entrant: &Ticked| Wanted {
             label: entrant.label.clone(),
-            config: self.for_a_world(&entrant.config),
+            config: entrant.config.clone(),
             series: entrant.series,
             color: theme::as_drawn(theme::DARK.series(entrant.series)),
         };
@@ -220,16 +224,6 @@ impl Comparison {
             Mode::SameProblem => Vec::new(),
             Mode::Worlds => self.ticked().map(world).take(MOST).collect(),
         }
-    }
-
-    /// What a solver may do in a world: patience is for problems that are solved beside the simulation. Steps under a
-    /// limit of time cannot be taken again.
-    fn for_a_world(&self, config: &SolverConfig) -> SolverConfig {
-        let mut config = config.clone();
-        if self.allowed == Allowed::Scene {
-            config.budget.time = self.scene_time;
-        }
-        config
     }
 
     /// The standing whose errors are drawn.
@@ -330,7 +324,7 @@ fn enter(
     mut asked: Local<Option<(Terms, u64)>>,
     mut worlds: Local<Vec<Wanted>>,
 ) {
-    let entrant = |e: &Ticked| (e.label.clone(), e.config.clone());
+    let entrant = |e: &Ticked| (e.label.clone(), e.beside());
     let wanted: Vec<(String, SolverConfig)> = match comparison.mode {
         Mode::SameProblem => comparison.ticked().map(entrant).collect(),
         Mode::Worlds => Vec::new(),
