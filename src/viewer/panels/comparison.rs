@@ -80,6 +80,7 @@ fn mode(ui: &mut egui::Ui, comparison: &mut Comparison) {
 fn tick(ui: &mut egui::Ui, comparison: &mut Comparison) {
     let mut copied = None;
     let mut removed = None;
+    let has_room = comparison.entrants.len() < theme::SERIES;
     for k in 0..comparison.entrants.len() {
         let is_duplicate = comparison.is_duplicate(k);
         let allowed = &mut comparison.allowed;
@@ -92,7 +93,9 @@ fn tick(ui: &mut egui::Ui, comparison: &mut Comparison) {
                     .on_hover_text(hint);
                 ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                     let hint = "the same solver once more, for other parameters";
-                    if ui.small_button("➕").on_hover_text(hint).clicked() {
+                    let more = ui.add_enabled(has_room, egui::Button::new("➕").small());
+                    let more = more.on_disabled_hover_text("there are no more colours");
+                    if more.on_hover_text(hint).clicked() {
                         copied = Some(k);
                     }
                     if is_duplicate && ui.small_button("➖").on_hover_text("remove").clicked() {

@@ -76,7 +76,7 @@ pub struct Theme {
 }
 
 /// Colours for many lines: one for each solver, and a few for those that take part once more.
-const SERIES: usize = 16;
+pub const SERIES: usize = 16;
 
 /// The colours of a matrix's picture.
 #[derive(Debug, PartialEq)]
