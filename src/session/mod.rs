@@ -142,7 +142,7 @@ impl Session {
     }
 
     /// The force with which it pulled in the last step (N).
-    pub fn pull(&self) -> Vec3 {
+    pub fn drag_force(&self) -> Vec3 {
         self.force
     }
 

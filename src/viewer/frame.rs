@@ -335,7 +335,7 @@ pub struct Frame {
     pub momentum: Twist,
     pub energy: Energy,
     /// The force with which a hand pulled in the last step (N).
-    pub pull: f64,
+    pub drag_force: f64,
     /// What worlds have missed first.
     pub marks: Vec<Mark>,
     pub selected: Option<BodyNumbers>,

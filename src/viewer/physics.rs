@@ -754,7 +754,7 @@ impl Worker {
         if let Some(session) = &self.session {
             let simulation = session.simulation();
             frame.kept = session.kept();
-            frame.pull = session.pull().norm();
+            frame.drag_force = session.drag_force().norm();
             frame.marks.clone_from(&self.verdicts.marks);
             frame.recording = session.recording().map(Recording::len);
             frame.replayed = session.replayed();

@@ -42,7 +42,7 @@ fn pull(session: &mut Session, body: &str, by: Vec3) -> (f64, f64, Vec<Balance>)
         if step >= 60 {
             balances.extend(report.energy);
         }
-        force = force.max(session.pull().norm());
+        force = force.max(session.drag_force().norm());
     }
     (error, force, balances)
 }

@@ -103,7 +103,7 @@ pub fn pull(ctx: &egui::Context, context: &Context) {
     let (Some(frame), Some(at)) = (pull, ctx.pointer_latest_pos()) else {
         return;
     };
-    let text = match frame.pull {
+    let text = match frame.drag_force {
         force if force < 1e3 => format!("{force:.0} N"),
         force => format!("{:.1} kN", 1e-3 * force),
     };
