@@ -9,7 +9,7 @@ use crate::measure::Summary;
 use crate::measure::energy::{Account, Balance, Flow};
 use crate::scene::library;
 use crate::session::{Drag, Input, Session};
-use crate::solve::Status;
+use crate::solve::{SolverConfig, Status};
 use crate::step::Snapshot;
 use crate::world::World;
 
@@ -33,6 +33,7 @@ const DIRECTIONS: [[f64; 3]; 6] = [
 #[derive(Default)]
 struct Run {
     scene: String,
+    solver: String,
     drags: usize,
     /// The largest joint error in any step, and in the last quarter of the time after letting go (m).
     error: [f64; 2],
@@ -51,7 +52,8 @@ struct Run {
     winner: String,
 }
 
-/// Every jointed body of every scene (else 20 of them), pulled at in six directions and let go of.
+/// Every jointed body of every scene (else 20 of them), pulled at in six directions and let go of: under the scene's own
+/// solver and, where that is another one, by default.
 ///
 /// # Errors
 /// A scene that cannot be used.
@@ -59,8 +61,14 @@ pub fn hands(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<
     let mut runs = Vec::new();
     for scene in library::shipped_names() {
         let is_wanted = only.is_empty() || only.iter().any(|name| name == scene);
-        if is_wanted && let Some(run) = pull_all(bench, scene)? {
-            runs.push(run);
+        if !is_wanted {
+            continue;
+        }
+        let own = library::shipped(scene)?.solver;
+        let default = SolverConfig::default();
+        let is_other = own.name != default.name;
+        for solver in std::iter::once(own).chain(is_other.then_some(default)) {
+            runs.extend(pull_all(bench, scene, solver)?);
         }
     }
     let seconds = seconds(bench);
@@ -68,6 +76,7 @@ pub fn hands(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<
     findings.table(
         Columns::new("hands", title, "", &runs)
             .key("scene", |r| &r.scene)
+            .key("solver", |r| &r.solver)
             .column("drags", |r| r.drags as f64)
             .column("worst joint [mm]", |r| 1e3 * r.error[0])
             .column("at the end [mm]", |r| 1e3 * r.error[1])
@@ -93,8 +102,9 @@ fn seconds(bench: &Bench) -> f64 {
 }
 
 /// Pulls at the bodies of a scene; none where it is too large.
-fn pull_all(bench: &Bench, name: &str) -> Result<Option<Run>> {
-    let scene = library::shipped(name)?;
+fn pull_all(bench: &Bench, name: &str, solver: SolverConfig) -> Result<Option<Run>> {
+    let mut scene = library::shipped(name)?;
+    scene.solver = solver;
     let mut simulation = scene.simulation(bench.most_threads())?;
     if simulation.world().bodies.len() > MOST_BODIES {
         return Ok(None);
@@ -108,6 +118,7 @@ fn pull_all(bench: &Bench, name: &str) -> Result<Option<Run>> {
     let mut session = Session::new(simulation);
     let mut run = Run {
         scene: name.to_owned(),
+        solver: scene.solver.name.clone(),
         ..Run::default()
     };
     for (k, slot) in bodies.iter().enumerate() {
