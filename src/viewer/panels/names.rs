@@ -43,14 +43,23 @@ fn tick(app: &mut App, label: &str, on: bool) {
     entrants.find(|e| e.label == label).expect("a solver").on = on;
 }
 
-/// The parameters of a solver as they stand in the panel, without the patience that is no part of a world.
+/// The parameters of a solver as they stand in the panel.
 fn config(app: &App, label: &str) -> SolverConfig {
     let comparison = app.world().resource::<Comparison>();
     let mut entrants = comparison.entrants.iter();
     let entrant = entrants.find(|e| e.label == label).expect("a solver");
-    let mut config = entrant.config.clone();
-    config.budget.time = 0.0;
-    config
+    entrant.config.clone()
+}
+
+/// A window that is paused at the beginning.
+fn paused() -> App {
+    let mut app = window(SCENE);
+    wait(&mut app, "the scene", |_, frame| frame.playing);
+    press(&mut app, KeyCode::Space);
+    wait(&mut app, "the pause", |_, frame| !frame.playing);
+    press(&mut app, KeyCode::KeyR);
+    wait(&mut app, "the beginning", |_, frame| frame.step == 0);
+    app
 }
 
 fn step_to(app: &mut App, step: u64) {
@@ -106,14 +115,25 @@ fn expect(shown: &[(String, Numbers)], name: &str, of: &Simulation, first: &Simu
     assert_eq!(*found, expected, "{name}");
 }
 
+fn is_blank(shown: &[(String, Numbers)], name: &str) {
+    let found = shown.iter().find(|(n, _)| n == name).expect("it is shown");
+    assert_eq!(found.1, Numbers::default(), "{name} has taken no step yet");
+}
+
+/// Compares what is shown of the worlds that began at such steps, where `main` took the simulation's own.
+fn check(app: &App, main: &SolverConfig, first: &Simulation, begun: &[(&str, u64)], until: u64) {
+    let shown = shown(app);
+    assert_eq!(shown.len(), 1 + begun.len());
+    for (label, begin) in begun {
+        let from = apart(&[(main.clone(), *begin)]);
+        let world = branched(&from, config(app, label), until);
+        expect(&shown, label, &world, first);
+    }
+}
+
 #[test]
 fn worlds_keep_their_names_numbers_and_curves() {
-    let app = &mut window(SCENE);
-    wait(app, "the scene", |_, frame| frame.playing);
-    press(app, KeyCode::Space);
-    wait(app, "the pause", |_, frame| !frame.playing);
-    press(app, KeyCode::KeyR);
-    wait(app, "the beginning", |_, frame| frame.step == 0);
+    let app = &mut paused();
     app.world_mut().resource_mut::<Setup>().residual = ResidualRate::EveryStep;
     let main = app.world().resource::<Setup>().solver.clone();
     step_to(app, 3);
@@ -122,11 +142,7 @@ fn worlds_keep_their_names_numbers_and_curves() {
     }
     app.world_mut().resource_mut::<Comparison>().mode = Mode::Worlds;
     wait(app, "three worlds", |_, frame| frame.rivals.len() == 3);
-    let blank = |shown: &[(String, Numbers)], name: &str| {
-        let found = shown.iter().find(|(n, _)| n == name).expect("it is shown");
-        assert_eq!(found.1, Numbers::default(), "{name} has taken no step yet");
-    };
-    blank(&shown(app), "nncg");
+    is_blank(&shown(app), "nncg");
     step_to(app, 9);
 
     // The first one goes while time stands still, another one comes.
@@ -136,22 +152,19 @@ fn worlds_keep_their_names_numbers_and_curves() {
         let labels: Vec<&str> = frame.rivals.iter().map(|r| r.label.as_str()).collect();
         labels.len() == 3 && !labels.contains(&"jacobi")
     });
-    let check = |app: &App, first: &Simulation, begun: &[(&str, u64)], until: u64| {
-        let shown = shown(app);
-        assert_eq!(shown.len(), 1 + begun.len());
-        for (label, begin) in begun {
-            let from = apart(&[(main.clone(), *begin)]);
-            let world = branched(&from, config(app, label), until);
-            expect(&shown, label, &world, first);
-        }
-    };
     let main_name = format!("{} (main)", main.name);
     let nine = apart(&[(main.clone(), 9)]);
     expect(&shown(app), &main_name, &nine, &nine);
-    blank(&shown(app), "bpp");
+    is_blank(&shown(app), "bpp");
     step_to(app, 12);
     let twelve = apart(&[(main.clone(), 12)]);
-    check(app, &twelve, &[("apgd", 3), ("nncg", 3), ("bpp", 9)], 12);
+    check(
+        app,
+        &main,
+        &twelve,
+        &[("apgd", 3), ("nncg", 3), ("bpp", 9)],
+        12,
+    );
 
     // Another solver takes the next steps: what was shown stays what it was.
     let (before, lines_before) = (shown(app), curves(app));
@@ -176,7 +189,13 @@ fn worlds_keep_their_names_numbers_and_curves() {
     step_to(app, 15);
     let fifteen = apart(&[(main.clone(), 12), (other.clone(), 15)]);
     expect(&shown(app), "nncg (main)", &fifteen, &fifteen);
-    check(app, &fifteen, &[("apgd", 3), ("nncg", 3), ("bpp", 9)], 15);
+    check(
+        app,
+        &main,
+        &fifteen,
+        &[("apgd", 3), ("nncg", 3), ("bpp", 9)],
+        15,
+    );
     let curves = curves(app);
     let of = |name: &str| {
         let mut found = curves.iter().filter(|c| c.name == name);
@@ -194,7 +213,13 @@ fn worlds_keep_their_names_numbers_and_curves() {
     wait(app, "four steps back", |_, frame| frame.step == 11);
     let eleven = apart(&[(main.clone(), 11)]);
     expect(&shown(app), &main_name, &eleven, &eleven);
-    check(app, &eleven, &[("apgd", 3), ("nncg", 3), ("bpp", 9)], 11);
+    check(
+        app,
+        &main,
+        &eleven,
+        &[("apgd", 3), ("nncg", 3), ("bpp", 9)],
+        11,
+    );
     step_to(app, 15);
     let times = |shown: Vec<(String, Numbers)>| {
         let without = |(name, numbers)| {
@@ -214,12 +239,7 @@ fn worlds_keep_their_names_numbers_and_curves() {
 /// On the same problem: each has the outcome that is found apart, whoever is ticked, unticked or changed around it.
 #[test]
 fn solvers_keep_their_outcomes() {
-    let app = &mut window(SCENE);
-    wait(app, "the scene", |_, frame| frame.playing);
-    press(app, KeyCode::Space);
-    wait(app, "the pause", |_, frame| !frame.playing);
-    press(app, KeyCode::KeyR);
-    wait(app, "the beginning", |_, frame| frame.step == 0);
+    let app = &mut paused();
     step_to(app, 30);
     let main = app.world().resource::<Setup>().solver.clone();
     let simulation = apart(&[(main, 30)]);
@@ -238,13 +258,7 @@ fn solvers_keep_their_outcomes() {
     let follow = |app: &mut App, labels: &[&str]| {
         let mut expected = Vec::new();
         for label in labels {
-            let config = {
-                let comparison = app.world().resource::<Comparison>();
-                let mut entrants = comparison.entrants.iter();
-                let entrant = entrants.find(|e| e.label == *label).expect("a solver");
-                entrant.config.clone()
-            };
-            let entrant = Entrant::new(*label, config).expect("a solver");
+            let entrant = Entrant::new(*label, config(app, label)).expect("a solver");
             let outcome = Contest::new(vec![entrant]).run(&task, rounds).remove(0);
             let residual = outcome.residual.expect("it is usable").residual;
             expected.push((*label, residual, outcome.report.iterations));
