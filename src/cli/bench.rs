@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use moreau::papers::measure::Bench;
 use moreau::papers::measure::table::{self, Table};
 use moreau::papers::{
-    Findings, hands, heaps, lefebvre, munksgaard_kaiser, nuetzi, poulsen, survey,
+    Findings, hands, heaps, lefebvre, munksgaard_kaiser, nuetzi, poulsen, sliders, survey,
 };
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub struct BenchArgs {
     /// Most threads to measure with; 0 means all
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
     threads: u32,
-    /// hands, machines: only these scenes, separated by commas; machines without crane also without the comparison of solvers on it
+    /// hands, sliders, machines: only these scenes, separated by commas; machines without crane also without the comparison of solvers on it
     #[arg(long, value_name = "SCENES", value_delimiter = ',')]
     only: Vec<String>,
     /// machines: instead of all that, the pivoting solver with one number of its tuning changed at a time
@@ -56,6 +56,8 @@ enum Suite {
     Heaps,
     /// Bodies of every scene dragged in six directions and let go of, of no paper: whether joints stay whole
     Hands,
+    /// Sliders of every scene at both ends and in the middle, of no paper: whether joints stay whole, and steps in time
+    Sliders,
     /// Problems of every scene under four laws of friction, of no paper: what exact solvers and sweeps reach
     Survey,
 }
@@ -78,6 +80,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         Suite::Machines if args.ablation => lefebvre::ablation::report(&bench, &mut findings)?,
         Suite::Machines => lefebvre::machines(&bench, &mut findings, &args.only)?,
         Suite::Hands => hands::hands(&bench, &mut findings, &args.only)?,
+        Suite::Sliders => sliders::sliders(&bench, &mut findings, &args.only)?,
         Suite::Heaps => heaps::heaps(&bench, &mut findings)?,
         Suite::Survey => survey::survey(&bench, &mut findings)?,
     }

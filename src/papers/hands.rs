@@ -7,7 +7,7 @@ use super::{Findings, Result};
 use crate::math::Vec3;
 use crate::measure::Summary;
 use crate::measure::energy::{Account, Balance, Flow};
-use crate::scene::library;
+use crate::scene::{Scene, library};
 use crate::session::{Drag, Input, Session};
 use crate::solve::{SolverConfig, Status};
 use crate::step::Snapshot;
@@ -59,15 +59,8 @@ struct Run {
 /// A scene that cannot be used.
 pub fn hands(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<()> {
     let mut runs = Vec::new();
-    for scene in library::shipped_names() {
-        let is_wanted = only.is_empty() || only.iter().any(|name| name == scene);
-        if !is_wanted {
-            continue;
-        }
-        let own = library::shipped(scene)?.solver;
-        let default = SolverConfig::default();
-        let is_other = own.name != default.name;
-        for solver in std::iter::once(own).chain(is_other.then_some(default)) {
+    for scene in library::shipped_names().filter(|name| is_wanted(only, name)) {
+        for solver in solvers(&library::shipped(scene)?) {
             runs.extend(pull_all(bench, scene, solver)?);
         }
     }
@@ -94,6 +87,18 @@ pub fn hands(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<
             ]),
     );
     Ok(())
+}
+
+/// Whether a scene is among those that are asked for; all are where none is named.
+pub(super) fn is_wanted(only: &[String], scene: &str) -> bool {
+    only.is_empty() || only.iter().any(|name| name == scene)
+}
+
+/// The scene's own solver and, where that is another one, the default.
+pub(super) fn solvers(scene: &Scene) -> impl Iterator<Item = SolverConfig> {
+    let default = SolverConfig::default();
+    let is_other = scene.solver.name != default.name;
+    std::iter::once(scene.solver.clone()).chain(is_other.then_some(default))
 }
 
 /// How long a body is pulled at, and watched after that (s).

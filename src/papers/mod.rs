@@ -8,6 +8,7 @@
 //! | [`munksgaard_kaiser`] | Munksgaard & Kaiser, contact dynamics on the GPU | disc pyramids |
 //! | [`lefebvre`] | Lefebvre 2020, block principal pivoting | machines and random matrices |
 //! | [`hands`] | none, it is our own | bodies of every scene dragged and let go of |
+//! | [`sliders`] | none, it is our own | sliders of every scene at their ends |
 //! | [`heaps`] | none, it is our own | heaps from many seeds |
 //! | [`survey`] | none, it is our own | exact solvers on problems of all scenes and laws |
 //!
@@ -21,6 +22,7 @@ pub mod measure;
 pub mod munksgaard_kaiser;
 pub mod nuetzi;
 pub mod poulsen;
+pub mod sliders;
 pub mod survey;
 
 use rayon::ThreadPoolBuildError;
