@@ -15,6 +15,8 @@ mod render;
 mod replay;
 mod run;
 mod scenes;
+#[cfg(feature = "viewer")]
+mod sheet;
 mod solve;
 mod solvers;
 mod validate;

@@ -52,9 +52,14 @@ pub fn run(args: &RenderArgs) -> Result<(), Failure> {
 /// The picture's frame, looked at as the scene wants it.
 fn screen(scene: &Scene, size: (u32, u32)) -> Result<Offscreen, Failure> {
     let mut screen = Offscreen::new(size)?;
+    point(&mut screen, scene);
+    Ok(screen)
+}
+
+/// Looks at a scene as it wants it.
+pub fn point(screen: &mut Offscreen, scene: &Scene) {
     screen.look(scene.camera);
     screen.show(Drawing::of(&scene.view));
-    Ok(screen)
 }
 
 /// The number of steps that end at or after a time.
@@ -62,7 +67,8 @@ fn steps_until(seconds: f64, step: f64) -> u64 {
     (seconds / step - 1e-9).ceil().max(0.0) as u64
 }
 
-fn save(picture: &RgbImage, path: &Path) -> Result<(), Failure> {
+/// Writes a picture.
+pub fn save(picture: &RgbImage, path: &Path) -> Result<(), Failure> {
     picture
         .save_with_format(path, ImageFormat::Png)
         .map_err(|e| Failure::Work(format!("{} cannot be written: {e}", path.display())))

@@ -11,10 +11,18 @@ pub struct ScenesArgs {
     /// How to write the list
     #[arg(long, value_enum, default_value_t)]
     report: ReportFormat,
+    /// Instead, draw the first pictures of all of them on one sheet, into this PNG file
+    #[cfg(feature = "viewer")]
+    #[arg(long, value_name = "PNG")]
+    sheet: Option<std::path::PathBuf>,
 }
 
 /// Lists the scenes.
 pub fn run(args: &ScenesArgs) -> Result<(), Failure> {
+    #[cfg(feature = "viewer")]
+    if let Some(path) = &args.sheet {
+        return super::sheet::draw(path);
+    }
     let entries = library::list();
     let text = match args.report {
         ReportFormat::Text => {

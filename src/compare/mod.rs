@@ -166,6 +166,8 @@ pub struct Outcome {
     pub velocity: Vec<Twist>,
     /// Under the law that the solver solves; none if it failed.
     pub residual: Option<Residual>,
+    /// That law.
+    pub law: JudgedLaw,
     /// Under exact Coulomb friction.
     pub residual_coulomb: Option<Residual>,
     /// Under the contacts' own laws, which is what the most accurate one is chosen by (m/s).
@@ -188,6 +190,7 @@ impl Outcome {
             lambda: Vec::new(),
             velocity: Vec::new(),
             residual: None,
+            law: JudgedLaw::Own,
             residual_coulomb: None,
             error: f64::INFINITY,
             distance: None,
@@ -206,6 +209,15 @@ impl Outcome {
     pub fn solves_another_law(&self) -> bool {
         self.residual
             .is_some_and(|r| self.error > 10.0 * r.residual)
+    }
+
+    /// How its residuals are called where others stand beside them: with the law that they are under, if that is another
+    /// one than the contacts'.
+    pub fn name_with_law(&self) -> String {
+        match self.solves_another_law() {
+            true => format!("{} ({})", self.label, self.law.words()),
+            false => self.label.clone(),
+        }
     }
 }
 
@@ -313,6 +325,7 @@ fn judge(
         label: entrant.label.clone(),
         solver: entrant.solver.info().name,
         residual,
+        law: judged,
         residual_coulomb,
         error: if error.is_nan() { f64::INFINITY } else { error },
         distance: None,

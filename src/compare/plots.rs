@@ -23,12 +23,9 @@ pub fn convergence(outcomes: &[Outcome], what: &str) -> [Plot; 2] {
         let at = |x: fn(&HistoryPoint, f64) -> f64| {
             history.iter().map(move |p| [x(p, prepare), p.residual])
         };
-        by_iteration.add(
-            &outcome.label,
-            at(|p, _| f64::from(p.iteration)),
-            Mark::Line,
-        );
-        by_time.add(&outcome.label, at(|p, t| 1e3 * (t + p.time)), Mark::Line);
+        let name = outcome.name_with_law();
+        by_iteration.add(&name, at(|p, _| f64::from(p.iteration)), Mark::Line);
+        by_time.add(&name, at(|p, t| 1e3 * (t + p.time)), Mark::Line);
     }
     [by_iteration, by_time]
 }

@@ -136,6 +136,7 @@ pub fn time_sentence(ranking: &[EqualTime], time: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::residual::JudgedLaw;
     use crate::solve::SolveReport;
 
     fn outcome(label: &str, prepare_time: f64, points: &[(f64, f64)]) -> Outcome {
@@ -156,6 +157,7 @@ mod tests {
             lambda: Vec::new(),
             velocity: Vec::new(),
             residual: None,
+            law: JudgedLaw::Own,
             residual_coulomb: None,
             error: 0.0,
             distance: None,

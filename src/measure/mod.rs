@@ -31,13 +31,15 @@ pub enum Stage {
     Integrate,
     /// Correcting the positions after the step.
     Project,
+    /// Until threads run that do all this, and until whoever has asked for the step runs again.
+    Wait,
     /// Evaluating residuals, recording histories and counting: measuring, so not a part of the step.
     Measure,
 }
 
 impl Stage {
     /// All stages; first the whole step and last what is no part of it, as [`Stage::PARTS`] needs it.
-    pub const ALL: [Stage; 9] = [
+    pub const ALL: [Stage; 10] = [
         Stage::Step,
         Stage::Broadphase,
         Stage::Narrowphase,
@@ -46,11 +48,12 @@ impl Stage {
         Stage::Solve,
         Stage::Integrate,
         Stage::Project,
+        Stage::Wait,
         Stage::Measure,
     ];
 
     /// The stages that make up a step.
-    pub const PARTS: [Stage; 7] = {
+    pub const PARTS: [Stage; 8] = {
         let [_, parts @ .., _] = Self::ALL;
         parts
     };
@@ -66,6 +69,7 @@ impl Stage {
             Stage::Solve => "solve",
             Stage::Integrate => "integrate",
             Stage::Project => "project",
+            Stage::Wait => "wait",
             Stage::Measure => "measure",
         }
     }

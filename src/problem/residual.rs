@@ -56,6 +56,18 @@ pub enum JudgedLaw {
     Relaxed,
 }
 
+impl JudgedLaw {
+    /// What it makes of friction, in words that go after "under".
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Own => "the contacts' own law",
+            Self::Intervals => "friction in boxes",
+            Self::Coulomb => "exact Coulomb friction",
+            Self::Relaxed => "the convex relaxation",
+        }
+    }
+}
+
 /// Reusable memory of the evaluation.
 #[derive(Clone, Debug, Default)]
 pub struct ResidualWorkspace {

@@ -2,6 +2,7 @@
 //! bit for bit, and given to several worlds alike.
 
 mod drag;
+mod falls;
 mod input;
 mod recording;
 mod ring;
@@ -21,6 +22,7 @@ use crate::solve::ConfigError;
 use crate::step::{Simulation, Snapshot, StepError, StepReport};
 use crate::world::Edit;
 use drag::Pulled;
+use falls::Falls;
 use recording::Tape;
 use ring::{Ring, State};
 
@@ -41,6 +43,8 @@ pub struct Session {
     edits: Arc<Vec<(u64, Edit)>>,
     /// What is replayed.
     tape: Option<Tape>,
+    /// What stood, if somebody watches it.
+    falls: Option<Falls>,
 }
 
 impl Session {
@@ -56,6 +60,7 @@ impl Session {
             ring: None,
             edits: Arc::default(),
             tape: None,
+            falls: None,
         }
     }
 
@@ -136,6 +141,18 @@ impl Session {
         self.advance()
     }
 
+    /// Watches what stands now, for [`Session::fallen`].
+    pub fn watch_falls(&mut self) {
+        self.falls = Some(Falls::of(self.simulation.world()));
+    }
+
+    /// How many of the bodies that stood at [`Session::watch_falls`], touching something, are now lower by 0.3 of their
+    /// bounding radius: a tower that has fallen. None in a world with joints, which lower what they carry.
+    pub fn fallen(&self) -> usize {
+        let falls = self.falls.as_ref();
+        falls.map_or(0, |falls| falls.count(self.simulation.world()))
+    }
+
     /// What pulls at a body.
     pub fn drag(&self) -> Option<Drag> {
         self.drag
@@ -195,6 +212,9 @@ impl Session {
     }
 
     fn note_step(&mut self) {
+        if let Some(falls) = &mut self.falls {
+            falls.note(&self.simulation);
+        }
         let Some(mut ring) = self.ring.take() else {
             return;
         };
@@ -324,6 +344,9 @@ impl Session {
         (self.pulled, self.force) = (None, Vec3::zeros());
         self.tape = None;
         self.simulation.restore(snapshot);
+        if self.falls.is_some() {
+            self.watch_falls();
+        }
         let begin = snapshot.world().step_index;
         Arc::make_mut(&mut self.edits).retain(|(step, _)| *step <= begin);
         self.begin_keeping();

@@ -32,6 +32,9 @@ impl Rival {
         simulation.restore(&start);
         let mut session = Session::new(simulation);
         session.drag = first.drag;
+        if first.falls.is_some() {
+            session.watch_falls();
+        }
         Ok(Self {
             label: label.into(),
             session,
@@ -42,6 +45,11 @@ impl Rival {
     /// Its simulation.
     pub fn simulation(&self) -> &Simulation {
         self.session.simulation()
+    }
+
+    /// How many of its bodies have fallen, see [`Session::fallen`].
+    pub fn fallen(&self) -> usize {
+        self.session.fallen()
     }
 
     /// The same, for what is no input: threads, residuals.

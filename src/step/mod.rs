@@ -82,8 +82,13 @@ impl Simulation {
         let clock = std::mem::replace(&mut self.clock, Box::new(|| 0.0));
         let mut watch = Stopwatch::start(&clock);
         // The step as a whole goes to the pool, or each of its loops would have to wake it up.
-        let result = self.on_threads(|simulation| simulation.all_substeps(&mut watch));
-        watch.lap(Stage::Integrate);
+        let result = self.on_threads(|simulation| {
+            watch.lap(Stage::Wait);
+            let result = simulation.all_substeps(&mut watch);
+            watch.lap(Stage::Integrate);
+            result
+        });
+        watch.lap(Stage::Wait);
         self.report.timings = watch.timings;
         self.clock = clock;
         result.map(|()| &self.report)

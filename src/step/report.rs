@@ -33,6 +33,8 @@ pub struct StepReport {
     /// The residual, the worst over the substeps that it was evaluated in, under the law that the solver
     /// solves exactly; none where it was evaluated in none.
     pub residual: Option<Residual>,
+    /// That law; none where it was evaluated in none.
+    pub law: Option<JudgedLaw>,
     /// The same under exact Coulomb friction, where that is another law.
     pub residual_coulomb: Option<Residual>,
     /// Deepest overlap found at the midpoints (m).
@@ -100,6 +102,7 @@ impl StepReport {
         let mut evaluate =
             |law| residual::evaluate(&c.problem, &c.lambda, law, &mut c.residual_workspace);
         keep_worse(&mut self.residual, evaluate(law));
+        self.law = Some(law);
         if law != JudgedLaw::Own || c.problem.contacts.have_polyhedra() {
             keep_worse(&mut self.residual_coulomb, evaluate(JudgedLaw::Coulomb));
         }

@@ -18,13 +18,16 @@ const NEAR_SHARE: f32 = 0.01;
 const TURN: f32 = 0.0055;
 const PITCH_LIMIT: f32 = 1.54;
 
+/// Width over height of the pictures that scenes are framed for (-).
+const FRAMED: f32 = 16.0 / 9.0;
+
 /// Where the scene is seen from.
 #[derive(Resource, Clone, Debug)]
 pub struct Eye {
     pub position: Vec3,
     /// Camera to world; it looks along −z.
     pub rotation: Quat,
-    /// Vertical angle of view (rad).
+    /// Vertical angle of view (rad) of pictures that are as wide as scenes are framed for, or wider.
     pub fov: f32,
     /// Distance to what it orbits around (m).
     pub focus_distance: f32,
@@ -88,6 +91,13 @@ impl Eye {
         size / self.cells().as_vec2()
     }
 
+    /// Half the height of the picture, at a distance of 1. A picture narrower than scenes are framed for sees as much to the
+    /// sides, and more above and below.
+    pub fn rise(&self) -> f32 {
+        let size = self.cell_size();
+        (0.5 * self.fov).tan() * (FRAMED / (size.x / size.y)).max(1.0)
+    }
+
     pub fn focus(&self) -> Vec3 {
         self.position + self.rotation * Vec3::NEG_Z * self.focus_distance
     }
@@ -99,7 +109,7 @@ impl Eye {
     /// Perspective with reversed depth and no far plane.
     pub fn clip_from_view(&self, aspect: f32) -> Mat4 {
         let near = (NEAR_SHARE * self.focus_distance).clamp(1e-3, 0.5);
-        Mat4::perspective_infinite_reverse_rh(self.fov, aspect, near)
+        Mat4::perspective_infinite_reverse_rh(2.0 * self.rise().atan(), aspect, near)
     }
 
     /// The ray through a point of the window given in physical pixels: origin and unit direction.
@@ -108,7 +118,7 @@ impl Eye {
         // All cells look at the same place.
         let within = (pixel - self.viewport.min.as_vec2()).rem_euclid(size);
         let at = within / size * 2.0 - 1.0;
-        let rise = (0.5 * self.fov).tan();
+        let rise = self.rise();
         let local = Vec3::new(at.x * rise * size.x / size.y, -at.y * rise, -1.0);
         (self.position, (self.rotation * local).normalize())
     }
@@ -117,7 +127,7 @@ impl Eye {
     pub fn pixel_of(&self, place: Vec3) -> Option<Vec2> {
         let size = self.viewport.size().max(UVec2::ONE).as_vec2();
         let seen = self.view_from_world().transform_point3(place);
-        let rise = (0.5 * self.fov).tan() * -seen.z;
+        let rise = self.rise() * -seen.z;
         let at = Vec2::new(seen.x * size.y / size.x, -seen.y) / rise;
         (seen.z < 0.0).then(|| self.viewport.min.as_vec2() + 0.5 * (at + 1.0) * size)
     }
@@ -140,7 +150,7 @@ impl Eye {
     /// Shows all of a sphere from the present direction.
     pub fn frame(&mut self, bounds: &Bounds) {
         let size = self.cell_size();
-        let narrow = (0.5 * self.fov).tan() * (size.x / size.y).min(1.0);
+        let narrow = self.rise() * (size.x / size.y).min(1.0);
         // The sphere touches the edge of the picture where the sine, not the tangent, fits.
         let distance = 1.05 * bounds.radius.max(0.05) / narrow.atan().sin();
         let way = self.rotation * Vec3::NEG_Z;
@@ -163,7 +173,7 @@ impl Eye {
     pub fn pixel_at(&self, place: Vec3) -> f32 {
         let height = self.cell_size().y;
         let depth = (place - self.position).dot(self.rotation * Vec3::NEG_Z);
-        2.0 * (0.5 * self.fov).tan() / height * depth.max(1e-3)
+        2.0 * self.rise() / height * depth.max(1e-3)
     }
 
     fn turn(&mut self, by: Vec2) {

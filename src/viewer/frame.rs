@@ -6,8 +6,9 @@ use bevy::math::{self as glam, Isometry3d};
 
 use super::inspect::PickedNumbers;
 use super::keep::{Charge, News};
-use super::verdicts::Mark;
+use super::verdicts::{self, Mark};
 use crate::math::{Pose, Twist, Vec3};
+use crate::measure::Stage;
 use crate::problem::{Friction, FrictionLaw};
 use crate::session::{Kept, Replayed};
 use crate::solve::{MatrixView, Method, SolverConfig};
@@ -116,6 +117,8 @@ pub struct RivalSample {
     pub energy: Energy,
     /// The largest distance from where the last step aimed (m).
     pub joint_error: f64,
+    /// Bodies that have fallen from where they rested.
+    pub fallen: usize,
     /// The deepest overlap (m).
     pub penetration: f64,
     pub residual: Option<f64>,
@@ -132,10 +135,30 @@ pub struct StepSample {
     /// What the step reported. The convergence history is the last step's alone.
     pub report: StepReport,
     pub energy: Energy,
+    /// Bodies that have fallen from where they rested.
+    pub fallen: usize,
     /// What took it.
     pub solver: Arc<SolverConfig>,
     /// The same step in the worlds beside it.
     pub rivals: Vec<RivalSample>,
+}
+
+impl StepSample {
+    /// The simulation's own world in the numbers of the others.
+    pub fn own(&self) -> RivalSample {
+        let report = &self.report;
+        RivalSample {
+            world: 0,
+            energy: self.energy,
+            joint_error: report.joint_error,
+            fallen: self.fallen,
+            penetration: report.penetration,
+            residual: report.residual.map(|r| r.residual),
+            is_solved: verdicts::is_solved(report),
+            time: report.timings.get(Stage::Step),
+            distance: 0.0,
+        }
+    }
 }
 
 /// A joint as it is drawn. Places and directions are seen from the centres of mass of its two bodies,

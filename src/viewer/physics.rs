@@ -13,7 +13,7 @@ use super::adviser::{self, Adviser, Board, Told};
 use super::frame::{BodyTable, Exchange, Notice, StepSample};
 use super::keep::{self, Charge, Keep, News};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
-use super::verdicts::Verdicts;
+use super::verdicts::{Judged, Verdicts};
 use super::worlds::{Wanted, Worlds};
 use crate::compare::{Arena, Posed};
 use crate::math::Vec3;
@@ -394,6 +394,7 @@ impl Worker {
     fn begin(&mut self, mut session: Session, play: Option<bool>) {
         self.stop_recording();
         session.keep(DEFAULT_LIMIT, Spacing::Measured);
+        session.watch_falls();
         self.start = Some(session.simulation().snapshot());
         self.session = Some(session);
         self.table_revision = None;
@@ -664,7 +665,7 @@ impl Worker {
         self.state.dirty = true;
         let has_arrived = result.as_ref().is_ok_and(|arrived| *arrived);
         if has_arrived {
-            self.note(session.simulation());
+            self.note(&session);
         }
         let arrives = goal.is_some() && result != Ok(false);
         if arrives {
@@ -695,21 +696,45 @@ impl Worker {
         self.measure_factor();
     }
 
-    fn note(&mut self, simulation: &Simulation) {
+    /// Judges all worlds by a step.
+    fn judge(&mut self, sample: &StepSample) {
+        let at = (sample.report.step, sample.report.time);
+        let own = Judged {
+            world: None,
+            name: &sample.solver.name,
+            series: None,
+            has_stopped: false,
+            sample: Some(sample.own()),
+        };
+        self.verdicts.note(at, &own);
+        for view in self.worlds.views() {
+            let mut samples = sample.rivals.iter();
+            let judged = Judged {
+                world: Some(view.world),
+                name: &view.label,
+                series: Some(view.series),
+                has_stopped: view.error.is_some(),
+                sample: samples.find(|s| s.world == view.world).copied(),
+            };
+            self.verdicts.note(at, &judged);
+        }
+    }
+
+    fn note(&mut self, session: &Session) {
+        let simulation = session.simulation();
         let report = simulation.report();
         if *self.solver != *simulation.solver_config() {
             self.solver = Arc::new(simulation.solver_config().clone());
         }
-        let rivals = self.worlds.samples(simulation.world());
-        let views: Vec<_> = self.worlds.views().collect();
-        self.verdicts.note(report, &self.solver.name);
-        self.verdicts.note_rivals(report, &views, &rivals);
-        self.state.samples.push(StepSample {
+        let sample = StepSample {
             report: report.clone(),
             energy: simulation.world().energy(),
+            fallen: session.fallen(),
             solver: self.solver.clone(),
-            rivals,
-        });
+            rivals: self.worlds.samples(simulation.world()),
+        };
+        self.judge(&sample);
+        self.state.samples.push(sample);
         let is_still = !self.state.playing && self.state.pending_steps == 0;
         self.adviser.follow(simulation, self.now(), is_still);
         if let Status::Failed(reason) = &report.solve.status

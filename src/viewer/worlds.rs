@@ -143,6 +143,7 @@ impl Worlds {
                 world: name.number,
                 energy: world.energy(),
                 joint_error: report.joint_error,
+                fallen: rival.fallen(),
                 penetration: report.penetration,
                 residual: report.residual.map(|r| r.residual),
                 is_solved: verdicts::is_solved(report),

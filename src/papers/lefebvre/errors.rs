@@ -38,7 +38,7 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
             let keys = (replay.scene, method);
             rows.push((keys, "‖L − L_fresh‖/‖L_fresh‖", there, here, remark));
             if let Some(error) = of("factor error") {
-                let name = "‖LLᵀ − A_FF‖/‖A_FF‖";
+                let name = "‖L L^T − A_FF‖/‖A_FF‖";
                 rows.push((keys, name, None, Some(error), String::new()));
             }
         }

@@ -19,7 +19,7 @@ pub static INFO: SolverInfo = SolverInfo {
             unit: "-",
             summary: "full: dense Cholesky of A_FF at every pivot. downdate: one dense factor of A, tight rows \
                       removed. skyline: the same within the envelope after reverse Cuthill–McKee. cached: \
-                      skyline, with the intermediate factors of a step kept. sparse: LDLᵀ by approximate \
+                      skyline, with the intermediate factors of a step kept. sparse: LDL^T by approximate \
                       minimum degree, for islands that branch",
             source: "Lefebvre 2020, 2.2 and 3.2",
             kind: ParameterKind::Choice {

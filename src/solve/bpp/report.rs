@@ -12,7 +12,7 @@ macro_rules! report {
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
         pub struct PivotReport {
             $($(#[doc = $about])* pub $field: f64,)*
-            /// ‖L Lᵀ − A_FF‖/‖A_FF‖ and ‖L − L_fresh‖/‖L_fresh‖ (Frobenius) of the worst island; on request.
+            /// ‖L L^T − A_FF‖/‖A_FF‖ and ‖L − L_fresh‖/‖L_fresh‖ (Frobenius) of the worst island; on request.
             pub factor_errors: Option<[f64; 2]>,
         }
 
@@ -36,7 +36,7 @@ macro_rules! report {
                     over: Over::$over,
                 }),*];
                 let [factor, downdate] = [
-                    ("factor error", "‖L Lᵀ − A_FF‖/‖A_FF‖. The largest of any island."),
+                    ("factor error", "‖L L^T − A_FF‖/‖A_FF‖. The largest of any island."),
                     ("downdate error", "‖L − L_fresh‖/‖L_fresh‖. The largest of any island."),
                 ];
                 for ((name, summary), value) in [factor, downdate]

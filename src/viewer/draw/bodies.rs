@@ -157,7 +157,7 @@ impl Look<'_> {
             _ => palette::NO_ISLAND,
         };
         let color = match (self.methods, self.islands, self.tint) {
-            (_, _, Some(tint)) => palette::tinted(dressed.color, tint),
+            (_, _, Some(tint)) => palette::pack(tint),
             (Some(methods), ..) if dressed.moving => palette::pack(method(methods)),
             (_, Some(islands), _) if dressed.moving => palette::pack(island(islands)),
             _ => dressed.color,
@@ -243,7 +243,8 @@ pub(super) fn paint(
 }
 
 impl Dressing {
-    /// The bodies of a world. Ghosts, which share a cell with others, are of moving bodies alone.
+    /// The bodies of a world. Ghosts, which share a cell with others, are the edges of moving bodies alone: surfaces at
+    /// nearly the same place would hide each other in stripes.
     fn paint(
         &mut self,
         look: &Look,
@@ -253,12 +254,13 @@ impl Dressing {
         meshes: &mut Assets<Mesh>,
     ) {
         let is_ghost = look.world > 0 && canvas.cell.is_none();
-        if drawing.wireframe {
+        let has_wires = drawing.wireframe || is_ghost;
+        if has_wires {
             canvas.library.make_wires(meshes);
         } else {
             self.paint_balls(look, detail, canvas);
         }
-        let others = if drawing.wireframe {
+        let others = if has_wires {
             &self.pieces[..]
         } else {
             &self.pieces[self.balls..]
@@ -271,19 +273,24 @@ impl Dressing {
                 Layer::Bodies
             };
             let is_shown = |d: &&Dressed| d.moving || !is_ghost;
-            let is_solid = |d: &&Dressed| !drawing.wireframe || d.is_ground();
+            let is_solid = |d: &&Dressed| !has_wires || d.is_ground();
             let pieces = || pieces.iter().filter(is_shown);
             let solid = pieces().filter(is_solid);
             canvas.add(mesh, layer, solid.map(|d| look.instance(d)));
             let wires = pieces().filter(|d| !is_solid(d));
-            canvas.add_wires(mesh, Layer::Wires, wires.map(|d| look.instance(d)));
+            let layer = if is_ghost {
+                Layer::Ghosts
+            } else {
+                Layer::Wires
+            };
+            canvas.add_wires(mesh, layer, wires.map(|d| look.instance(d)));
         }
     }
 
     /// Spheres by level of detail: one level straight into the canvas, the others beside it.
     fn paint_balls(&mut self, look: &Look, detail: f32, canvas: &mut Canvas) {
         let eye = look.eye;
-        let pixels = eye.cell_size().y / (2.0 * (0.5 * eye.fov).tan());
+        let pixels = eye.cell_size().y / (2.0 * eye.rise());
         let forward = eye.rotation * Vec3::NEG_Z;
         let finer = &mut self.finer;
         let coarse = self.pieces[..self.balls].iter().filter_map(|dressed| {

@@ -119,7 +119,7 @@ impl Pass {
     ];
 }
 
-/// Overlays that are not seen through bodies are drawn nearer by this factor (-), so that what lies on a
+/// Ghosts, and overlays that are not seen through bodies, are drawn nearer by this factor (-), so that what lies on a
 /// surface is seen on it.
 const OVERLAY_LEAD: f32 = 1.003;
 
@@ -381,6 +381,9 @@ fn draw_cell<'a>(
     });
     pass.set_render_pipeline(wires);
     draw_batches(pass, gpu, meshes, cell, |layer| layer == Layer::Wires);
+    range(pass, 0.0, 0.5 * OVERLAY_LEAD);
+    draw_batches(pass, gpu, meshes, cell, |layer| layer == Layer::Ghosts);
+    range(pass, 0.0, 0.5);
     pass.set_render_pipeline(sky);
     pass.draw(0..3, 0..1);
     pass.set_render_pipeline(sea);

@@ -176,6 +176,8 @@ pub enum Layer {
     Ground,
     /// Edges among the bodies.
     Wires,
+    /// The same, seen on the surfaces of what is at the same place.
+    Ghosts,
     /// Water, which is seen through a little.
     Sea,
     /// In front of everything else, or hidden by what is nearer.
@@ -299,7 +301,7 @@ fn set_view(
     let rough = f32::from(quality.shadow_map > 1);
     let size = eye.cell_size();
     let aspect = size.x / size.y;
-    let rise = (0.5 * eye.fov).tan();
+    let rise = eye.rise();
     let forward = eye.rotation * Vec3::NEG_Z;
     let right = eye.rotation * Vec3::X;
     let up = eye.rotation * Vec3::Y;

@@ -117,17 +117,6 @@ fn ramp(stops: &[[f32; 3]], range: [f64; 2], value: f64) -> [f32; 3] {
     [0, 1, 2].map(mix)
 }
 
-/// A packed colour, mostly replaced by another one in linear RGB.
-pub fn tinted(packed: u32, tint: [f32; 3]) -> u32 {
-    const SHARE: f32 = 0.75;
-    let bytes = packed.to_le_bytes();
-    let mixed = [0, 1, 2].map(|c| {
-        let own = (f32::from(bytes[c]) / 255.0).powi(2);
-        own + SHARE * (tint[c] - own)
-    });
-    pack(mixed)
-}
-
 /// Packs linear RGB into bytes, square-rooted so that dark colours keep their steps.
 pub fn pack([r, g, b]: [f32; 3]) -> u32 {
     let byte = |v: f32| (v.clamp(0.0, 1.0).sqrt() * 255.0 + 0.5) as u32;

@@ -3,9 +3,10 @@
 
 use bevy_egui::egui;
 
+use super::cards::{Card, deal};
 use super::plots::{Curve, Scale, curves};
 use super::theme::{self, Theme};
-use super::widgets::{choice, grid, milliseconds, number, row, small, swatch};
+use super::widgets::{choice, grid, milliseconds, number, pinned, row, small, swatch};
 use super::{Context, Panel, Place, solver};
 use crate::compare::{
     FIELDS, Outcome, Standing, equal_quality, equal_time, quality_sentence, status_word,
@@ -19,6 +20,9 @@ pub const CHOICE: Panel = Panel::right("Comparison", false, choose);
 pub const TABLE: Panel = Panel::compared("table", show_table).wide(1.8).when(is_on);
 pub const BY_ITERATION: Panel = Panel::compared("residual by iteration", by_iteration).when(is_on);
 pub const BY_TIME: Panel = Panel::compared("residual by time", by_time).when(is_on);
+
+/// Fields of the table that are never scrolled out of sight.
+const PINNED: [&str; 2] = ["time_ms", "residual"];
 
 fn is_on(context: &Context) -> bool {
     context.comparison.mode == Mode::SameProblem
@@ -303,7 +307,7 @@ fn show_table(ui: &mut egui::Ui, context: &mut Context) {
                 ui.label(theme::quiet("tick solvers in the panel \"Comparison\""));
                 return;
             }
-            egui::ScrollArea::horizontal().show(ui, |ui| lines_of(ui, comparison, &mut sort));
+            lines_of(ui, comparison, &mut sort);
             ui.add_space(4.0);
             sentences(ui, comparison);
         });
@@ -323,21 +327,28 @@ fn lines_of(ui: &mut egui::Ui, comparison: &Comparison, sort: &mut Option<(usize
         let field = k.checked_sub(1).and_then(|k| FIELDS.get(k));
         field.is_none_or(|f| outcomes().any(|outcome| (f.value)(outcome).is_some()))
     };
-    let columns: Vec<usize> = (0..FIELDS.len() + 2).filter(is_used).collect();
-    egui::Grid::new("compared")
-        .striped(true)
-        .spacing([10.0, 2.0])
-        .show(ui, |ui| {
+    // What is asked first stays in sight.
+    let is_pinned = |k: &usize| {
+        let field = k.checked_sub(1).and_then(|k| FIELDS.get(k));
+        *k == 0 || field.is_some_and(|f| PINNED.contains(&f.name))
+    };
+    let used = (0..FIELDS.len() + 2).filter(is_used);
+    let (first, rest): (Vec<usize>, Vec<usize>) = used.partition(is_pinned);
+    let (mut by_first, mut by_rest) = (*sort, *sort);
+    pinned(
+        ui,
+        "compared",
+        |ui| {
             ui.label(theme::quiet("solver"));
-            for column in &columns {
-                heading(ui, *column, sort);
-            }
+            first
+                .iter()
+                .for_each(|column| heading(ui, *column, &mut by_first));
             ui.end_row();
             for (entrant, found) in &lines {
                 ui.colored_label(theme::of(ui).series(entrant.series), &entrant.label);
                 match found {
                     Some((outcome, standing)) => {
-                        for column in &columns {
+                        for column in &first {
                             cell(ui, *column, outcome, standing);
                         }
                     }
@@ -345,7 +356,62 @@ fn lines_of(ui: &mut egui::Ui, comparison: &Comparison, sort: &mut Option<(usize
                 }
                 ui.end_row();
             }
-        });
+        },
+        |ui| {
+            rest.iter()
+                .for_each(|column| heading(ui, *column, &mut by_rest));
+            ui.end_row();
+            for (_, found) in &lines {
+                for column in &rest {
+                    match found {
+                        Some((outcome, standing)) => cell(ui, *column, outcome, standing),
+                        None => _ = ui.label(""),
+                    }
+                }
+                ui.end_row();
+            }
+        },
+    );
+    *sort = if by_first == *sort { by_rest } else { by_first };
+}
+
+/// A card for each solver that is ticked: what became of the last problem, in words.
+pub fn cards(ui: &mut egui::Ui, context: &Context) {
+    let theme = theme::of(ui);
+    let comparison = &*context.comparison;
+    let card = |entrant: &Ticked| {
+        let found = comparison.outcome(entrant);
+        Card {
+            color: theme.series(entrant.series),
+            name: entrant.label.clone(),
+            time: found.map(|(outcome, _)| outcome.time()),
+            verdict: found.map(|(outcome, _)| {
+                let is_solved = outcome.report.status == Status::Converged;
+                let color = status_color(theme, &outcome.report.status);
+                let residual = outcome.residual.map_or(f64::NAN, |r| r.residual);
+                let residual = format!("{} m/s", number(residual));
+                let text = match &outcome.report.status {
+                    Status::Failed(why) => format!("failed: {why}"),
+                    _ if !is_solved => format!("not solved: {residual} left"),
+                    _ if outcome.solves_another_law() => {
+                        format!("{residual}, with {}", outcome.law.words())
+                    }
+                    _ => format!("solved to {residual}"),
+                };
+                (text, color)
+            }),
+        }
+    };
+    let cards: Vec<Card> = comparison.ticked().map(card).collect();
+    deal(ui, &cards);
+}
+
+fn status_color(theme: &Theme, status: &Status) -> egui::Color32 {
+    match status {
+        Status::Converged => theme.good,
+        Status::Budget | Status::Stalled(_) => theme.warning,
+        Status::Failed(_) => theme.error,
+    }
 }
 
 fn heading(ui: &mut egui::Ui, column: usize, sort: &mut Option<(usize, bool)>) {
@@ -369,11 +435,7 @@ fn cell(ui: &mut egui::Ui, column: usize, outcome: &Outcome, standing: &Standing
     match column.checked_sub(1) {
         None => {
             let status = &outcome.report.status;
-            let color = match status {
-                Status::Converged => theme::of(ui).good,
-                Status::Budget | Status::Stalled(_) => theme::of(ui).warning,
-                Status::Failed(_) => theme::of(ui).error,
-            };
+            let color = status_color(theme::of(ui), status);
             let label = ui.colored_label(color, status_word(status));
             if let Status::Stalled(why) | Status::Failed(why) = status {
                 label.on_hover_text(why);
@@ -459,7 +521,7 @@ fn lines(
         let prepare = outcome.report.prepare_time;
         let points = outcome.report.history.iter();
         Curve {
-            name: outcome.label.clone(),
+            name: outcome.name_with_law(),
             color: theme.series(entrant.series),
             points: points.map(|p| [x(p, prepare), p.residual]).collect(),
         }

@@ -2,9 +2,9 @@
 
 use bevy_egui::egui;
 
-use super::widgets::{number, table};
+use super::widgets::{lines, number, table};
 use super::{Context, Panel, theme};
-use crate::problem::residual::Residual;
+use crate::problem::residual::{JudgedLaw, Residual};
 use crate::solve::Status;
 use crate::step::StepReport;
 use crate::viewer::adviser::Told;
@@ -67,28 +67,25 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
                 .on_hover_text(why),
         };
     });
-    if let Some(told) = context.physics.advice() {
-        advice(ui, &told);
-    }
     let mut samples = context.history.samples.iter().rev();
     let evaluated = samples.find_map(|s| Some((&s.report, s.report.residual.as_ref()?)));
-    ui.horizontal_wrapped(|ui| match evaluated {
-        Some((report, found)) => residual(ui, report, found, last.step),
-        None => {
-            ui.label("residual");
-            ui.label(theme::quiet("not evaluated"));
-        }
-    });
+    residual(ui, evaluated);
+    advice(ui, context.physics.advice().as_deref());
 }
 
-/// What is wrong with the worst of the last steps, and what would help.
-fn advice(ui: &mut egui::Ui, told: &Told) {
-    let help = told.help.as_deref().unwrap_or("Trying what would help …");
-    let text = format!("Step {}: {} {help}", told.step, told.wrong);
+/// What is wrong with the worst of the last steps, and what would help: in so many lines that nothing moves when it comes.
+fn advice(ui: &mut egui::Ui, told: Option<&Told>) {
+    let text = told.map_or_else(String::new, |told| {
+        let help = told.help.as_deref().unwrap_or("Trying what would help …");
+        format!("Step {}: {} {help}", told.step, told.wrong)
+    });
     let color = theme::of(ui).warning;
-    let text = egui::RichText::new(text).small().color(color);
-    ui.add(egui::Label::new(text).wrap())
-        .on_hover_text("the worst of the last steps, told anew every few seconds");
+    let shown = lines(ui, &text, egui::TextStyle::Small, color, 4);
+    if told.is_some() {
+        shown.on_hover_text(format!(
+            "{text}\n\nThe worst of the last steps, told anew every few seconds."
+        ));
+    }
 }
 
 /// What the last step found.
@@ -128,34 +125,49 @@ fn of_step(report: &StepReport) -> Vec<(&'static str, String, &'static str)> {
     lines
 }
 
-/// The latest residual; `now` is the step that is shown.
-fn residual(ui: &mut egui::Ui, report: &StepReport, found: &Residual, now: u64) {
-    ui.label("residual");
-    ui.monospace(format!("{:.2e} m/s", found.residual))
-        .on_hover_ui(|ui| {
-            for (name, value, unit) in [
-                ("root mean square", found.residual_rms, "m/s"),
-                ("penetration velocity", found.penetration_velocity, "m/s"),
-                ("complementarity", found.complementarity, "J"),
-                ("cone", found.cone, "N s"),
-                ("sliding direction", found.sliding_direction, "-"),
-                ("bilateral", found.bilateral, "m/s"),
-            ] {
-                ui.monospace(format!("{name:>20}  {value:9.2e} {unit}"));
+/// The latest residual, in as many lines whatever there is.
+fn residual(ui: &mut egui::Ui, evaluated: Option<(&StepReport, &Residual)>) {
+    let speed = |value: f64| format!("{value:.2e} m/s");
+    let Some((report, found)) = evaluated else {
+        let lines = ["residual", "of step"].map(|name| (name, "not evaluated".to_owned(), ""));
+        return table(ui, "residual", lines);
+    };
+    let law = report.law.map_or("", JudgedLaw::words);
+    let coulomb = report.residual_coulomb.map(|r| speed(r.residual));
+    egui::Grid::new("residual")
+        .num_columns(2)
+        .spacing([8.0, 2.0])
+        .min_col_width(104.0)
+        .show(ui, |ui| {
+            ui.label("residual");
+            ui.monospace(speed(found.residual))
+                .on_hover_ui(|ui| parts(ui, found, law));
+            ui.end_row();
+            if let Some(coulomb) = coulomb {
+                ui.label("under Coulomb")
+                    .on_hover_text("the same impulses under exact Coulomb friction");
+                ui.monospace(coulomb);
+                ui.end_row();
             }
-        });
-    if let Some(coulomb) = &report.residual_coulomb {
-        ui.label(theme::quiet("own law"))
-            .on_hover_text("under the friction law that the solver solves exactly");
-        ui.separator();
-        ui.monospace(format!("{:.2e} m/s", coulomb.residual));
-        ui.label(theme::quiet("Coulomb"))
-            .on_hover_text("the same impulses under exact Coulomb friction");
-    }
-    if now > report.step {
-        ui.label(theme::quiet(format!("of step {}", report.step)))
-            .on_hover_text(
-                "not evaluated in the steps since; how often it is, the solver's panel says",
+            ui.label("of step").on_hover_text(
+                "it is not evaluated in every step; how often it is, the solver's panel says",
             );
+            ui.monospace(report.step.to_string());
+            ui.end_row();
+        });
+}
+
+/// What a residual is made of.
+fn parts(ui: &mut egui::Ui, found: &Residual, law: &str) {
+    ui.label(format!("under {law}"));
+    for (name, value, unit) in [
+        ("root mean square", found.residual_rms, "m/s"),
+        ("penetration velocity", found.penetration_velocity, "m/s"),
+        ("complementarity", found.complementarity, "J"),
+        ("cone", found.cone, "N s"),
+        ("sliding direction", found.sliding_direction, "-"),
+        ("bilateral", found.bilateral, "m/s"),
+    ] {
+        ui.monospace(format!("{name:>20}  {value:9.2e} {unit}"));
     }
 }

@@ -1,5 +1,6 @@
 //! The panels: one file each, listed in the table `PANELS`, laid out here.
 
+mod cards;
 mod comparison;
 mod controls;
 mod counters;
@@ -35,7 +36,7 @@ use bevy::render::renderer::RenderAdapterInfo;
 use bevy::window::{PrimaryWindow, WindowTheme, WindowThemeChanged};
 use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
 
-use super::camera::{Bounds, Eye, Pointer};
+use super::camera::{Eye, Pointer};
 use super::comparison::Comparison;
 use super::draw::{ArrowScale, Drawing};
 use super::frame::Notice;
@@ -217,7 +218,6 @@ struct Context<'w> {
     physics: Res<'w, Physics>,
     playback: ResMut<'w, Playback>,
     history: Res<'w, History>,
-    bounds: Res<'w, Bounds>,
     scenes: ResMut<'w, Scenes>,
     setup: ResMut<'w, Setup>,
     comparison: ResMut<'w, Comparison>,

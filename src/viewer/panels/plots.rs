@@ -2,10 +2,12 @@
 //! steps spent their time on.
 
 use bevy_egui::egui::{self, Color32};
-use egui_plot::{FilledArea, GridInput, GridMark, HoverPosition, Line, Plot, PlotPoints, Points};
+use egui_plot::{
+    AxisHints, FilledArea, GridInput, GridMark, HoverPosition, Line, Plot, PlotPoints, Points,
+};
 
 use super::widgets::number;
-use super::{Context, Panel, Place, at, theme, worlds};
+use super::{Context, Panel, Place, at, cards, theme};
 use crate::measure::Stage;
 use crate::viewer::frame::StepSample;
 use crate::viewer::history::History;
@@ -41,7 +43,7 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
         }
     });
     if tab == Place::Comparison {
-        worlds::cards(ui, context);
+        cards::show(ui, context);
     }
     plots.retain(|panel| context.open.shows_plot(panel));
     if plots.is_empty() {
@@ -92,9 +94,14 @@ pub fn over_time(history: &History, value: impl Fn(&StepSample) -> Option<f64>) 
     samples.filter_map(point).collect()
 }
 
-/// Draws curves over each other, with their names above.
+/// Draws curves over each other, with their names above; says so where there is nothing to draw.
 pub fn curves(ui: &mut egui::Ui, id: &str, scale: Scale, curves: Vec<Curve>) {
-    ui.horizontal(|ui| {
+    let is_number = |[x, y]: &[f64; 2]| x.is_finite() && y.is_finite();
+    if !curves.iter().any(|c| c.points.iter().any(is_number)) {
+        ui.label(theme::quiet("nothing to show yet"));
+        return;
+    }
+    ui.horizontal_wrapped(|ui| {
         for curve in &curves {
             let name = egui::RichText::new(&curve.name).color(curve.color);
             ui.add(egui::Label::new(name).truncate());
@@ -130,6 +137,9 @@ pub fn curves(ui: &mut egui::Ui, id: &str, scale: Scale, curves: Vec<Curve>) {
     });
 }
 
+/// Numbers of the y axis are hidden where they are closer than that (points); shown in full from twice as much.
+const LEAST_APART: f32 = 8.0;
+
 fn plot(id: &str) -> Plot<'_> {
     Plot::new(id)
         .allow_scroll(false)
@@ -137,8 +147,13 @@ fn plot(id: &str) -> Plot<'_> {
         .allow_zoom(false)
         .allow_boxed_zoom(false)
         .show_background(true)
-        .y_axis_min_width(30.0)
+        .custom_y_axes(vec![
+            AxisHints::new_y()
+                .min_thickness(30.0)
+                .label_spacing(egui::Rangef::new(LEAST_APART, 2.0 * LEAST_APART)),
+        ])
         .y_axis_formatter(|mark: GridMark, _: &_| short(mark))
+        .y_grid_spacer(|input| round(input, Y_SPACING))
         .set_margin_fraction(egui::vec2(0.01, 0.06))
 }
 
@@ -153,7 +168,7 @@ fn short(mark: GridMark) -> String {
 
 fn logarithmic(id: &str) -> Plot<'_> {
     plot(id)
-        .y_axis_formatter(|mark: GridMark, _: &_| format!("1e{:.0}", mark.value))
+        .y_axis_formatter(|mark: GridMark, _: &_| exponent(mark))
         .y_grid_spacer(|input| decades(input, Y_SPACING))
         .label_formatter(|hover: &HoverPosition<'_>| {
             let [x, y] = position(hover);
@@ -175,9 +190,18 @@ fn twice_logarithmic(id: &str) -> Plot<'_> {
         })
 }
 
+/// The number whose logarithm a mark stands at.
+fn exponent(mark: GridMark) -> String {
+    match mark.value.fract() == 0.0 {
+        true => format!("1e{:.0}", mark.value),
+        false => format!("{:.1e}", 10f64.powf(mark.value)),
+    }
+}
+
 /// A power of ten as it is read most easily.
 fn power(exponent: f64) -> String {
     match exponent {
+        e if e.fract() != 0.0 => number(10f64.powf(e)),
         e if (-3.0..=4.0).contains(&e) => format!("{}", 10f64.powf(e)),
         e => format!("1e{e:.0}"),
     }
@@ -194,10 +218,27 @@ fn position(hover: &HoverPosition<'_>) -> [f64; 2] {
 const Y_SPACING: f64 = 30.0 / 8.0;
 const X_SPACING: f64 = 80.0 / 8.0;
 
-/// A line per power of ten, or per two or three where there is no room for more.
-fn decades(input: GridInput, spacing: f64) -> Vec<GridMark> {
+/// The multiples of a power of ten that lines may be apart.
+const MULTIPLES: [f64; 3] = [1.0, 2.0, 5.0];
+
+/// Lines at round numbers, as far apart as numbers have to be, but at least two of them however small the plot is.
+fn round(input: GridInput, spacing: f64) -> Vec<GridMark> {
     let (low, high) = input.bounds;
-    let step = (spacing * input.base_step_size).ceil().max(1.0);
+    let (wanted, most) = (spacing * input.base_step_size, 0.5 * (high - low));
+    let is_usable = |size: f64| size.is_finite() && size > 0.0;
+    if !(is_usable(wanted) && is_usable(most)) {
+        return Vec::new();
+    }
+    let decade = 10f64.powf(wanted.min(most).log10().floor() - 1.0);
+    let steps = (0..4).flat_map(|k| MULTIPLES.map(|multiple| multiple * decade * 10f64.powi(k)));
+    // Any two of them are at most 2.5 times apart.
+    let fits = |step: &f64| *step <= most * (1.0 + 1e-9);
+    let steps: Vec<f64> = steps.take_while(fits).collect();
+    let step = steps.iter().find(|step| **step >= wanted).or(steps.last());
+    step.map_or_else(Vec::new, |step| marks(*step, input.bounds))
+}
+
+fn marks(step: f64, (low, high): (f64, f64)) -> Vec<GridMark> {
     let first = (low / step).ceil() as i64;
     let marks = (first..first + 64).map(|k| GridMark {
         value: k as f64 * step,
@@ -206,23 +247,39 @@ fn decades(input: GridInput, spacing: f64) -> Vec<GridMark> {
     marks.take_while(|mark| mark.value <= high).collect()
 }
 
+/// A line per power of ten, or per two or three where there is no room for more; where there are fewer than two of them,
+/// lines between them.
+fn decades(input: GridInput, spacing: f64) -> Vec<GridMark> {
+    let step = (spacing * input.base_step_size).ceil().max(1.0);
+    let most = (0.5 * (input.bounds.1 - input.bounds.0)).floor();
+    let whole = marks(step.min(most.max(1.0)), input.bounds);
+    if whole.len() >= 2 {
+        return whole;
+    }
+    round(input, spacing)
+}
+
 fn residual(ui: &mut egui::Ui, context: &mut Context) {
     let history = &context.history;
     let coulomb = over_time(history, |s| Some(s.report.residual_coulomb?.residual));
     let own = over_time(history, |s| Some(s.report.residual?.residual));
+    let law = history.samples.iter().rev().find_map(|s| s.report.law);
     let mut lines = Vec::new();
-    let name = if coulomb.is_empty() {
-        "residual [m/s]"
-    } else {
-        lines.push(Curve {
-            name: "under exact Coulomb friction [m/s]".into(),
-            color: theme::of(ui).warning,
-            points: coulomb,
-        });
-        "under its own law"
+    let name = match law {
+        // Under each of them something else is exact.
+        Some(law) if !coulomb.is_empty() => {
+            lines.push(Curve {
+                name: "under exact Coulomb friction".into(),
+                color: theme::of(ui).warning,
+                points: coulomb,
+            });
+            let solver = history.solver();
+            format!("under {}, as {solver} solves it", law.words())
+        }
+        _ => "residual".to_owned(),
     };
     lines.push(Curve {
-        name: name.into(),
+        name: format!("{name} [m/s]"),
         color: theme::of(ui).accent,
         points: own,
     });

@@ -8,10 +8,10 @@ use crate::session::Input;
 use crate::solve::{self, SolverInfo, auto};
 use crate::viewer::draw::palette;
 use crate::viewer::physics::Command;
+use crate::viewer::verdicts::{Miss, are_apart, first};
 
-/// A joint that is this many times as far apart as a typical body is large has come apart (-): no compliance and no
-/// solver that has stopped early looks like that for long.
-const APART: f64 = 0.5;
+/// Steps whose worst joint error counts.
+const LATELY: usize = 60;
 /// What the banner offers: it solves joints exactly.
 const HOLDS: &str = auto::INFO.name;
 
@@ -50,28 +50,28 @@ pub fn loading(ctx: &egui::Context, context: &Context, free: egui::Rect) {
         });
 }
 
-/// Says that joints have come apart, and offers the solver that holds them.
+/// Says that joints have come apart or that something fell, and offers the solver that holds it.
 pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
     let Some(last) = context.history.samples.back() else {
         return;
     };
-    let error = last.report.joint_error;
-    let is_shown = error.is_nan() || error > APART * f64::from(context.bounds.body_size);
-    if last.report.rows == 0 || !is_shown || is_loading(context) {
+    if is_loading(context) {
         return;
     }
+    let (what, holds) = match (apart(context), fell(context)) {
+        (Some(error), _) => (format!("joints are {} m apart", number(error)), "hold them"),
+        (None, Some(fell)) => (fell, "meet its tolerance before"),
+        (None, None) => return,
+    };
     let name = &last.solver.name;
     let is_exact = name == HOLDS || solve::find(name).is_some_and(SolverInfo::is_direct);
     let advice = context.physics.advice();
     let help = advice.as_ref().and_then(|told| told.help.as_deref());
     let text = if is_exact {
         let help = help.unwrap_or("shorter steps may help (panel \"Time step\")");
-        format!("joints are {} m apart: {help}", number(error))
+        format!("{what}: {help}")
     } else {
-        format!(
-            "joints are {} m apart: {name} does not hold them, {HOLDS} does",
-            number(error)
-        )
+        format!("{what}: {name} did not {holds}, {HOLDS} does")
     };
     let offers = !is_exact;
     egui::Area::new("broken".into())
@@ -94,6 +94,29 @@ pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
                     });
                 });
         });
+}
+
+/// How far joints are apart, where they do not hold; the worst of the last steps, so that the sign does not flicker (m).
+fn apart(context: &Context) -> Option<f64> {
+    let samples = context.history.samples.iter().rev();
+    let errors = samples.take(LATELY).map(|s| s.report.joint_error);
+    let worst = errors.max_by(|a, b| a.total_cmp(b))?;
+    are_apart(worst).then_some(worst)
+}
+
+/// What has fallen under a solver that had missed its tolerance before: where it had not, falling is what such a thing does.
+fn fell(context: &Context) -> Option<String> {
+    let frame = context.playback.frame.as_ref()?;
+    let first = |miss| first(&frame.marks, None, miss, frame.step);
+    let (fell, missed) = (first(Miss::Fell)?, first(Miss::Tolerance)?);
+    let fallen = context.history.samples.back()?.fallen;
+    let counts = fallen > 0 && missed.step <= fell.step;
+    counts.then(|| {
+        format!(
+            "{fallen} of {} bodies fell since {:.1} s",
+            frame.dynamic_bodies, fell.time
+        )
+    })
 }
 
 /// Says beside the pointer how hard a hand pulls: less where the body does not follow, and never more than a hand may.

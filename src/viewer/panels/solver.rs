@@ -2,11 +2,11 @@
 
 use bevy_egui::egui;
 
-use super::widgets::{choice, grid, milliseconds, number, row, small};
+use super::widgets::{choice, grid, lines, milliseconds, number, row, small};
 use super::{Context, Panel, theme};
 use crate::session::Input;
 use crate::solve::{
-    self, Budget, Choices, Parameter, ParameterKind, SolverConfig, ToleranceNorm, Value,
+    self, Budget, Choices, Parameter, ParameterKind, SolverConfig, ToleranceNorm, Value, auto,
 };
 use crate::viewer::observe::ResidualRate;
 use crate::viewer::physics::Command;
@@ -19,11 +19,20 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
     let before = setup.solver.clone();
     choose(ui, &mut setup.solver);
     if let Some(info) = solve::find(&setup.solver.name) {
-        ui.label(theme::quiet(info.summary))
-            .on_hover_text(info.source);
+        // In as many lines for every solver.
+        lines(
+            ui,
+            info.summary,
+            egui::TextStyle::Body,
+            theme::of(ui).quiet,
+            2,
+        )
+        .on_hover_text(format!("{}\n\n{}", info.summary, info.source));
     }
     parameters(ui, &mut setup.solver);
-    if let Some(last) = context.history.samples.back() {
+    if let Some(last) = context.history.samples.back()
+        && setup.solver.name == auto::INFO.name
+    {
         choices(ui, &last.report.solve.choices);
     }
     stop_when(ui, &mut setup.solver.budget);
@@ -71,10 +80,11 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
 
 /// How a solver that chooses has solved the islands of the last step, and why.
 fn choices(ui: &mut egui::Ui, choices: &Choices) {
-    if choices.is_empty() {
-        return;
-    }
-    let title = format!("islands: {}", choices.in_words());
+    let words = match choices.is_empty() {
+        true => "none".to_owned(),
+        false => choices.in_words(),
+    };
+    let title = format!("islands: {words}");
     egui::CollapsingHeader::new(theme::quiet(title))
         .id_salt("islands by method")
         .show(ui, |ui| {

@@ -2,7 +2,8 @@
 
 use bevy::window::WindowTheme;
 use bevy_egui::egui::{
-    self, Color32, CornerRadius, FontId, Frame, Margin, Shadow, Stroke, TextStyle,
+    self, Color32, CornerRadius, FontDefinitions, FontFamily, FontId, Frame, Margin, Shadow,
+    Stroke, TextStyle,
 };
 use serde::{Deserialize, Serialize};
 
@@ -108,6 +109,7 @@ pub static DARK: Theme = Theme {
         rgb(228, 108, 92),
         rgb(128, 142, 160),
         rgb(224, 140, 190),
+        rgb(160, 160, 160),
     ],
     own_world: rgb(235, 238, 242),
     matrix: Matrix {
@@ -163,6 +165,7 @@ pub static LIGHT: Theme = Theme {
         rgb(196, 66, 48),
         rgb(96, 108, 124),
         rgb(182, 84, 142),
+        rgb(120, 120, 120),
     ],
     own_world: rgb(36, 41, 47),
     matrix: Matrix {
@@ -320,8 +323,19 @@ pub fn as_drawn(color: Color32) -> [f32; 3] {
     [r, g, b].map(|byte| (f32::from(byte) / 255.0).powi(2))
 }
 
+/// The fonts of texts. What the first ones lack (arrows, norms, raised signs) the one of numbers has.
+fn fonts() -> FontDefinitions {
+    let mut fonts = FontDefinitions::default();
+    let of_numbers = fonts.families[&FontFamily::Monospace].clone();
+    if let Some(of_texts) = fonts.families.get_mut(&FontFamily::Proportional) {
+        of_texts.extend(of_numbers);
+    }
+    fonts
+}
+
 /// Gives both themes their looks.
 pub fn apply(ctx: &egui::Context) {
+    ctx.set_fonts(fonts());
     ctx.all_styles_mut(|style| {
         style.text_styles = [
             (TextStyle::Small, FontId::proportional(10.5)),
@@ -386,6 +400,52 @@ mod tests {
                 assert!(contrast(color, ground) >= 3.0, "{color:?} on {ground:?}");
             }
         }
+    }
+
+    /// Whatever stands between quotation marks somewhere may be shown.
+    #[test]
+    fn every_character_has_a_glyph() {
+        fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => sources(&path, found),
+                    false => found.push(path),
+                }
+            }
+        }
+        let ctx = egui::Context::default();
+        apply(&ctx);
+        let mut output = ctx.run_ui(egui::RawInput::default(), |_| ());
+        output.textures_delta.clear();
+        let family = FontFamily::Proportional;
+        let known = ctx.fonts_mut(|fonts| fonts.fonts.font(&family).characters().clone());
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut found = Vec::new();
+        for folder in ["src", "scenes"] {
+            sources(&root.join(folder), &mut found);
+        }
+        // What these say, tables and documents show.
+        let is_shown = |path: &std::path::PathBuf| {
+            let elsewhere = ["src/papers", "src/verify"].map(|folder| root.join(folder));
+            let is_text = path.extension().is_some_and(|e| e == "rs" || e == "ron");
+            is_text && !elsewhere.iter().any(|folder| path.starts_with(folder))
+        };
+        found.retain(is_shown);
+        assert!(found.len() > 100);
+        let mut missing = Vec::new();
+        for path in found {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let shown = text
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"));
+            for c in shown.flat_map(str::chars).filter(|c| !c.is_ascii()) {
+                if !known.contains_key(&c) {
+                    missing.push((c, path.clone()));
+                }
+            }
+        }
+        assert!(missing.is_empty(), "{missing:?}");
     }
 
     /// A colour in CIELAB, as it is seen without some of the eye's pigments.

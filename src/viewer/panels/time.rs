@@ -13,6 +13,9 @@ use crate::viewer::verdicts::{Mark, Miss};
 /// In narrower bars than these (points) the frame rate, time and step, and long words are left out.
 const NARROW: [f32; 3] = [90.0, 270.0, 560.0];
 
+/// Width of the button that records (points): the number of steps moves nothing beside it.
+const RECORD: f32 = 100.0;
+
 pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     ui.horizontal(|ui| {
         ui.spacing_mut().interact_size.y = 24.0;
@@ -49,11 +52,15 @@ fn past(ui: &mut egui::Ui, context: &mut Context) {
                 "end the recording and save it (F9)",
                 theme::of(ui).error,
             ),
-            None => ("⏺".into(), "record from here on (F9)", theme::of(ui).quiet),
+            None => (
+                "⏺ record".into(),
+                "record from here on (F9)",
+                theme::of(ui).quiet,
+            ),
         };
         let button = egui::Button::new(egui::RichText::new(text).color(color));
         if ui
-            .add(button.min_size(egui::vec2(30.0, 0.0)))
+            .add(button.min_size(egui::vec2(RECORD, 0.0)))
             .on_hover_text(hint)
             .clicked()
         {
@@ -108,7 +115,7 @@ fn marks(ui: &egui::Ui, line: egui::Rect, marks: &[Mark], [first, last]: [u64; 2
         let color = color.unwrap_or(theme::of(ui).own_world);
         let size = match mark.miss {
             Miss::Tolerance => 3.0,
-            Miss::Apart | Miss::Stopped => 5.0,
+            Miss::Apart | Miss::Fell | Miss::Stopped => 5.0,
         };
         let corners = [(0.0, -size), (size, size), (-size, size)];
         let corners = corners.map(|(x, y)| at + egui::vec2(x, y));

@@ -33,7 +33,11 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
                         Some(k) => {
                             ui.add_space(6.0);
                             swatch(ui, theme::of(ui).stages[k]);
-                            ui.label(stage.name());
+                            let label = ui.label(stage.name());
+                            if stage == Stage::Wait {
+                                label.on_hover_text("until the step's threads run, and until what has asked for it runs again: \
+                                                     nothing is computed");
+                            }
                         }
                         None if stage == Stage::Measure => {
                             ui.label(theme::quiet("(measure)")).on_hover_text(

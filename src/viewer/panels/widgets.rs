@@ -114,6 +114,48 @@ pub fn milliseconds(
     response
 }
 
+/// A text in just so many lines, its end left out where it is longer: what comes and goes moves nothing.
+pub fn lines(
+    ui: &mut egui::Ui,
+    text: &str,
+    style: egui::TextStyle,
+    color: egui::Color32,
+    count: usize,
+) -> egui::Response {
+    let height = count as f32 * ui.text_style_height(&style);
+    let size = egui::vec2(ui.available_width(), height);
+    let (rect, response) = ui.allocate_exact_size(size, egui::Sense::hover());
+    let font = style.resolve(ui.style());
+    let mut job = egui::text::LayoutJob::simple(text.to_owned(), font, color, rect.width());
+    job.wrap.max_rows = count;
+    let galley = ui.painter().layout_job(job);
+    ui.painter().galley(rect.min, galley, color);
+    response
+}
+
+/// Two tables side by side, of as many rows as high as each other's: what the first one shows is never clipped, and the
+/// second one is scrolled sideways under it.
+pub fn pinned(
+    ui: &mut egui::Ui,
+    id: &str,
+    first: impl FnOnce(&mut egui::Ui),
+    rest: impl FnOnce(&mut egui::Ui),
+) {
+    let grid = |part| {
+        egui::Grid::new((id, part))
+            .striped(true)
+            .spacing([10.0, 2.0])
+            .min_row_height(18.0)
+    };
+    ui.horizontal_top(|ui| {
+        ui.spacing_mut().item_spacing.x = 10.0;
+        grid("first").show(ui, first);
+        egui::ScrollArea::horizontal()
+            .id_salt((id, "scrolled"))
+            .show(ui, |ui| grid("rest").show(ui, rest));
+    });
+}
+
 /// A box over the picture, which moves nothing else; false once it has been closed.
 pub fn floating(
     ctx: &egui::Context,
@@ -163,7 +205,7 @@ pub fn columns(ui: &mut egui::Ui, counts: &[u32]) {
     }
 }
 
-/// A number with three or four significant digits.
+/// A number with three significant digits, at least.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {
@@ -171,7 +213,7 @@ pub fn number(value: f64) -> String {
     } else if !(1e-3..1e5).contains(&size) {
         format!("{value:.2e}")
     } else {
-        let digits = (3 - size.log10().floor() as i32).clamp(0, 4) as usize;
+        let digits = (2 - size.log10().floor() as i32).clamp(0, 5) as usize;
         format!("{value:.digits$}")
     }
 }
@@ -194,8 +236,9 @@ mod tests {
     fn numbers_are_short() {
         for (value, text) in [
             (0.0, "0"),
-            (9.80665, "9.807"),
-            (-123.456, "-123.5"),
+            (9.80665, "9.81"),
+            (-123.456, "-123"),
+            (0.00123456, "0.00123"),
             (54321.0, "54321"),
             (1.5e7, "1.50e7"),
             (2.5e-6, "2.50e-6"),
@@ -204,8 +247,8 @@ mod tests {
         }
         for (value, unit, text) in [
             (1_234_567.0, "-", "1234567"),
-            (0.25, "-", "0.2500"),
-            (0.012, "s", "12.00 ms"),
+            (0.25, "-", "0.250"),
+            (0.012, "s", "12.0 ms"),
             (4096.0, "B", "4096 B"),
         ] {
             assert_eq!(quantity(value, unit), text);

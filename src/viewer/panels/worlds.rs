@@ -2,15 +2,15 @@
 
 use bevy_egui::egui::{self, Color32};
 
+use super::cards::{Card, deal};
 use super::plots::{Curve, Scale, curves};
 use super::theme::{self, Theme};
-use super::widgets::number;
+use super::widgets::{number, pinned};
 use super::{Context, Panel};
-use crate::measure::Stage;
 use crate::viewer::comparison::Mode;
 use crate::viewer::frame::{Frame, RivalSample, RivalView, StepSample};
 use crate::viewer::history::History;
-use crate::viewer::verdicts::{self, Miss, verdict};
+use crate::viewer::verdicts::{Miss, Now, verdict};
 
 pub const TABLE: Panel = Panel::compared("worlds", table).wide(1.6).when(is_on);
 pub const DISTANCE: Panel = Panel::compared("distance [m]", distance).when(is_on);
@@ -43,7 +43,7 @@ impl Who {
     /// Its numbers of a step, if it took that.
     fn of(&self, sample: &StepSample) -> Option<RivalSample> {
         match self.world {
-            None => Some(own(sample)),
+            None => Some(sample.own()),
             Some(world) => sample.rivals.iter().find(|r| r.world == world).copied(),
         }
     }
@@ -80,21 +80,6 @@ pub fn names(context: &Context, theme: &Theme) -> Vec<(String, Color32)> {
     worlds.map(|(color, name)| (name, color)).collect()
 }
 
-/// The simulation's own world in the same numbers.
-fn own(sample: &StepSample) -> RivalSample {
-    let report = &sample.report;
-    RivalSample {
-        world: 0,
-        energy: sample.energy,
-        joint_error: report.joint_error,
-        penetration: report.penetration,
-        residual: report.residual.map(|r| r.residual),
-        is_solved: verdicts::is_solved(report),
-        time: report.timings.get(Stage::Step),
-        distance: 0.0,
-    }
-}
-
 /// The numbers of a world after its last step, where there are any.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Numbers {
@@ -106,6 +91,8 @@ pub struct Numbers {
     pub is_solved: Option<bool>,
     /// (m)
     pub joint_error: Option<f64>,
+    /// Bodies that have fallen.
+    pub fallen: Option<usize>,
     /// (m)
     pub penetration: Option<f64>,
     /// (J)
@@ -129,6 +116,7 @@ pub fn numbers(history: &History, who: &Who) -> Numbers {
         residual: samples.find_map(|s| who.of(s)?.residual),
         is_solved: last.as_ref().map(|s| s.is_solved),
         joint_error: of(|s| s.joint_error),
+        fallen: last.as_ref().map(|s| s.fallen),
         penetration: of(|s| s.penetration),
         energy: of(|s| s.energy.total()),
         distance: of(|s| s.distance),
@@ -146,89 +134,94 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
             "A recording is replayed: until something else is done the other worlds stand still.";
         ui.colored_label(theme::of(ui).warning, text);
     }
-    egui::ScrollArea::both().auto_shrink(false).show(ui, |ui| {
-        egui::Grid::new("worlds")
-            .striped(true)
-            .spacing([10.0, 2.0])
-            .show(ui, |ui| {
-                for title in [
-                    "world",
-                    "step [ms]",
-                    "solver",
-                    "residual [m/s]",
-                    "joint error [m]",
-                    "penetration [m]",
-                    "energy [J]",
-                    "distance [m]",
-                ] {
-                    ui.label(theme::quiet(title));
-                }
-                ui.end_row();
-                for who in worlds_of(context) {
-                    let label = ui.colored_label(who.color(theme::of(ui)), &who.name);
-                    if let Some(error) = &who.error {
-                        label.on_hover_text(error);
-                    }
-                    let numbers = numbers(&context.history, &who);
-                    let time = numbers.time.map(|time| number(1e3 * time));
-                    ui.monospace(time.unwrap_or_default());
-                    match numbers.is_solved {
-                        Some(true) => ui.colored_label(theme::of(ui).good, "converged"),
-                        Some(false) => ui.colored_label(theme::of(ui).warning, "not converged"),
-                        None => ui.label(""),
-                    };
-                    for value in [
-                        numbers.residual,
-                        numbers.joint_error,
-                        numbers.penetration,
-                        numbers.energy,
-                        numbers.distance,
-                    ] {
-                        ui.monospace(value.map_or(String::new(), number));
-                    }
-                    if let Some(error) = &who.error {
-                        ui.colored_label(theme::of(ui).error, error);
-                    }
-                    ui.end_row();
-                }
-            });
-    });
+    let theme = theme::of(ui);
+    let all: Vec<(Who, Numbers)> = worlds_of(context)
+        .into_iter()
+        .map(|who| (numbers(&context.history, &who), who))
+        .map(|(numbers, who)| (who, numbers))
+        .collect();
+    let titles = |ui: &mut egui::Ui, titles: &[&str]| {
+        titles
+            .iter()
+            .for_each(|title| _ = ui.label(theme::quiet(*title)));
+        ui.end_row();
+    };
+    let value = |ui: &mut egui::Ui, value: Option<f64>| {
+        ui.monospace(value.map_or(String::new(), number));
+    };
+    let first = |ui: &mut egui::Ui| {
+        titles(ui, &["world", "step [ms]", "residual [m/s]"]);
+        for (who, numbers) in &all {
+            let label = ui.colored_label(who.color(theme), &who.name);
+            if let Some(error) = &who.error {
+                label.on_hover_text(error);
+            }
+            value(ui, numbers.time.map(|time| 1e3 * time));
+            value(ui, numbers.residual);
+            ui.end_row();
+        }
+    };
+    let rest = |ui: &mut egui::Ui| {
+        let names = [
+            "solver",
+            "joint error [m]",
+            "penetration [m]",
+            "energy [J]",
+            "distance [m]",
+        ];
+        titles(ui, &names);
+        for (who, numbers) in &all {
+            match numbers.is_solved {
+                Some(true) => ui.colored_label(theme.good, "converged"),
+                Some(false) => ui.colored_label(theme.warning, "not converged"),
+                None => ui.label(""),
+            };
+            value(ui, numbers.joint_error);
+            value(ui, numbers.penetration);
+            value(ui, numbers.energy);
+            value(ui, numbers.distance);
+            if let Some(error) = &who.error {
+                ui.colored_label(theme.error, error);
+            }
+            ui.end_row();
+        }
+    };
+    egui::ScrollArea::vertical()
+        .auto_shrink(false)
+        .show(ui, |ui| pinned(ui, "worlds", first, rest));
 }
 
 /// A card for each world: its colour and name, what a step takes, and what has become of it, in words.
 pub fn cards(ui: &mut egui::Ui, context: &Context) {
-    if !is_on(context) || !context.comparison.is_on() {
-        return;
-    }
     let theme = theme::of(ui);
     let frame = context.playback.frame.as_ref();
     let marks = frame.map_or(&[][..], |f| &f.marks);
-    let step = frame.map_or(0, |f| f.step);
-    ui.horizontal_wrapped(|ui| {
-        for who in worlds_of(context) {
-            let numbers = numbers(&context.history, &who);
-            let length = |error| format!("{} m", number(error));
-            let now = (step, numbers.joint_error);
-            let (text, worst) = verdict(marks, who.world, now, length);
-            let color = match worst {
-                None => theme.good,
-                Some(Miss::Tolerance) => theme.warning,
-                Some(Miss::Apart | Miss::Stopped) => theme.error,
-            };
-            theme.card(who.color(theme)).show(ui, |ui| {
-                ui.colored_label(who.color(theme), egui::RichText::new(&who.name).strong());
-                if let Some(time) = numbers.time {
-                    ui.label(theme::quiet(format!("{} ms", number(1e3 * time))))
-                        .on_hover_text("what its last step took");
-                }
-                let taken = numbers.time.is_some() || worst.is_some();
-                match taken {
-                    true => ui.colored_label(color, text),
-                    false => ui.label(theme::quiet("no step taken yet")),
-                };
-            });
+    let card = |who: Who| {
+        let numbers = numbers(&context.history, &who);
+        let now = Now {
+            step: frame.map_or(0, |f| f.step),
+            joint_error: numbers.joint_error,
+            fallen: numbers.fallen.unwrap_or(0),
+            bodies: frame.map_or(0, |f| f.dynamic_bodies),
+        };
+        let (text, worst) = verdict(marks, who.world, now, |error| {
+            format!("{} m", number(error))
+        });
+        let color = match worst {
+            None => theme.good,
+            Some(Miss::Tolerance) => theme.warning,
+            Some(Miss::Apart | Miss::Fell | Miss::Stopped) => theme.error,
+        };
+        let is_judged = numbers.time.is_some() || worst.is_some();
+        Card {
+            color: who.color(theme),
+            name: who.name,
+            time: numbers.time,
+            verdict: is_judged.then_some((text, color)),
         }
-    });
+    };
+    let cards: Vec<Card> = worlds_of(context).into_iter().map(card).collect();
+    deal(ui, &cards);
 }
 
 fn distance(ui: &mut egui::Ui, context: &mut Context) {
