@@ -4,9 +4,9 @@
 use bevy_egui::egui;
 
 use super::cards::{Card, deal};
-use super::plots::{Curve, Scale, curves};
+use super::plots::{Curve, Scale, curves_named};
 use super::theme::{self, Theme};
-use super::widgets::{choice, grid, milliseconds, number, pinned, row, small, swatch};
+use super::widgets::{self, choice, grid, milliseconds, number, pinned, row, small, swatch};
 use super::{Context, Panel, Place, solver};
 use crate::compare::{
     FIELDS, Outcome, Standing, equal_quality, equal_time, quality_sentence, status_word,
@@ -69,7 +69,7 @@ fn mode(ui: &mut egui::Ui, comparison: &mut Comparison) {
                 .on_hover_text(hint);
         }
     });
-    ui.label(theme::quiet(match comparison.mode {
+    let text = match comparison.mode {
         Mode::SameProblem => {
             "Every solver that is ticked solves the problem of each step too, beside the simulation."
         }
@@ -77,7 +77,9 @@ fn mode(ui: &mut egui::Ui, comparison: &mut Comparison) {
             "Every solver that is ticked gets a world that begins with the present state and goes through the \
              same drags, throws and drives; at most three beside the simulation's own."
         }
-    }));
+    };
+    // As many lines in both modes: the list stays where it is.
+    widgets::lines(ui, text, egui::TextStyle::Body, theme::of(ui).quiet, 4);
 }
 
 /// All solvers, each with its tick, and what it is asked for where it takes part.
@@ -485,12 +487,8 @@ fn by_iteration(ui: &mut egui::Ui, context: &mut Context) {
     let lines = lines(&context.comparison, theme::of(ui), |p, _| {
         f64::from(p.iteration)
     });
-    converging(
-        ui,
-        "by iteration",
-        ["residual [m/s] by iteration", ""],
-        lines,
-    );
+    let title = ["residual [m/s] by iteration", ""];
+    converging(ui, context, "by iteration", title, lines);
 }
 
 fn by_time(ui: &mut egui::Ui, context: &mut Context) {
@@ -498,10 +496,16 @@ fn by_time(ui: &mut egui::Ui, context: &mut Context) {
         1e3 * (prepare + p.time)
     });
     let title = ["residual [m/s] by time [ms]", "preparation included"];
-    converging(ui, "by time", title, lines);
+    converging(ui, context, "by time", title, lines);
 }
 
-fn converging(ui: &mut egui::Ui, id: &str, [title, hint]: [&str; 2], lines: Vec<Curve>) {
+fn converging(
+    ui: &mut egui::Ui,
+    context: &Context,
+    id: &str,
+    [title, hint]: [&str; 2],
+    lines: Vec<Curve>,
+) {
     let label = ui.label(theme::quiet(title));
     if !hint.is_empty() {
         label.on_hover_text(hint);
@@ -509,7 +513,9 @@ fn converging(ui: &mut egui::Ui, id: &str, [title, hint]: [&str; 2], lines: Vec<
     if lines.iter().all(|line| line.points.is_empty()) {
         ui.label(theme::quiet("no convergence has been recorded yet"));
     }
-    curves(ui, id, Scale::LogLog, lines);
+    // Their cards name them, but for the law.
+    let is_label = |curve: &Curve| context.comparison.ticked().any(|e| e.label == curve.name);
+    curves_named(ui, id, Scale::LogLog, lines, |curve| !is_label(curve));
 }
 
 fn lines(

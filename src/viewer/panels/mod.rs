@@ -236,6 +236,7 @@ struct Context<'w> {
 
 pub fn plugin(app: &mut App) {
     app.add_plugins(EguiPlugin::default())
+        .add_systems(PreUpdate, point)
         .add_systems(EguiPrimaryContextPass, lay_out)
         .add_systems(Update, (press_keys, observe).chain().after(hands::drag));
 }
@@ -300,7 +301,6 @@ fn observe(
 fn lay_out(
     mut contexts: EguiContexts,
     mut context: Context,
-    mut pointer: ResMut<Pointer>,
     window: Option<Single<&Window, With<PrimaryWindow>>>,
     mut told: MessageReader<WindowThemeChanged>,
     mut system: Local<Option<WindowTheme>>,
@@ -357,13 +357,26 @@ fn lay_out(
         UVec2::new((p.x * scale).round() as u32, (p.y * scale).round() as u32).min(limit)
     };
     context.eye.viewport = URect::from_corners(corner(free.min), corner(free.max));
-    pointer.position = window.physical_cursor_position();
-    let over = window
-        .cursor_position()
-        .map(|p| egui::pos2(p.x, p.y) / (scale / window.scale_factor()));
-    let is_background = |layer: egui::LayerId| layer.order == egui::Order::Background;
-    pointer.over_scene =
-        over.is_some_and(|p| free.contains(p) && ctx.layer_id_at(p).is_none_or(is_background));
+    Ok(())
+}
+
+/// Where the mouse is, before anybody asks: what is pressed in the same moment in which the mouse comes there is meant
+/// there. Panels are where they were laid out last.
+fn point(
+    mut contexts: EguiContexts,
+    eye: Res<Eye>,
+    mut pointer: ResMut<Pointer>,
+    window: Option<Single<&Window, With<PrimaryWindow>>>,
+) -> Result {
+    let position = window.and_then(|window| window.physical_cursor_position());
+    pointer.position = position;
+    pointer.over_scene = false;
+    if let Some(pixel) = position.filter(|p| eye.viewport.contains(p.as_uvec2())) {
+        let ctx = contexts.ctx_mut()?;
+        let at = egui::pos2(pixel.x, pixel.y) / ctx.pixels_per_point();
+        let is_background = |layer: egui::LayerId| layer.order == egui::Order::Background;
+        pointer.over_scene = ctx.layer_id_at(at).is_none_or(is_background);
+    }
     Ok(())
 }
 

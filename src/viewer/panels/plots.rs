@@ -96,13 +96,28 @@ pub fn over_time(history: &History, value: impl Fn(&StepSample) -> Option<f64>) 
 
 /// Draws curves over each other, with their names above; says so where there is nothing to draw.
 pub fn curves(ui: &mut egui::Ui, id: &str, scale: Scale, curves: Vec<Curve>) {
-    let is_number = |[x, y]: &[f64; 2]| x.is_finite() && y.is_finite();
-    if !curves.iter().any(|c| c.points.iter().any(is_number)) {
+    curves_named(ui, id, scale, curves, |_| true);
+}
+
+/// The same, with the names of some of them: the others are named elsewhere in the same colours.
+pub fn curves_named(
+    ui: &mut egui::Ui,
+    id: &str,
+    scale: Scale,
+    mut curves: Vec<Curve>,
+    is_named: impl Fn(&Curve) -> bool,
+) {
+    for curve in &mut curves {
+        // What has no end would leave no scale for the rest.
+        let is_number = |[x, y]: &[f64; 2]| x.is_finite() && y.is_finite();
+        curve.points.retain(is_number);
+    }
+    if curves.iter().all(|curve| curve.points.is_empty()) {
         ui.label(theme::quiet("nothing to show yet"));
         return;
     }
     ui.horizontal_wrapped(|ui| {
-        for curve in &curves {
+        for curve in curves.iter().filter(|curve| is_named(curve)) {
             let name = egui::RichText::new(&curve.name).color(curve.color);
             ui.add(egui::Label::new(name).truncate());
         }

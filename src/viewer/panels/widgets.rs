@@ -152,6 +152,7 @@ pub fn pinned(
         grid("first").show(ui, first);
         egui::ScrollArea::horizontal()
             .id_salt((id, "scrolled"))
+            .min_scrolled_width(0.0)
             .show(ui, |ui| grid("rest").show(ui, rest));
     });
 }

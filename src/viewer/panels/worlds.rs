@@ -3,7 +3,7 @@
 use bevy_egui::egui::{self, Color32};
 
 use super::cards::{Card, deal};
-use super::plots::{Curve, Scale, curves};
+use super::plots::{Curve, Scale, curves_named};
 use super::theme::{self, Theme};
 use super::widgets::{number, pinned};
 use super::{Context, Panel};
@@ -299,5 +299,7 @@ fn plot(
 ) {
     let frame = context.playback.frame.as_ref();
     let lines = lines(&context.history, frame, theme::of(ui), has_own, value);
-    curves(ui, id, scale, lines);
+    // Those that there are have their cards above.
+    let theme = theme::of(ui);
+    curves_named(ui, id, scale, lines, |curve| curve.color == theme.quiet);
 }
