@@ -304,23 +304,16 @@ fn lay_out(
     window: Option<Single<&Window, With<PrimaryWindow>>>,
     mut told: MessageReader<WindowThemeChanged>,
     mut system: Local<Option<WindowTheme>>,
-    mut themed: Local<bool>,
+    mut scaled: Local<Option<f32>>,
 ) -> Result {
     let Some(window) = window else {
         return Ok(());
     };
     let ctx = contexts.ctx_mut()?.clone();
-    if !*themed {
+    if scaled.is_none() {
         theme::apply(&ctx);
-        let asked = context.open.scale;
-        ctx.set_zoom_factor(asked.unwrap_or_else(|| usual_scale(&window)));
-        *themed = true;
-    } else if (ctx.zoom_factor() - context.open.scale.unwrap_or(usual_scale(&window))).abs() > 1e-3
-    {
-        // Ctrl and + or − have been pressed, or the window is on another display now.
-        let [least, most] = SCALES;
-        context.open.scale = Some(ctx.zoom_factor().clamp(least, most));
     }
+    scale(&ctx, &window, &mut context.open.scale, &mut scaled);
     let news = told.read().last().map(|message| message.theme);
     *system = news.or(*system).or(window.window_theme);
     ctx.set_theme(context.open.scheme.choose(*system));
@@ -378,6 +371,22 @@ fn point(
         pointer.over_scene = ctx.layer_id_at(at).is_none_or(is_background);
     }
     Ok(())
+}
+
+/// Makes texts as large as somebody has asked for, else as the window asks for, which may come onto another display;
+/// `scaled` is how large they have been made last.
+fn scale(ctx: &egui::Context, window: &Window, asked: &mut Option<f32>, scaled: &mut Option<f32>) {
+    let differs = |a: f32, b: f32| (a - b).abs() > 1e-3;
+    if scaled.is_some_and(|scaled| differs(ctx.zoom_factor(), scaled)) {
+        // Ctrl and + or − have been pressed.
+        let [least, most] = SCALES;
+        *asked = Some(ctx.zoom_factor().clamp(least, most));
+    }
+    let wanted = asked.unwrap_or_else(|| usual_scale(window));
+    if differs(ctx.zoom_factor(), wanted) {
+        ctx.set_zoom_factor(wanted);
+    }
+    *scaled = Some(wanted);
 }
 
 /// How large texts may be made (-).

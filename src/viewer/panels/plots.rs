@@ -26,22 +26,9 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
     ui.set_min_height(ui.available_height());
     let tab = context.open.tab;
     let mut plots = at(tab, context);
-    ui.horizontal_wrapped(|ui| {
-        for (tab, name) in [
-            (Place::Bottom, "the run"),
-            (Place::Comparison, "comparison"),
-        ] {
-            let name = egui::RichText::new(name).strong();
-            ui.selectable_value(&mut context.open.tab, tab, name);
-        }
-        ui.separator();
-        for panel in &plots {
-            let mut shown = context.open.shows_plot(panel);
-            if ui.toggle_value(&mut shown, panel.title).changed() {
-                context.open.toggle(panel.title);
-            }
-        }
-    });
+    // In one line, however narrow the window is.
+    let line = egui::ScrollArea::horizontal().id_salt("plots that there are");
+    line.show(ui, |ui| ui.horizontal(|ui| choose(ui, context, &plots)));
     if tab == Place::Comparison {
         cards::show(ui, context);
     }
@@ -64,6 +51,24 @@ pub fn show(ui: &mut egui::Ui, context: &mut Context) {
             });
         }
     });
+}
+
+/// Which group of plots is shown, and which of them.
+fn choose(ui: &mut egui::Ui, context: &mut Context, plots: &[&Panel]) {
+    for (tab, name) in [
+        (Place::Bottom, "the run"),
+        (Place::Comparison, "comparison"),
+    ] {
+        let name = egui::RichText::new(name).strong();
+        ui.selectable_value(&mut context.open.tab, tab, name);
+    }
+    ui.separator();
+    for panel in plots {
+        let mut shown = context.open.shows_plot(panel);
+        if ui.toggle_value(&mut shown, panel.title).changed() {
+            context.open.toggle(panel.title);
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -193,6 +198,10 @@ fn logarithmic(id: &str) -> Plot<'_> {
 
 fn twice_logarithmic(id: &str) -> Plot<'_> {
     logarithmic(id)
+        .custom_x_axes(vec![AxisHints::new_x().label_spacing(egui::Rangef::new(
+            3.0 * LEAST_APART,
+            5.0 * LEAST_APART,
+        ))])
         .x_axis_formatter(|mark: GridMark, _: &_| power(mark.value))
         .x_grid_spacer(|input| decades(input, X_SPACING))
         .label_formatter(|hover: &HoverPosition<'_>| {
@@ -229,9 +238,9 @@ fn position(hover: &HoverPosition<'_>) -> [f64; 2] {
 }
 
 /// Least distance of lines that have numbers, in those that the plot could just draw apart (-): numbers closer than
-/// that are left out by the plot, and would all be. They are 30 points apart upwards, 80 sideways, lines 8.
+/// that are left out by the plot, and would all be. They are 30 points apart upwards, 48 sideways, lines 8.
 const Y_SPACING: f64 = 30.0 / 8.0;
-const X_SPACING: f64 = 80.0 / 8.0;
+const X_SPACING: f64 = 48.0 / 8.0;
 
 /// The multiples of a power of ten that lines may be apart.
 const MULTIPLES: [f64; 3] = [1.0, 2.0, 5.0];
