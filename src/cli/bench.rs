@@ -54,9 +54,10 @@ enum Suite {
     Machines,
     /// Heaps of logs and of all shapes, of no paper: what rolls, moves and rests at the end, over 20 seeds
     Heaps,
-    /// Bodies of every scene dragged in six directions and let go of, of no paper: whether joints stay whole
+    /// Bodies of every scene dragged in six directions and let go of, and its sliders moved, of no paper: whether joints stay
+    /// whole
     Hands,
-    /// Sliders of every scene at both ends and in the middle, of no paper: whether joints stay whole, and steps in time
+    /// Of these, the sliders alone, at both ends and in the middle
     Sliders,
     /// Problems of every scene under four laws of friction, of no paper: what exact solvers and sweeps reach
     Survey,
@@ -79,7 +80,10 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         Suite::Pyramid => munksgaard_kaiser::pyramid(&bench, &mut findings)?,
         Suite::Machines if args.ablation => lefebvre::ablation::report(&bench, &mut findings)?,
         Suite::Machines => lefebvre::machines(&bench, &mut findings, &args.only)?,
-        Suite::Hands => hands::hands(&bench, &mut findings, &args.only)?,
+        Suite::Hands => {
+            hands::hands(&bench, &mut findings, &args.only)?;
+            sliders::sliders(&bench, &mut findings, &args.only)?;
+        }
         Suite::Sliders => sliders::sliders(&bench, &mut findings, &args.only)?,
         Suite::Heaps => heaps::heaps(&bench, &mut findings)?,
         Suite::Survey => survey::survey(&bench, &mut findings)?,

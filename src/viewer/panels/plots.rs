@@ -179,7 +179,11 @@ fn plot(id: &str) -> Plot<'_> {
 
 /// A number of an axis, in as many digits as tell it from its neighbours, at most; powers of ten where it is large.
 fn short(mark: GridMark) -> String {
-    let digits = (-mark.step_size.log10().floor()).clamp(0.0, 9.0) as usize;
+    let is_whole = |digits: &usize| {
+        let scaled = mark.step_size * 10f64.powi(*digits as i32);
+        (scaled - scaled.round()).abs() < 1e-6 * scaled
+    };
+    let digits = (0..9).find(is_whole).unwrap_or(9);
     match mark.value {
         v if v.abs() >= 1e6 => format!("{v:.1e}"),
         v => format!("{v:.digits$}"),
@@ -240,10 +244,14 @@ fn position(hover: &HoverPosition<'_>) -> [f64; 2] {
 /// Least distance of lines that have numbers, in those that the plot could just draw apart (-): numbers closer than
 /// that are left out by the plot, and would all be. They are 30 points apart upwards, 48 sideways, lines 8.
 const Y_SPACING: f64 = 30.0 / 8.0;
+/// Height of a number, in the same.
+const NUMBER: f64 = 15.0 / 8.0;
 const X_SPACING: f64 = 48.0 / 8.0;
 
-/// The multiples of a power of ten that lines may be apart.
+/// The multiples of a power of ten that lines may be apart, and others where none of these leaves two lines that are far
+/// enough apart for their numbers.
 const MULTIPLES: [f64; 3] = [1.0, 2.0, 5.0];
+const MORE_MULTIPLES: [f64; 9] = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0];
 
 /// Lines at round numbers, as far apart as numbers have to be, but at least two of them however small the plot is.
 fn round(input: GridInput, spacing: f64) -> Vec<GridMark> {
@@ -253,13 +261,14 @@ fn round(input: GridInput, spacing: f64) -> Vec<GridMark> {
     if !(is_usable(wanted) && is_usable(most)) {
         return Vec::new();
     }
-    let decade = 10f64.powf(wanted.min(most).log10().floor() - 1.0);
-    let steps = (0..4).flat_map(|k| MULTIPLES.map(|multiple| multiple * decade * 10f64.powi(k)));
-    // Any two of them are at most 2.5 times apart.
+    let decade = 10f64.powf(wanted.min(most).log10().floor());
     let fits = |step: &f64| *step <= most * (1.0 + 1e-9);
-    let steps: Vec<f64> = steps.take_while(fits).collect();
-    let step = steps.iter().find(|step| **step >= wanted).or(steps.last());
-    step.map_or_else(Vec::new, |step| marks(*step, input.bounds))
+    let tens = [decade, 10.0 * decade].into_iter();
+    let mut usual = tens.flat_map(|ten| MULTIPLES.map(|multiple| multiple * ten));
+    let usual = usual.find(|step| *step >= wanted).filter(fits);
+    let mut others = MORE_MULTIPLES.into_iter().rev().map(|m| m * decade);
+    let step = usual.or_else(|| others.find(fits));
+    step.map_or_else(Vec::new, |step| marks(step, input.bounds))
 }
 
 fn marks(step: f64, (low, high): (f64, f64)) -> Vec<GridMark> {
@@ -276,8 +285,9 @@ fn marks(step: f64, (low, high): (f64, f64)) -> Vec<GridMark> {
 fn decades(input: GridInput, spacing: f64) -> Vec<GridMark> {
     let step = (spacing * input.base_step_size).ceil().max(1.0);
     let most = (0.5 * (input.bounds.1 - input.bounds.0)).floor();
-    let whole = marks(step.min(most.max(1.0)), input.bounds);
-    if whole.len() >= 2 {
+    let step = step.min(most.max(1.0));
+    let whole = marks(step, input.bounds);
+    if whole.len() >= 2 && step >= NUMBER * input.base_step_size {
         return whole;
     }
     round(input, spacing)
@@ -375,4 +385,32 @@ pub fn stacked(ui: &mut egui::Ui, id: &str, times: &[f64], layers: &[Layer]) {
         let line = Line::new("", top).color(Color32::TRANSPARENT);
         plot.line(line.allow_hover(false));
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_axis_has_two_numbers_at_least() {
+        for height in [50.0, 60.0, 77.0, 120.0, 400.0] {
+            for low in [0.0, -3.3, 1e-9, 812.0, 2.1e21_f64] {
+                for k in 0..60 {
+                    let range = 10f64.powf(f64::from(k) / 7.3 - 4.0) * f64::max(1.0, low.abs());
+                    let input = || GridInput {
+                        bounds: (low, low + range),
+                        base_step_size: 8.0 * range / height,
+                    };
+                    for marks in [round(input(), Y_SPACING), decades(input(), Y_SPACING)] {
+                        assert!(marks.len() >= 2, "{low} + {range} on {height}: {marks:?}");
+                        let apart = marks[0].step_size * height / (8.0 * range);
+                        assert!(apart >= NUMBER, "{low} + {range} on {height}: {apart}");
+                        let texts: Vec<String> = marks.iter().map(|m| short(*m)).collect();
+                        let is_told = texts.windows(2).all(|pair| pair[0] != pair[1]);
+                        assert!(is_told || low > 1e6, "{texts:?}");
+                    }
+                }
+            }
+        }
+    }
 }
