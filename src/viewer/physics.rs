@@ -373,6 +373,7 @@ impl Worker {
                 self.begin(Session::new(simulation), play);
                 self.state.has_no_scene = false;
                 self.take_charge(false);
+                give_memory_back();
             }
         }
     }
@@ -798,6 +799,17 @@ impl Worker {
             frame.matrix = self.matrices.follow(simulation, state);
         }
         self.exchange.publish(frame);
+    }
+}
+
+/// Gives the memory of what there was before a scene back to the system: glibc's allocator keeps for good what lies between
+/// small pieces that are still in use, a gigabyte and more after large scenes.
+fn give_memory_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[expect(unsafe_code, reason = "there is no safe way to ask for it")]
+    // SAFETY: it has no preconditions, and touches nothing that is in use.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 

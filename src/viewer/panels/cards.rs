@@ -15,9 +15,12 @@ pub struct Card {
     pub name: String,
     /// What its last step took (s).
     pub time: Option<f64>,
-    /// In words, and their colour; none before the first step.
-    pub verdict: Option<(String, Color32)>,
+    /// None before the first step.
+    pub verdict: Option<Verdict>,
 }
+
+/// What has become of it in words, and their colour.
+pub type Verdict = (String, Color32);
 
 /// The cards of what is compared.
 pub fn show(ui: &mut egui::Ui, context: &Context) {

@@ -3,7 +3,7 @@
 use bevy_egui::egui;
 
 use super::widgets::{lines, number, table};
-use super::{Context, Panel, theme};
+use super::{Context, Panel, theme, worlds};
 use crate::problem::residual::{JudgedLaw, Residual};
 use crate::solve::Status;
 use crate::step::StepReport;
@@ -66,6 +66,13 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
                 .colored_label(theme::of(ui).error, "failed")
                 .on_hover_text(why),
         };
+    });
+    // How it was solved is one thing, what has become of it another.
+    ui.horizontal(|ui| {
+        ui.label("state");
+        if let Some((text, color)) = worlds::own_verdict(context, theme::of(ui)) {
+            ui.add(egui::Label::new(egui::RichText::new(text).color(color)).truncate());
+        }
     });
     let mut samples = context.history.samples.iter().rev();
     let evaluated = samples.find_map(|s| Some((&s.report, s.report.residual.as_ref()?)));

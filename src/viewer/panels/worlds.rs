@@ -2,7 +2,7 @@
 
 use bevy_egui::egui::{self, Color32};
 
-use super::cards::{Card, deal};
+use super::cards::{Card, Verdict, deal};
 use super::plots::{Curve, Scale, curves_named};
 use super::theme::{self, Theme};
 use super::widgets::{number, pinned};
@@ -191,33 +191,42 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
         .show(ui, |ui| pinned(ui, "worlds", first, rest));
 }
 
+/// What has become of a world, in words and their colour; none before its first step.
+fn judged(context: &Context, theme: &Theme, who: &Who, numbers: &Numbers) -> Option<Verdict> {
+    let frame = context.playback.frame.as_ref()?;
+    let now = Now {
+        step: frame.step,
+        joint_error: numbers.joint_error,
+        fallen: numbers.fallen.unwrap_or(0),
+        bodies: frame.dynamic_bodies,
+    };
+    let length = |error| format!("{} m", number(error));
+    let (text, worst) = verdict(&frame.marks, who.world, now, length);
+    let color = match worst {
+        None => theme.good,
+        Some(Miss::Tolerance) => theme.warning,
+        Some(Miss::Apart | Miss::Fell | Miss::Stopped) => theme.error,
+    };
+    let is_judged = numbers.time.is_some() || worst.is_some();
+    is_judged.then_some((text, color))
+}
+
+/// The same of the simulation's own world.
+pub fn own_verdict(context: &Context, theme: &Theme) -> Option<Verdict> {
+    let own = worlds_of(context).into_iter().next()?;
+    judged(context, theme, &own, &numbers(&context.history, &own))
+}
+
 /// A card for each world: its colour and name, what a step takes, and what has become of it, in words.
 pub fn cards(ui: &mut egui::Ui, context: &Context) {
     let theme = theme::of(ui);
-    let frame = context.playback.frame.as_ref();
-    let marks = frame.map_or(&[][..], |f| &f.marks);
     let card = |who: Who| {
         let numbers = numbers(&context.history, &who);
-        let now = Now {
-            step: frame.map_or(0, |f| f.step),
-            joint_error: numbers.joint_error,
-            fallen: numbers.fallen.unwrap_or(0),
-            bodies: frame.map_or(0, |f| f.dynamic_bodies),
-        };
-        let (text, worst) = verdict(marks, who.world, now, |error| {
-            format!("{} m", number(error))
-        });
-        let color = match worst {
-            None => theme.good,
-            Some(Miss::Tolerance) => theme.warning,
-            Some(Miss::Apart | Miss::Fell | Miss::Stopped) => theme.error,
-        };
-        let is_judged = numbers.time.is_some() || worst.is_some();
         Card {
             color: who.color(theme),
+            verdict: judged(context, theme, &who, &numbers),
             name: who.name,
             time: numbers.time,
-            verdict: is_judged.then_some((text, color)),
         }
     };
     let cards: Vec<Card> = worlds_of(context).into_iter().map(card).collect();
