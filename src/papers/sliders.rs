@@ -31,7 +31,7 @@ enum Slider {
 }
 
 impl Slider {
-    /// All of a scene: its own, those of its drives, and none of it as it is.
+    /// All of a scene: its own, and those of its drives.
     fn all(scene: &Scene) -> Result<Vec<Self>> {
         let world = scene.build()?;
         let parameters = scene.parameters.iter().cloned().map(Self::Parameter);
