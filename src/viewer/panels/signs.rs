@@ -96,21 +96,29 @@ pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
         });
 }
 
-/// How far joints are apart, where they do not hold; the worst of the last steps, so that the sign does not flicker (m).
+/// How far joints are apart, where they do not hold; the worst of the present solver's last steps, so that the sign does not
+/// flicker (m).
 fn apart(context: &Context) -> Option<f64> {
-    let samples = context.history.samples.iter().rev();
-    let errors = samples.take(LATELY).map(|s| s.report.joint_error);
+    let samples = &context.history.samples;
+    let solver = &samples.back()?.solver;
+    let own = samples.iter().rev().take_while(|s| s.solver == *solver);
+    let errors = own.take(LATELY).map(|s| s.report.joint_error);
     let worst = errors.max_by(|a, b| a.total_cmp(b))?;
     are_apart(worst).then_some(worst)
 }
 
-/// What has fallen under a solver that had missed its tolerance before: where it had not, falling is what such a thing does.
+/// What has fallen under the present solver, when it had missed its tolerance before: where it had not, falling is what such
+/// a thing does.
 fn fell(context: &Context) -> Option<String> {
     let frame = context.playback.frame.as_ref()?;
     let first = |miss| first(&frame.marks, None, miss, frame.step);
     let (fell, missed) = (first(Miss::Fell)?, first(Miss::Tolerance)?);
-    let fallen = context.history.samples.back()?.fallen;
-    let counts = fallen > 0 && missed.step <= fell.step;
+    let last = context.history.samples.back()?;
+    let fallen = last.fallen;
+    let is_its = [fell, missed]
+        .iter()
+        .all(|mark| mark.name == last.solver.name);
+    let counts = fallen > 0 && is_its && missed.step <= fell.step;
     counts.then(|| {
         format!(
             "{fallen} of {} bodies fell since {:.1} s",
