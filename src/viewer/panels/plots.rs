@@ -244,9 +244,9 @@ fn position(hover: &HoverPosition<'_>) -> [f64; 2] {
 /// Least distance of lines that have numbers, in those that the plot could just draw apart (-): numbers closer than
 /// that are left out by the plot, and would all be. They are 30 points apart upwards, 48 sideways, lines 8.
 const Y_SPACING: f64 = 30.0 / 8.0;
+const X_SPACING: f64 = 48.0 / 8.0;
 /// Height of a number, in the same.
 const NUMBER: f64 = 15.0 / 8.0;
-const X_SPACING: f64 = 48.0 / 8.0;
 
 /// The multiples of a power of ten that lines may be apart, and others where none of these leaves two lines that are far
 /// enough apart for their numbers.

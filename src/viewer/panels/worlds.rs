@@ -137,8 +137,10 @@ fn table(ui: &mut egui::Ui, context: &mut Context) {
     let theme = theme::of(ui);
     let all: Vec<(Who, Numbers)> = worlds_of(context)
         .into_iter()
-        .map(|who| (numbers(&context.history, &who), who))
-        .map(|(numbers, who)| (who, numbers))
+        .map(|who| {
+            let numbers = numbers(&context.history, &who);
+            (who, numbers)
+        })
         .collect();
     let titles = |ui: &mut egui::Ui, titles: &[&str]| {
         titles
