@@ -21,6 +21,10 @@ use crate::solve::{ConfigError, SolveReport, SolverConfig, Status};
 /// problems would fill the memory. A problem of so many takes about 10 MB.
 const LARGE: usize = 20_000;
 
+/// What a solver may take for one problem at most, whatever its budget says (s): one that nobody waits for any more is
+/// then through with it, and gives its memory back.
+const PATIENCE: f64 = 20.0;
+
 /// The problem of a step, which is given to all solvers.
 #[derive(Clone, Debug, Default)]
 pub struct Posed {
@@ -273,9 +277,20 @@ fn task(posed: &Posed, terms: Terms) -> Task<'_> {
     }
 }
 
+/// A solver whose time for each problem is limited.
+fn limited(label: &str, config: &SolverConfig) -> Result<Entrant, ConfigError> {
+    let mut config = config.clone();
+    let time = &mut config.budget.time;
+    *time = match *time > 0.0 {
+        true => time.min(PATIENCE),
+        false => PATIENCE,
+    };
+    Entrant::new(label, config)
+}
+
 impl Runner {
     fn start(number: u64, (label, config): &(String, SolverConfig)) -> Result<Self, ArenaError> {
-        let entrant = Entrant::new(label.as_str(), config.clone())?;
+        let entrant = limited(label, config)?;
         let desk = Arc::new(Desk::default());
         let bench = desk.clone();
         let thread = std::thread::Builder::new().name(format!("compare {label}"));
@@ -326,9 +341,7 @@ fn work(entrant: Entrant, desk: &Desk) {
         let standing = solved.unwrap_or_else(|_| {
             // What it has left behind is not to be trusted.
             contest.entrants.clear();
-            contest
-                .entrants
-                .extend(Entrant::new(&label, config.clone()).ok());
+            contest.entrants.extend(limited(&label, &config).ok());
             panicked(&label, &config, posed, terms)
         });
         let mut papers = lock(&desk.papers);

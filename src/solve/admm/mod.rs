@@ -107,9 +107,11 @@ impl Solver for Admm {
         }
         let engines = &mut self.islands[..islands];
         let (options, tolerance) = (self.options, request.budget.tolerance);
+        let deadline = request.budget.time_limit().map(|limit| start + limit);
         let each = engines.par_iter_mut().enumerate();
         each.for_each(|(island, engine)| {
             engine.form.refill(problem, island, local);
+            engine.form.system.set_deadline(deadline);
             engine.form.load(problem, lambda, &mut engine.y);
             engine.begin(options, tolerance);
         });
@@ -188,6 +190,11 @@ impl<P: Form, S> Run<'_, P, S> {
             report.status = Status::Failed("the problem holds a number that is not finite".into());
             return report;
         }
+        let is_late = |report: &SolveReport| {
+            let spent = start.elapsed().as_secs_f64() - report.record_time;
+            let limit = budget.time_limit();
+            limit.is_some_and(|limit| spent >= limit.as_secs_f64())
+        };
         while report.iterations < budget.iterations && engines.iter().any(|e| e.is_running) {
             let running = engines.par_iter_mut().filter(|e| e.is_running);
             running.for_each(|engine| engine.iterate(budget.tolerance));
@@ -212,11 +219,7 @@ impl<P: Form, S> Run<'_, P, S> {
                 });
                 report.record_time += pause.elapsed().as_secs_f64();
             }
-            let spent = start.elapsed().as_secs_f64() - report.record_time;
-            if budget
-                .time_limit()
-                .is_some_and(|limit| spent >= limit.as_secs_f64())
-            {
+            if is_late(&report) {
                 break;
             }
         }
@@ -224,7 +227,7 @@ impl<P: Form, S> Run<'_, P, S> {
             (self.store)(engine, &engine.best, self.lambda);
         }
         report.solve_time = start.elapsed().as_secs_f64() - report.record_time;
-        report.status = status(engines, budget.tolerance);
+        report.status = status(engines, budget.tolerance, is_late(&report));
         note(engines, &mut report);
         report
     }
@@ -236,15 +239,15 @@ impl<P: Form, S> Run<'_, P, S> {
     }
 }
 
-fn status<F>(engines: &[Engine<F>], tolerance: f64) -> Status {
+fn status<F>(engines: &[Engine<F>], tolerance: f64, is_late: bool) -> Status {
     if engines.iter().all(|e| e.least <= tolerance) {
         Status::Converged
-    } else if engines.iter().any(|e| e.is_running) {
+    } else if is_late || engines.iter().any(|e| e.is_running) {
         Status::Budget
     } else {
         let broken = engines.iter().filter(|e| e.is_broken).count();
         Status::Stalled(format!(
-            "{broken} islands have matrices that cannot be factored"
+            "{broken} islands have matrices that cannot be factored, or are too large"
         ))
     }
 }

@@ -66,10 +66,14 @@ impl Factorization for Branched {
         self.fresh = false;
         let mut tries = 0;
         while let Err(broken) = result {
-            if broken.pivot.is_nan() || broken.pivot.is_infinite() || tries > MOST_RAISED + 4 {
+            let row = match broken {
+                sparse::Breakdown::Pivot { row, pivot } if pivot.is_finite() => row,
+                _ => return Err(Breakdown::NotFinite),
+            };
+            if tries > MOST_RAISED + 4 {
                 return Err(Breakdown::NotFinite);
             }
-            self.raise(a, (tries < MOST_RAISED).then_some(broken.row));
+            self.raise(a, (tries < MOST_RAISED).then_some(row));
             result = self.factor(a, tight);
             tries += 1;
         }

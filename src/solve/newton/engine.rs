@@ -226,9 +226,12 @@ impl Engine {
         alternates(self.w[0].len(), self.v.len())
     }
 
-    /// Multiplications that a solution takes at least, about.
+    /// Multiplications that a solution takes at least, about; infinite where its factor is too large.
     pub fn need(&mut self) -> f64 {
         self.make_ready();
+        if self.system.is_too_large() {
+            return f64::INFINITY;
+        }
         if self.alternates() {
             return self.work_of_alternating(ITERATIONS);
         }
@@ -309,6 +312,7 @@ impl Engine {
             return error;
         }
         self.clock.get_or_insert_with(Instant::now);
+        self.system.set_deadline(limits.deadline);
         self.wanted = limits.tolerance;
         if self.alternates() {
             let least = self.alternate(error, limits);

@@ -625,7 +625,15 @@ impl Newton {
         } else if is_over {
             Status::Budget
         } else {
-            Status::Stalled(format!("no method gets below {worst:.1e} m/s"))
+            let large = self
+                .taken()
+                .filter(|(_, e)| e.system.is_too_large())
+                .count();
+            let why = match large {
+                0 => String::new(),
+                n => format!(", with {n} islands whose matrices are too large to be factored"),
+            };
+            Status::Stalled(format!("no method gets below {worst:.1e} m/s{why}"))
         }
     }
 

@@ -2,6 +2,8 @@
 //! D, and below it the general rows with their own J and E, so that minimum degree decides for each part of a
 //! machine whether it is factored in the velocities or in the rows.
 
+use std::time::Instant;
+
 use super::island::{DOF, Island, NONE};
 use crate::problem::FrictionLaw;
 use crate::problem::law::Slope;
@@ -227,7 +229,7 @@ impl System {
     /// Factors the matrix.
     ///
     /// # Errors
-    /// At a pivot of the wrong sign, or not finite.
+    /// At a pivot of the wrong sign, or not finite; where it is too large, or time is over.
     pub fn factor(&mut self, island: &Island) -> Result<(), Breakdown> {
         let n = self.start.len() - 1;
         self.ldl.factor_quasi_definite(
@@ -255,6 +257,16 @@ impl System {
         }
     }
 
+    /// From when on factorisations are given up.
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.ldl.set_deadline(deadline);
+    }
+
+    /// Whether the factor is too large to be stored.
+    pub fn is_too_large(&self) -> bool {
+        self.ldl.is_too_large()
+    }
+
     /// Entries of the factor.
     pub fn entries(&self) -> f64 {
         self.cost[0]
@@ -265,8 +277,11 @@ impl System {
         self.cost[1]
     }
 
-    /// What a factorisation counts as work.
+    /// What a factorisation counts as work; nothing where it is too large, since none is made.
     pub fn work(&self) -> f64 {
+        if self.is_too_large() {
+            return 0.0;
+        }
         SIDE_BY_SIDE * self.cost[1] + PER_NODE * self.ldl.nodes() as f64
     }
 }

@@ -5,11 +5,16 @@
 //! meant they compute what nobody uses. No multiply-add is fused, and sums run in eight lanes
 //! whatever the processor, so that every processor computes the same.
 
+use std::time::Instant;
+
 use bytemuck::{Pod, Zeroable};
 use pulp::{Simd, WithSimd};
 
 use super::symbolic::{LANES, Symbolic};
 use super::{Breakdown, PIVOT_FLOOR};
+
+/// Room for more octets than that is given back where most of it is unused: 64 MB.
+const LARGE: usize = 1 << 20;
 
 /// Eight numbers, aligned for the widest registers.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -187,6 +192,11 @@ impl Numeric {
         let nodes = symbolic.nodes();
         let octets = symbolic.panel[nodes];
         self.a.clear();
+        for room in [&mut self.a, &mut self.l] {
+            if room.capacity() > LARGE.max(4 * octets) {
+                *room = Vec::new();
+            }
+        }
         self.a.resize(octets, Octet::default());
         self.l.resize(octets, Octet::default());
         self.d.resize(n, 1.0);
@@ -305,7 +315,7 @@ impl Numeric {
                 let size = if is_negative { -pivot } else { pivot };
                 // Written so that NaN does not pass.
                 if !(size > PIVOT_FLOOR * scale.abs() && size < f64::INFINITY) {
-                    return Err(Breakdown {
+                    return Err(Breakdown::Pivot {
                         row: symbolic.order[first + j] as usize,
                         pivot,
                     });
@@ -462,6 +472,8 @@ pub struct Factor<'a> {
     pub numeric: &'a mut Numeric,
     /// Which supernodes.
     pub wanted: &'a [bool],
+    /// When it is given up.
+    pub deadline: Option<Instant>,
 }
 
 impl WithSimd for Factor<'_> {
@@ -471,6 +483,12 @@ impl WithSimd for Factor<'_> {
     fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
         for s in 0..self.symbolic.nodes() {
             if self.wanted[s] {
+                if self
+                    .deadline
+                    .is_some_and(|deadline| Instant::now() >= deadline)
+                {
+                    return Err(Breakdown::Late);
+                }
                 self.numeric.factor_node(simd, self.symbolic, s)?;
             }
         }

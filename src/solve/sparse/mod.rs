@@ -14,6 +14,8 @@ mod symbolic;
 #[cfg(test)]
 mod tests;
 
+use std::time::Instant;
+
 use pulp::Arch;
 
 use factor::{Factor, Numeric, Solve, numbers, numbers_mut};
@@ -23,18 +25,31 @@ use symbolic::{LANES, Symbolic};
 /// leave that much of a singular matrix.
 const PIVOT_FLOOR: f64 = 1e-14;
 
-/// The matrix is not positive definite, or not by enough.
+/// Entries of L that are stored at most: a gigabyte, and as much for A, which lies in the same places.
+const MOST_ENTRIES: u64 = 1 << 27;
+
+/// Why there is no factor.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("pivot {pivot:e} of row {row} is not of its sign, or too small")]
-pub struct Breakdown {
-    /// The row, as the matrix was given.
-    pub row: usize,
-    /// Its pivot; may be NaN.
-    pub pivot: f64,
+pub enum Breakdown {
+    /// The matrix is not positive definite, or not by enough.
+    #[error("pivot {pivot:e} of row {row} is not of its sign, or too small")]
+    Pivot {
+        /// The row, as the matrix was given.
+        row: usize,
+        /// Its pivot; may be NaN.
+        pivot: f64,
+    },
+    /// It would have more entries than are stored.
+    #[error("the factor has more than {MOST_ENTRIES} entries")]
+    TooLarge,
+    /// The deadline has passed.
+    #[error("the time is over")]
+    Late,
 }
 
 /// The factor P A Pᵀ = L D Lᵀ of a sparse symmetric positive definite matrix, and of what is left of
-/// it without some rows and columns. Keeps its memory; only a new pattern allocates. Results are the same
+/// it without some rows and columns. Keeps its memory, unless that is large and most of it unused; only a new pattern
+/// allocates, at its first factorisation. Results are the same
 /// to the last bit on every processor.
 #[derive(Clone, Debug, Default)]
 pub struct SparseLdl {
@@ -46,8 +61,14 @@ pub struct SparseLdl {
     row: Vec<u32>,
     /// Rows from this one on have negative pivots.
     positive: usize,
+    /// Whether the factor has more entries than are stored.
+    is_too_large: bool,
+    /// Whether `numeric` has room for this pattern.
+    has_room: bool,
     /// Whether `numeric` is a factor for its tight set.
     valid: bool,
+    /// When a factorisation is given up.
+    deadline: Option<Instant>,
     /// Patterns analysed.
     analyses: u64,
     arch: Arch,
@@ -62,8 +83,8 @@ impl SparseLdl {
     /// one. The result is the same to the last bit whatever was done before.
     ///
     /// # Errors
-    /// At the first pivot that is not positive enough, or is no number. [`SparseLdl::restrict`] may
-    /// still succeed with other tight rows.
+    /// At the first pivot that is not positive enough, or is no number; [`SparseLdl::restrict`] may
+    /// still succeed with other tight rows. Where it is too large, or the deadline has passed.
     ///
     /// # Panics
     /// When the arrays do not describe such a triangle, or `tight` has another length than `n`.
@@ -76,7 +97,7 @@ impl SparseLdl {
         tight: &[bool],
     ) -> Result<(), Breakdown> {
         assert_eq!(tight.len(), n, "one flag per row");
-        self.load(n, n, col_start, row, value);
+        self.load(n, n, col_start, row, value)?;
         self.factor_all(tight)
     }
 
@@ -85,7 +106,8 @@ impl SparseLdl {
     /// next to nothing.
     ///
     /// # Errors
-    /// At the first pivot that is too small or not of its sign, or is no number.
+    /// At the first pivot that is too small or not of its sign, or is no number. Where it is too large, or the deadline has
+    /// passed.
     ///
     /// # Panics
     /// As [`SparseLdl::factor`].
@@ -98,17 +120,45 @@ impl SparseLdl {
         tight: &[bool],
     ) -> Result<(), Breakdown> {
         assert_eq!(tight.len(), n, "one flag per row");
-        self.load(n, positive, col_start, row, value);
+        self.load(n, positive, col_start, row, value)?;
         self.factor_all(tight)
     }
 
-    fn load(&mut self, n: usize, positive: usize, col_start: &[u32], row: &[u32], value: &[f64]) {
+    fn load(
+        &mut self,
+        n: usize,
+        positive: usize,
+        col_start: &[u32],
+        row: &[u32],
+        value: &[f64],
+    ) -> Result<(), Breakdown> {
         assert_eq!(row.len(), value.len(), "one number per entry");
         self.analyse(n, positive, col_start, row);
+        if self.is_too_large {
+            return Err(Breakdown::TooLarge);
+        }
+        if !self.has_room {
+            self.numeric.resize(&self.symbolic);
+            for (negative, i) in self.numeric.negative.iter_mut().zip(&self.symbolic.order) {
+                *negative = *i as usize >= positive;
+            }
+            self.has_room = true;
+        }
         let a = numbers_mut(&mut self.numeric.a);
         for (target, v) in self.symbolic.target.iter().zip(value) {
             a[*target as usize] = *v;
         }
+        Ok(())
+    }
+
+    /// From when on factorisations are given up, between two supernodes.
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// Whether the factor of the analysed pattern has more entries than are stored.
+    pub fn is_too_large(&self) -> bool {
+        self.is_too_large
     }
 
     /// Analyses a pattern, unless it is that of the last matrix. The arguments are those of
@@ -126,18 +176,19 @@ impl SparseLdl {
             self.positive = positive;
             col_start.clone_into(&mut self.col_start);
             row.clone_into(&mut self.row);
-            self.symbolic.analyse(n, positive, col_start, row);
-            self.numeric.resize(&self.symbolic);
-            for (negative, i) in self.numeric.negative.iter_mut().zip(&self.symbolic.order) {
-                *negative = *i as usize >= positive;
-            }
+            let analysed = (self.symbolic).analyse(n, positive, (col_start, row), MOST_ENTRIES);
+            self.is_too_large = !analysed;
             self.affected.resize(self.symbolic.nodes(), false);
+            self.has_room = false;
             self.valid = false;
             self.analyses += 1;
         }
     }
 
     fn factor_all(&mut self, tight: &[bool]) -> Result<(), Breakdown> {
+        if self.is_too_large {
+            return Err(Breakdown::TooLarge);
+        }
         for (t, i) in self.numeric.tight.iter_mut().zip(&self.symbolic.order) {
             *t = tight[*i as usize];
         }
@@ -151,6 +202,7 @@ impl SparseLdl {
             symbolic: &self.symbolic,
             numeric: &mut self.numeric,
             wanted: &self.affected,
+            deadline: self.deadline,
         });
         self.valid = result.is_ok();
         result
@@ -160,10 +212,11 @@ impl SparseLdl {
     /// supernodes that the change affects. The result is the same to the last bit as [`SparseLdl::factor`]'s.
     ///
     /// # Errors
-    /// When what is left is not positive definite. Another tight set may still succeed.
+    /// When what is left is not positive definite; another tight set may still succeed. Where it is too large, or the
+    /// deadline has passed.
     ///
     /// # Panics
-    /// When `tight` has not one flag per row.
+    /// When `tight` has not one flag per row, or nothing was ever factored.
     pub fn restrict(&mut self, tight: &[bool]) -> Result<(), Breakdown> {
         assert_eq!(tight.len(), self.rows, "one flag per row");
         if !self.valid {
@@ -214,8 +267,11 @@ impl SparseLdl {
     }
 
     /// Entries of L below its diagonal, the stored zeros included, and multiplications of one factorisation with all
-    /// rows.
+    /// rows; nothing where it is too large.
     pub fn cost(&self) -> [f64; 2] {
+        if self.is_too_large {
+            return [0.0; 2];
+        }
         let [mut entries, mut work] = [0.0; 2];
         for s in 0..self.symbolic.nodes() {
             let [width, height] = [self.symbolic.columns(s).len(), self.symbolic.rows(s).len()];

@@ -111,17 +111,27 @@ impl Symbolic {
     }
 
     /// Analyses the lower triangle, diagonal included, in compressed columns with ascending rows. Rows from
-    /// `positive` on have negative pivots.
+    /// `positive` on have negative pivots. Returns whether the factor has at most `most` entries; else there is nothing to
+    /// use.
     ///
     /// # Panics
     /// When that is not what it gets.
-    pub fn analyse(&mut self, n: usize, positive: usize, col_start: &[u32], row: &[u32]) {
+    pub fn analyse(
+        &mut self,
+        n: usize,
+        positive: usize,
+        (col_start, row): (&[u32], &[u32]),
+        most: u64,
+    ) -> bool {
         self.graph.refill(n, col_start, row);
-        self.tree.grow(&self.graph, positive);
+        if !self.tree.grow(&self.graph, positive, most) {
+            return false;
+        }
         self.place_rows(n);
         self.cut(n);
         self.find_sources();
         self.find_targets(col_start, row);
+        self.panel[self.nodes()] as u64 * LANES as u64 <= 2 * most
     }
 
     fn place_rows(&mut self, n: usize) {
@@ -225,8 +235,9 @@ impl Tree {
         self.begin[k]..self.begin[k + 1]
     }
 
-    /// Orders the groups, and finds what each reaches from the subtree of every row.
-    fn grow(&mut self, graph: &Graph, positive: usize) {
+    /// Orders the groups, and finds what each reaches from the subtree of every row. Ends where the factor has more than so
+    /// many entries, and returns whether it has not.
+    fn grow(&mut self, graph: &Graph, positive: usize, most: u64) -> bool {
         let order = graph.minimum_degree(positive as u32);
         let groups = order.len();
         self.place.resize(groups, 0);
@@ -242,16 +253,23 @@ impl Tree {
         }
         self.mark.clear();
         self.mark.resize(groups, u32::MAX);
+        let mut entries = 0;
         for (k, group) in order.iter().enumerate() {
             for h in graph.neighbours(*group) {
                 let mut j = self.place[*h as usize] as usize;
                 while j < k && self.mark[j] != k as u32 {
                     self.mark[j] = k as u32;
                     self.below[j].push(k as u32);
+                    entries += self.rows(j).len() as u64 * self.rows(k).len() as u64;
                     j = self.below[j][0] as usize;
                 }
             }
+            if entries > most {
+                self.below.clear();
+                return false;
+            }
         }
+        true
     }
 
     /// Runs of groups that form supernodes, the first and the last of each: a group and its parent next to

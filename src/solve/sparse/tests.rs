@@ -2,6 +2,7 @@
 //! Cuthill–McKee, on matrices J M⁻¹ Jᵀ of machines with random Jacobians.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Instant;
 
 use proptest::prelude::*;
 
@@ -581,6 +582,7 @@ fn factor_scalar(ldl: &mut SparseLdl) {
         symbolic: &ldl.symbolic,
         numeric: &mut ldl.numeric,
         wanted: &ldl.affected,
+        deadline: None,
     };
     pulp::WithSimd::with_simd(factor, pulp::Scalar).expect("positive definite");
 }
@@ -593,7 +595,14 @@ fn what_is_not_positive_definite_breaks_down() {
     let mut ldl = SparseLdl::default();
     let indefinite = matrix(&[(0, 0, 1.0), (1, 0, 2.0), (1, 1, 1.0)], 2);
     let error = indefinite.factor(&mut ldl).expect_err("indefinite");
-    assert!(error.pivot == -3.0 && error.row < 2, "{error}");
+    let is_it = matches!(
+        error,
+        Breakdown::Pivot {
+            row: 0 | 1,
+            pivot: -3.0
+        }
+    );
+    assert!(is_it, "{error}");
     let singular = matrix(&[(0, 0, 1.0), (1, 0, 1.0), (1, 1, 1.0)], 2);
     singular.factor(&mut ldl).expect_err("singular");
     // What is left of a singular matrix may be regular.
@@ -815,4 +824,40 @@ fn reverse_cuthill_mckee(lower: &Lower) -> Vec<u32> {
     }
     all.reverse();
     all
+}
+
+#[test]
+fn a_factorisation_is_given_up_at_the_deadline_and_can_be_made_later() {
+    let lower = machine(&net(8), 100.0, 5);
+    let mut ldl = SparseLdl::default();
+    ldl.set_deadline(Some(Instant::now()));
+    assert_eq!(lower.factor(&mut ldl), Err(Breakdown::Late));
+    ldl.set_deadline(None);
+    lower.factor(&mut ldl).expect("positive definite");
+    assert!(same_bits(&ldl, &lower.fresh_factor(&vec![false; lower.n])));
+}
+
+#[test]
+fn the_analysis_of_too_large_a_factor_ends_and_leaves_room_for_the_next() {
+    let lower = machine(&net(8), 1.0, 5);
+    let pattern = (&*lower.col_start, &*lower.row);
+    let entries = {
+        let mut ldl = SparseLdl::default();
+        ldl.analyse(lower.n, lower.n, pattern.0, pattern.1);
+        ldl.cost()[0]
+    };
+    let mut symbolic = Symbolic::default();
+    for share in [0.01, 0.3] {
+        let most = (share * entries) as u64;
+        assert!(
+            !symbolic.analyse(lower.n, lower.n, pattern, most),
+            "{share}"
+        );
+    }
+    assert!(symbolic.analyse(lower.n, lower.n, pattern, 2 * entries as u64));
+    let mut fresh = Symbolic::default();
+    assert!(fresh.analyse(lower.n, lower.n, pattern, MOST_ENTRIES));
+    assert_eq!(symbolic.order, fresh.order);
+    assert_eq!(symbolic.panel, fresh.panel);
+    assert_eq!(symbolic.target, fresh.target);
 }

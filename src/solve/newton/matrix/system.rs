@@ -112,6 +112,9 @@ impl System {
 
     /// What a step takes, about (multiplications).
     pub fn work_of_a_step(&self, blocks: &Blocks) -> f64 {
+        if self.ldl.is_too_large() {
+            return f64::INFINITY;
+        }
         self.cost[1] + SOLVES * (self.cost[0] + blocks.entries())
     }
 
@@ -158,7 +161,7 @@ impl System {
     /// E + Lᵀ ½(A + Aᵀ) L, factored.
     ///
     /// # Errors
-    /// It is not positive definite.
+    /// It is not positive definite, or too large.
     pub fn factor(&mut self, blocks: &Blocks) -> Result<(), Breakdown> {
         let (a, _) = blocks.matrix();
         for pair in &self.pairs {
