@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 use moreau::papers::measure::Bench;
 use moreau::papers::measure::table::{self, Table};
 use moreau::papers::{
-    Findings, hands, heaps, lefebvre, munksgaard_kaiser, nuetzi, poulsen, sliders, survey,
+    Findings, hands, heaps, lacoursiere, lefebvre, munksgaard_kaiser, nuetzi, poulsen, sliders,
+    survey,
 };
 use serde_json::{Value, json};
 
@@ -59,6 +60,8 @@ enum Suite {
     Hands,
     /// Of these, the sliders alone, at both ends and in the middle
     Sliders,
+    /// A vehicle with a cable in one piece and split: Lacoursière 2007, tables 1 and 2
+    Splitting,
     /// Problems of every scene under four laws of friction, of no paper: what exact solvers and sweeps reach
     Survey,
 }
@@ -85,6 +88,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
             sliders::sliders(&bench, &mut findings, &args.only)?;
         }
         Suite::Sliders => sliders::sliders(&bench, &mut findings, &args.only)?,
+        Suite::Splitting => lacoursiere::splitting(&bench, &mut findings)?,
         Suite::Heaps => heaps::heaps(&bench, &mut findings)?,
         Suite::Survey => survey::survey(&bench, &mut findings)?,
     }

@@ -7,16 +7,17 @@
 //! | [`nuetzi`] | Nützi 2011, nonsmooth dynamics on the GPU | spheres in a box |
 //! | [`munksgaard_kaiser`] | Munksgaard & Kaiser, contact dynamics on the GPU | disc pyramids |
 //! | [`lefebvre`] | Lefebvre 2020, block principal pivoting | machines and random matrices |
+//! | [`lacoursiere`] | Lacoursière 2007, parallel block iterative solvers | tethered vehicles |
 //! | [`hands`] | none, it is our own | bodies of every scene dragged and let go of |
 //! | [`sliders`] | none, it is our own | sliders of every scene at their ends |
 //! | [`heaps`] | none, it is our own | heaps from many seeds |
 //! | [`survey`] | none, it is our own | exact solvers on problems of all scenes and laws |
 //!
-//! `lacoursiere` (2007, parallel block iterative solvers, tethered vehicles) moves in beside them. What is
-//! common to all is in [`measure`]. `moreau bench` parses arguments, calls one experiment and prints what it found.
+//! What is common to all is in [`measure`]. `moreau bench` parses arguments, calls one experiment and prints what it found.
 
 pub mod hands;
 pub mod heaps;
+pub mod lacoursiere;
 pub mod lefebvre;
 pub mod measure;
 pub mod munksgaard_kaiser;

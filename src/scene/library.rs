@@ -46,6 +46,7 @@ static SCENES: &[(&str, &str)] = embedded!(
     "bridge",
     "simple_crane",
     "vehicle_parkour",
+    "tethered_vehicle",
     "forklift",
     "forwarder",
     "log_tower",

@@ -1,7 +1,7 @@
 //! The list of solvers.
 
 use super::solver::SolverInfo;
-use super::{admm, auto, bpp, newton, prox, reference};
+use super::{admm, auto, bpp, hybrid, newton, prox, reference};
 
 /// Every solver there is.
 pub static SOLVERS: &[&SolverInfo] = &[
@@ -17,6 +17,7 @@ pub static SOLVERS: &[&SolverInfo] = &[
     &newton::INFO,
     &admm::INFO,
     &bpp::INFO,
+    &hybrid::INFO,
     &reference::INFO,
 ];
 

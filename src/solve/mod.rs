@@ -11,6 +11,7 @@ mod budget;
 mod choice;
 mod config;
 mod gmres;
+pub mod hybrid;
 mod list;
 mod matrix_view;
 pub mod newton;

@@ -1,4 +1,4 @@
-//! Some of a problem's islands as a problem of its own.
+//! Some of a problem's contacts and rows as a problem of its own.
 
 use crate::problem::Problem;
 use crate::problem::islands::NO_ISLAND;
@@ -6,7 +6,7 @@ use crate::problem::islands::NO_ISLAND;
 /// A part of a problem, and where its rows stand in the whole. Keeps its memory.
 #[derive(Debug, Default)]
 pub struct Part {
-    /// The same bodies, and the contacts and rows of some islands.
+    /// The same bodies, and some of the contacts and rows.
     pub problem: Problem,
     /// Its impulses.
     pub lambda: Vec<f64>,
@@ -17,18 +17,24 @@ pub struct Part {
 impl Part {
     /// Takes the islands that are `wanted`, and their impulses, in the order of the whole.
     pub fn take(&mut self, whole: &Problem, wanted: &[bool], lambda: &[f64]) {
+        let is_wanted = |body: &u32| {
+            let island = whole.islands.of_body[*body as usize];
+            island != NO_ISLAND && wanted[island as usize]
+        };
+        self.take_those(whole, |bodies| bodies.iter().any(is_wanted));
+        self.load(whole, lambda);
+    }
+
+    /// Takes the contacts and rows whose bodies are such, in the order of the whole, and none of their impulses.
+    pub fn take_those(&mut self, whole: &Problem, is_wanted: impl Fn(&[u32]) -> bool) {
         let part = &mut self.problem;
         part.clear();
         part.h = whole.h;
         part.bodies.clone_from(&whole.bodies);
-        let is_wanted = |body: u32| {
-            let island = whole.islands.of_body[body as usize];
-            island != NO_ISLAND && wanted[island as usize]
-        };
         self.contacts.clear();
         let contacts = &whole.contacts;
         for (c, bodies) in contacts.bodies.iter().enumerate() {
-            if bodies.iter().any(|body| is_wanted(*body)) {
+            if is_wanted(bodies) {
                 self.contacts.push(c as u32);
                 let out = &mut part.contacts;
                 out.bodies.push(*bodies);
@@ -42,7 +48,7 @@ impl Part {
         self.rows.clear();
         let rows = &whole.rows;
         for r in 0..rows.len() {
-            if rows.bodies(r).iter().any(|body| is_wanted(*body)) {
+            if is_wanted(rows.bodies(r)) {
                 self.rows.push(r as u32);
                 let span = rows.start[r] as usize..rows.start[r + 1] as usize;
                 let entries = span.map(|e| (rows.body[e], rows.jacobian[e]));
@@ -56,14 +62,30 @@ impl Part {
             }
         }
         part.finish();
+    }
+
+    /// Takes the impulses of the whole.
+    pub fn load(&mut self, whole: &Problem, lambda: &[f64]) {
         self.lambda.clear();
         for c in &self.contacts {
-            let block = &lambda[contacts.rows(*c as usize)];
+            let block = &lambda[whole.contacts.rows(*c as usize)];
             self.lambda.extend_from_slice(block);
         }
         let first = whole.contact_rows();
         let rows = self.rows.iter().map(|r| lambda[first + *r as usize]);
         self.lambda.extend(rows);
+    }
+
+    /// Takes the biases of the general rows of the whole, where nothing else has changed.
+    pub fn renew(&mut self, whole: &Problem) {
+        for (bias, r) in self.problem.rows.bias.iter_mut().zip(&self.rows) {
+            *bias = whole.rows.bias[*r as usize];
+        }
+    }
+
+    /// Whether there is no contact and no row.
+    pub fn is_empty(&self) -> bool {
+        self.contacts.is_empty() && self.rows.is_empty()
     }
 
     /// The whole's number of each contact.

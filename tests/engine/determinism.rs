@@ -128,7 +128,7 @@ fn a_grid_does_not_depend_on_the_number_of_threads() {
             // A direct solver shares islands among threads, never one of them; and its dense variants
             // would take minutes for the large grid.
             let size = match c.name.as_str() {
-                "bpp" | "newton" | "admm" => 4,
+                "bpp" | "newton" | "admm" | "hybrid" => 4,
                 "auto" | "colored-gs" => 12,
                 _ => 10,
             };

@@ -335,7 +335,12 @@ fn every_solver_scheme_and_law_reaches_the_same_velocities() {
             });
             all.filter_map(move |(solver, parameters)| {
                 let case = format!("{} on {name}", describe(solver, &parameters));
-                let under = law_of(solver);
+                let excuse = excuse(solver, &parameters, name);
+                let c = SolverConfig {
+                    parameters,
+                    ..config(solver, budget)
+                };
+                let under = c.build().unwrap().judged_law();
                 let reference = match under {
                     JudgedLaw::Intervals => Some(&boxed),
                     // The relaxation has another solution wherever something slides.
@@ -343,11 +348,6 @@ fn every_solver_scheme_and_law_reaches_the_same_velocities() {
                     _ => Some(&reference),
                 };
                 let difference = |u: &[Twist]| reference.map_or(0.0, |r| difference(u, r));
-                let excuse = excuse(solver, &parameters, name);
-                let c = SolverConfig {
-                    parameters,
-                    ..config(solver, budget)
-                };
                 let (lambda, u, report) = solve(&c, problem, false);
                 if let Some(words) = excuse {
                     let said = match &report.status {
@@ -783,7 +783,8 @@ fn history_ends_at_the_result() {
             "{}",
             info.name
         );
-        assert!(last.residual < report.history[0].residual);
+        let is_one = report.history.len() == 1;
+        assert!(is_one || last.residual < report.history[0].residual);
         assert!(report.history.windows(2).all(|p| p[0].time <= p[1].time));
     }
 }

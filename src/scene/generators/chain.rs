@@ -32,6 +32,8 @@ fields! {
         pub links: u32 = 10 => at_least(1),
         /// The corners of the path that it lies along (m); at least two. Links have equal lengths along it.
         pub path: Vec<[f64; 3]> = vec![[0.0, 5.0, 0.0], [0.0, 0.0, 0.0]] => finite,
+        /// Length of a link (m), whereupon the path ends early, or goes on beyond its last corner; 0 divides the path.
+        pub link_length: f64 = 0.0 => not_negative,
         /// Name of the body that its first link hangs on; empty for none, and "world" for the world.
         pub from: String = String::new(),
         /// Name of the body that hangs on its last link; empty for none, and "world" for the world.
@@ -65,7 +67,10 @@ impl Chain {
     fn ends(&self) -> Vec<Vec3> {
         let corners: Vec<Vec3> = self.path.iter().map(|p| Vec3::from(*p)).collect();
         let lengths: Vec<f64> = corners.windows(2).map(|c| (c[1] - c[0]).norm()).collect();
-        let whole: f64 = lengths.iter().sum();
+        let whole: f64 = match self.link_length > 0.0 {
+            true => self.link_length * f64::from(self.links),
+            false => lengths.iter().sum(),
+        };
         (0..=self.links)
             .map(|k| {
                 let mut left = whole * f64::from(k) / f64::from(self.links);
@@ -75,7 +80,10 @@ impl Chain {
                     }
                     left -= length;
                 }
-                corners[corners.len() - 1]
+                let last = corners.len() - 1;
+                let beyond = if self.link_length > 0.0 { left } else { 0.0 };
+                let leg = corners[last] - corners[last - 1];
+                corners[last] + leg * (beyond / lengths[last - 1])
             })
             .collect()
     }

@@ -44,7 +44,7 @@ const PATIENCE: [u32; 2] = [24, 4];
 /// Entries of the factor that the solves of a step read, over those that there are (-): GMRES makes a few of them.
 const SOLVES: f64 = 12.0;
 /// 1/ρ of a bilateral row over its A_rr (-): it only keeps redundant rows apart, and is taken back out step by step.
-pub(super) const BILATERAL: f64 = 1e-10;
+pub(in crate::solve) const BILATERAL: f64 = 1e-10;
 /// The radius in which the kink of σ at rest is rounded, as a share of the residual (-).
 pub(super) const ROUND: f64 = 0.03;
 

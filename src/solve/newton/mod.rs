@@ -8,7 +8,7 @@
 
 mod alternate;
 pub(in crate::solve) mod cone;
-mod engine;
+pub(in crate::solve) mod engine;
 mod frame;
 mod inner;
 pub(in crate::solve) mod island;
