@@ -329,7 +329,20 @@ impl Hybrid {
                 Over::Last,
                 self.partition.len() as f64,
             ),
-            ("bodies of the largest part", "", "-", Over::Last, bodies),
+            (
+                "bodies of the largest part",
+                "Of all parts.",
+                "-",
+                Over::Last,
+                bodies,
+            ),
+            (
+                "couplings undone",
+                "Exact ones that led no nearer, however damped, in whose place a plain one was made.",
+                "-",
+                Over::Sum,
+                f64::from(self.undone),
+            ),
             (
                 "coupling rows",
                 "Of contacts and joints between bodies of different parts.",
@@ -344,8 +357,20 @@ impl Hybrid {
                 Over::Sum,
                 f64::from(report.iterations),
             ),
-            ("time of parts", "", "ms", Over::Sum, 1e3 * primaries),
-            ("time of couplings", "", "ms", Over::Sum, 1e3 * secondaries),
+            (
+                "time of parts",
+                "Of all kinds of them, one after the other.",
+                "ms",
+                Over::Sum,
+                1e3 * primaries,
+            ),
+            (
+                "time of couplings",
+                "What the parts answer included.",
+                "ms",
+                Over::Sum,
+                1e3 * secondaries,
+            ),
         ];
         for (name, summary, unit, over, value) in numbers {
             report.note(name, summary, unit, over, value);
