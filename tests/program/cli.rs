@@ -370,7 +370,7 @@ fn slips_of_the_pen_are_answered_with_what_was_meant() {
         (&["run", "--stesp", "2", "wall"], "'--steps'"),
         (
             &["run", "wall", "--solver", "bbp"],
-            ", bpp, reference; did you mean \"bpp\"?",
+            ", bpp, hybrid, reference; did you mean \"bpp\"?",
         ),
         (
             &[
