@@ -167,6 +167,11 @@ fn a_vehicle_with_a_cable_is_cut_as_the_paper_has_it() {
 fn the_vehicle_tows_its_cable_in_parts() {
     let scene = library::shipped("tethered_vehicle").expect("a shipped scene");
     let mut simulation = scene.simulation(1).expect("a simulation");
+    let config = SolverConfig {
+        name: "hybrid".into(),
+        ..SolverConfig::default()
+    };
+    simulation.set_solver(config).expect("a solver");
     for step in 0..120 {
         let report = simulation.step().expect("a step");
         assert!(report.solve.status.is_usable(), "step {step}");
