@@ -53,6 +53,9 @@ impl ProblemBodies {
         let n = self.len();
         as_long("inverse_inertia", self.inverse_inertia.len(), n)?;
         as_long("free_velocity", self.free_velocity.len(), n)?;
+        if !self.part.is_empty() {
+            as_long("part", self.part.len(), n)?;
+        }
         each(n, |k| {
             not_negative("inverse_mass", self.inverse_mass[k])?;
             check_inertia(&self.inverse_inertia[k])?;

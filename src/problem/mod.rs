@@ -51,6 +51,8 @@ pub struct ProblemBodies {
     pub inverse_inertia: Vec<SymMat3>,
     /// u_free = u_S + M⁻¹ h f (m/s, rad/s).
     pub free_velocity: Vec<Twist>,
+    /// Numbers of the parts of machines that bodies belong to, or 0; empty where nobody names any.
+    pub part: Vec<u32>,
 }
 
 impl ProblemBodies {

@@ -113,6 +113,7 @@ impl<'a> Builder<'a> {
             inertia: body.inertia.map(Into::into),
             material: self.material(body.material.as_deref()),
             groups: body.groups,
+            part: body.part,
             color: body.color.map(|c| c.linear()),
         })?;
         self.world.bodies.force[id.index()] =
@@ -138,6 +139,7 @@ impl<'a> Builder<'a> {
             mass,
             material: self.material(style.material.as_deref()),
             groups: style.groups,
+            part: style.part,
             shape: Some(solid(geometry)?),
             ..BodySpec::default()
         })

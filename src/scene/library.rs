@@ -47,6 +47,8 @@ static SCENES: &[(&str, &str)] = embedded!(
     "simple_crane",
     "vehicle_parkour",
     "tethered_vehicle",
+    "two_cranes_one_load",
+    "train",
     "forklift",
     "forwarder",
     "log_tower",

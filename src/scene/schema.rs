@@ -189,6 +189,9 @@ fields! {
         pub material: Option<String> = None,
         /// Collision groups: bit masks, all ones by default.
         pub groups: Groups = Groups::default(),
+        /// Number of the part of a machine that it belongs to, which the solver "hybrid" keeps together, lower ones first; 0
+        /// lets it choose.
+        pub part: u32 = 0,
         /// Constant force on the centre of mass (N).
         pub force: [f64; 3] = [0.0; 3] => finite,
         /// Constant torque (N m).
@@ -223,6 +226,8 @@ fields! {
         pub material: Option<String> = None,
         /// Collision groups.
         pub groups: Groups = Groups::default(),
+        /// Number of the part of a machine that they belong to, as a body's.
+        pub part: u32 = 0,
         /// Colours that follow each other from layer to layer, or from body to body.
         pub colors: Vec<Color> = Vec::new(),
     }

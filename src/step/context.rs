@@ -91,6 +91,11 @@ impl Context {
         true
     }
 
+    /// From the next linearisation on only a share of what is open of the joints is closed.
+    pub fn relax_joints(&mut self, share: f64) {
+        self.joints.relax(&mut self.problem, share);
+    }
+
     /// Linearises the joints about the velocities that a round has found, and says how far they are from their laws there
     /// (m/s): by what gapes, and by what the velocities lack of the impulses' momentum.
     pub fn look_at_joints(&mut self, world: &World) -> f64 {

@@ -92,6 +92,8 @@ pub struct Workspace {
     lagged: Vec<Lagged>,
     /// What this (sub)step leaves of each row's error, or where a spring would rest, per row (m).
     left: Vec<f64>,
+    /// The same as the rows' laws ask for (m).
+    asked: Vec<f64>,
     /// The rows as they were assembled: J(q), and their biases.
     here: Vec<Twist>,
     bias: Vec<f64>,
@@ -211,6 +213,7 @@ impl Workspace {
             };
             self.left.push(left);
         }
+        self.asked.clone_from(&self.left);
         self.here.clone_from(&problem.rows.jacobian);
         self.bias.clone_from(&problem.rows.bias);
         self.settled.clear();
@@ -228,6 +231,23 @@ impl Workspace {
                 );
                 at += 1;
             });
+        }
+    }
+
+    /// Closes only a share of what is open of rows that are rigid to the step, for a solver that leaves much open: what the
+    /// step resolves of springs stays as it is. All with 1.
+    pub fn relax(&mut self, problem: &mut Problem, share: f64) {
+        let rows = &mut problem.rows;
+        for r in (0..rows.len()).filter(|r| self.written.beta[*r] > 0.0) {
+            let law = &self.lagged[r];
+            let is_held = rows.is_bilateral(r) || self.written.spring[r].is_some();
+            let share = match is_held {
+                true => 1.0 - (1.0 - share) * law.rigidity,
+                false => 1.0,
+            };
+            let open = rows.position_error[r];
+            self.left[r] = open + (self.asked[r] - open) * share;
+            rows.compliance[r] = law.compliance * share + self.hold[r];
         }
     }
 
@@ -504,15 +524,17 @@ impl Workspace {
         let [lo, hi] = problem.rows.bounds[r];
         if lambda > lo && lambda < hi {
             let row = &self.lagged[r];
-            return row.damper[0] - row.damper[1] * self.aim(problem, r, lambda);
+            let ahead = self.left[r] - problem.rows.compliance[r] * problem.h * lambda;
+            return row.damper[0] - row.damper[1] * ahead;
         }
         let force = -spring.stiffness * problem.rows.position_error[r] * problem.h;
         lambda - force.clamp(lo, hi)
     }
 
-    /// Where a spring's row has the next midpoint (m).
+    /// Where a spring's law has the next midpoint (m).
     fn aim(&self, problem: &Problem, r: usize, lambda: f64) -> f64 {
-        self.left[r] - problem.rows.compliance[r] * problem.h * lambda
+        let row = &self.lagged[r];
+        -row.lag - row.compliance * problem.h * lambda
     }
 
     /// Stores impulses and forces for the next step.

@@ -152,6 +152,7 @@ impl Workspace {
             .inverse_inertia
             .extend_from_slice(&source.inverse_inertia);
         target.free_velocity.resize(source.len(), Twist::ZERO);
+        target.part.extend_from_slice(&source.part);
         let all = self.active.iter().all(|a| *a);
         self.build_contacts(from, all);
         self.build_rows(from, velocity, rule);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::context::Context;
 use super::report::StepError;
-use super::rounds::{self, Progress, ROUGH_ROUNDS};
+use super::rounds::{self, Progress, ROUGH_ROUNDS, ROUGH_SHARE};
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
 use crate::problem::residual::JudgedLaw;
@@ -128,34 +128,9 @@ impl Solvers {
         let has_rounds = c.begin_rounds(world, share);
         watch.lap(Stage::Assemble);
         let mut report = self.solve_once(c, false, watch);
-        let tolerance = rounds::tolerance(&self.config.budget);
-        let mut progress = Progress::default();
         let (mut is_resolved, mut are_closed) = (true, false);
-        while has_rounds && report.status.is_usable() {
-            let error = c.look_at_joints(world);
-            watch.lap(Stage::Assemble);
-            let goes_on = progress.goes_on(error);
-            let is_closed = error <= tolerance;
-            is_resolved = c.are_joints_resolved() && (is_closed || goes_on);
-            if is_closed && is_resolved {
-                c.end_rounds(tolerance);
-                are_closed = true;
-                break;
-            }
-            let is_rough = report.status != Status::Converged;
-            if !is_resolved || is_rough && progress.rounds >= ROUGH_ROUNDS {
-                report.status = report.status.or_worse(Status::Budget);
-                break;
-            }
-            // A chord, unless the last one led no nearer.
-            let is_chord = progress.is_nearer;
-            c.next_round(world, is_chord);
-            watch.lap(Stage::Assemble);
-            let next = self.solve_once(c, is_chord, watch);
-            // How the last round was solved is how the step was.
-            let status = next.status.clone();
-            report = report.followed_by(next);
-            report.status = status;
+        if has_rounds {
+            (is_resolved, are_closed) = self.close_joints(world, c, &mut report, watch);
         }
         if is_last && !is_resolved && report.status.is_usable() {
             // Velocities that lead nowhere may be any.
@@ -164,15 +139,6 @@ impl Solvers {
             c.look_at_joints(world);
             report = report.followed_by(next);
             report.status = report.status.or_worse(Status::Budget);
-        }
-        if has_rounds {
-            report.note(
-                "joint rounds",
-                "Times that a (sub)step is solved until its joints are closed at the next midpoint, of the substep that needs most.",
-                "-",
-                Over::Max,
-                f64::from(progress.rounds),
-            );
         }
         let failed = !report.status.is_usable();
         if failed {
@@ -188,6 +154,65 @@ impl Solvers {
             is_resolved,
             are_closed,
         })
+    }
+
+    /// Solves in rounds until the joints are closed at the next midpoint. Whether the (sub)step resolves how they turn, and
+    /// whether they are closed along the directions of the last linearisation.
+    fn close_joints(
+        &mut self,
+        world: &mut World,
+        c: &mut Context,
+        report: &mut SolveReport,
+        watch: &mut Stopwatch<'_>,
+    ) -> (bool, bool) {
+        let tolerance = rounds::tolerance(&self.config.budget);
+        let mut progress = Progress::default();
+        let (mut is_resolved, mut are_closed) = (true, false);
+        let mut is_relaxed = false;
+        while report.status.is_usable() {
+            let is_rough = report.status != Status::Converged;
+            let is_as_before = is_rough || !is_relaxed;
+            if !is_as_before {
+                c.relax_joints(1.0);
+                is_relaxed = false;
+            }
+            let error = c.look_at_joints(world);
+            watch.lap(Stage::Assemble);
+            let goes_on = progress.goes_on(error);
+            let is_closed = error <= tolerance;
+            is_resolved = c.are_joints_resolved() && (is_closed || goes_on);
+            if is_closed && is_resolved {
+                c.end_rounds(tolerance);
+                are_closed = true;
+                break;
+            }
+            if !is_resolved || is_rough && progress.rounds >= ROUGH_ROUNDS {
+                report.status = report.status.clone().or_worse(Status::Budget);
+                break;
+            }
+            // A chord, unless the last one led no nearer.
+            let mut is_chord = progress.is_nearer && is_as_before;
+            if is_rough && !is_relaxed {
+                c.relax_joints(ROUGH_SHARE);
+                c.look_at_joints(world);
+                (is_relaxed, is_chord) = (true, false);
+            }
+            c.next_round(world, is_chord);
+            watch.lap(Stage::Assemble);
+            let next = self.solve_once(c, is_chord, watch);
+            // How the last round was solved is how the step was.
+            let status = next.status.clone();
+            *report = std::mem::take(report).followed_by(next);
+            report.status = status;
+        }
+        report.note(
+            "joint rounds",
+            "Times that a (sub)step is solved until its joints are closed at the next midpoint, of the substep that needs most.",
+            "-",
+            Over::Max,
+            f64::from(progress.rounds),
+        );
+        (is_resolved, are_closed)
     }
 
     /// `again`: the problem is the last one but for its right-hand side.

@@ -45,7 +45,7 @@ pub struct At {
 }
 
 /// The row w = (φ₊ + lag)/h + C Λ that the rule makes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lagged {
     /// C (1/kg).
     pub compliance: f64,
@@ -53,6 +53,20 @@ pub struct Lagged {
     pub lag: f64,
     /// The damper's share of Λ is `damper[0] − damper[1] φ₊` (N s, N s/m).
     pub damper: [f64; 2],
+    /// 2p − 1: 0 of what the step resolves, 1 of what is rigid to it.
+    pub rigidity: f64,
+}
+
+impl Default for Lagged {
+    /// A rigid row.
+    fn default() -> Self {
+        Self {
+            compliance: 0.0,
+            lag: 0.0,
+            damper: [0.0; 2],
+            rigidity: 1.0,
+        }
+    }
 }
 
 impl Spring {
@@ -76,6 +90,7 @@ impl Spring {
             compliance: share / (whole * at.h),
             lag: (sprung + damped - last[0]) / whole,
             damper: [(last[1] - damped) / share, c * (2.0 * p - 0.5) / share],
+            rigidity: 2.0 * p - 1.0,
         }
     }
 

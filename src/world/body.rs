@@ -87,6 +87,9 @@ pub struct BodySpec {
     pub material: u16,
     /// Collision groups.
     pub groups: Groups,
+    /// Number of the part of a machine that it belongs to, which the solver "hybrid" keeps together, lower ones first; 0
+    /// lets it choose.
+    pub part: u32,
     /// Colour for drawing, linear RGB; `None` lets the viewer choose.
     pub color: Option<[f32; 3]>,
 }
@@ -167,6 +170,8 @@ pub struct Bodies {
     pub material: Vec<u16>,
     /// Collision groups.
     pub groups: Vec<Groups>,
+    /// Numbers of parts, or 0.
+    pub part: Vec<u32>,
     /// Names, may be empty.
     pub name: Vec<String>,
     /// Drawing colours.
@@ -182,7 +187,8 @@ impl Bodies {
     pub(super) const BYTES_PER_SLOT: usize = {
         let moving = size_of::<Vec3>() + size_of::<Quat>() + 2 * size_of::<Twist>();
         let masses = size_of::<f64>() + 2 * size_of::<SymMat3>() + size_of::<OwnMass>();
-        let shape = size_of::<Option<Shape>>() + size_of::<Pose>() + size_of::<Groups>();
+        let shape =
+            size_of::<Option<Shape>>() + size_of::<Pose>() + size_of::<Groups>() + size_of::<u32>();
         let looks = size_of::<String>() + size_of::<Option<[f32; 3]>>() + size_of::<BodyKind>();
         let kept = size_of::<u16>() + size_of::<u32>() + size_of::<bool>();
         moving + masses + shape + looks + kept
@@ -329,6 +335,7 @@ impl Bodies {
         self.shape_offset[slot] = Pose::new(-center, Quat::identity());
         self.material[slot] = spec.material;
         self.groups[slot] = spec.groups;
+        self.part[slot] = spec.part;
         self.name[slot] = spec.name;
         self.color[slot] = spec.color;
         self.alive[slot] = true;
@@ -380,7 +387,8 @@ impl Bodies {
         let shaped = [self.kind.len(), self.shape.len(), self.shape_offset.len()];
         let looks = [self.material.len(), self.groups.len(), self.name.len()];
         let kept = [self.color.len(), self.own_mass.len(), self.generation.len()];
-        [moving, shaped, looks, kept] == [[n; 3]; 4] && self.alive.len() == n
+        let alone = [self.alive.len(), self.part.len()];
+        [moving, shaped, looks, kept] == [[n; 3]; 4] && alone == [n; 2]
     }
 
     /// Whether every slot without a body is free, once, and holds nothing.
@@ -422,6 +430,7 @@ impl Bodies {
         self.shape_offset.push(Pose::IDENTITY);
         self.material.push(0);
         self.groups.push(Groups::default());
+        self.part.push(0);
         self.name.push(String::new());
         self.color.push(None);
         self.own_mass.push(OwnMass::default());

@@ -20,7 +20,7 @@ const KIND: FileKind = FileKind {
     version: SNAPSHOT_VERSION,
 };
 /// Version of the snapshot format; another one is refused.
-pub const SNAPSHOT_VERSION: u32 = 12;
+pub const SNAPSHOT_VERSION: u32 = 13;
 
 /// How shapes are stored: every geometry once, however many bodies share it, and which one each body has.
 pub(super) mod shapes {

@@ -36,7 +36,8 @@ impl Said {
         let mut most = 0.0;
         for _ in 0..steps {
             s.step().expect("a step");
-            if residual(s) > most {
+            // Of a step that was taken in several, what is said is of the last one.
+            if residual(s) > most && s.report().halvings == 0 {
                 most = residual(s);
                 let problem = (s.problem().clone(), s.warm_start().to_vec());
                 worst = s.shortfall().map(|found| (s.report().step, found, problem));

@@ -269,6 +269,7 @@ fn contacts_depend_on_the_poses_alone_and_none_is_missed() {
             inverse_mass: vec![1.0; n],
             inverse_inertia: vec![SymMat3::ZERO; n],
             free_velocity: w.bodies.velocity.clone(),
+            part: Vec::new(),
         };
         let mut fresh = Collider::default();
         for collider in [&mut old, &mut fresh] {

@@ -37,6 +37,7 @@ fn contacts(bodies: [(&Geometry, Pose); 2], prediction: f64) -> Vec<FoundContact
         inverse_mass: vec![1.0; n],
         inverse_inertia: vec![SymMat3::ZERO; n],
         free_velocity: w.bodies.velocity.clone(),
+        part: Vec::new(),
     };
     let mut collider = Collider::default();
     collider.update_pairs(&w, &free);

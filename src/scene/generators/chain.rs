@@ -48,6 +48,8 @@ fields! {
         pub joint: LinkJoint = LinkJoint::default(),
         /// Compliance of the joints (m/N); 0 is rigid.
         pub compliance: f64 = 0.0 => not_negative,
+        /// Damping of the same (N s/m); needs a compliance.
+        pub damping: f64 = 0.0 => not_negative,
         /// Compliance against twist of universal joints, and against bending and twist of elastic ones
         /// (rad/(N m)); 0 is rigid.
         pub angular_compliance: f64 = 0.0 => not_negative,
@@ -118,6 +120,7 @@ impl Chain {
         spec.axes[3].friction = self.friction;
         spec.softness = Softness {
             compliance: self.compliance,
+            damping: self.damping,
             angular_compliance: self.angular_compliance,
             angular_damping: self.angular_damping,
             ..Softness::default()

@@ -41,7 +41,7 @@ pub static INFO: SolverInfo = SolverInfo {
         Parameter {
             name: "depth",
             unit: "-",
-            summary: "how many bodies deep a part takes in what it is coupled with of a group of higher number",
+            summary: "how many bodies deep a part takes in chains of a higher group that it is coupled with",
             source: "Lacoursière 2007, section 4, k",
             kind: ParameterKind::Integer {
                 default: 2,

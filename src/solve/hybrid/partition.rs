@@ -6,6 +6,10 @@ use crate::problem::islands::{Grouped, NO_ISLAND};
 /// Marks a body that is in no part: it is fixed, or nothing touches it.
 pub const NO_PART: u32 = u32::MAX;
 
+/// Marks a body of a chain that is being looked at, and the largest number of a group.
+const SEEN: u32 = u32::MAX - 1;
+const MOST: u32 = u32::MAX - 2;
+
 /// How parts are made.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts {
@@ -26,6 +30,8 @@ pub struct Partition {
     pub is_cut: Vec<bool>,
     /// The group of each body: of those with the lowest number a part is made first.
     groups: Vec<u32>,
+    /// Of each island: whether somebody has named groups.
+    is_named: Vec<bool>,
     /// The bodies that impulses move, and that each is coupled with by anything, and by general rows.
     coupled: Grouped,
     jointed: Grouped,
@@ -38,7 +44,8 @@ impl Partition {
     /// Makes the parts of a finished problem.
     pub fn find(&mut self, problem: &Problem, cuts: Cuts) {
         self.find_neighbours(problem);
-        self.find_groups(cuts);
+        self.name_groups(problem);
+        self.find_groups(problem, cuts);
         self.collect(cuts.depth);
         self.cut_chains(cuts.segment);
         self.is_cut.clear();
@@ -92,21 +99,40 @@ impl Partition {
         problem.contacts.bodies.iter().for_each(|pair| note(pair));
         fill(&mut self.coupled, n, pairs);
         pairs.clear();
-        // What no group is asked of is in no part.
+    }
+
+    /// Groups that somebody has named are as they are, in all of an island where one is.
+    fn name_groups(&mut self, problem: &Problem) {
+        let part = &problem.bodies.part;
+        let islands = &problem.islands;
+        let named = |body: u32| part.get(body as usize).copied().unwrap_or(0);
+        self.is_named.clear();
+        self.is_named.extend(
+            (0..islands.len()).map(|i| islands.bodies.of(i).iter().any(|body| named(*body) > 0)),
+        );
         self.groups.clear();
-        let of = problem.islands.of_body.iter();
-        self.groups
-            .extend(of.map(|i| if *i == NO_ISLAND { NO_PART } else { 0 }));
+        // What no group is asked of is in no part.
+        let groups = islands
+            .of_body
+            .iter()
+            .enumerate()
+            .map(|(body, island)| match *island {
+                NO_ISLAND => NO_PART,
+                island if self.is_named[island as usize] => named(body as u32).min(MOST),
+                _ => 0,
+            });
+        self.groups.extend(groups);
     }
 
     /// Chains of joints are a group of their own, behind everything else: runs of bodies that have two neighbours by joints
     /// at most, where they are too long for both ends of them to be taken in by what they hang on.
-    fn find_groups(&mut self, cuts: Cuts) {
+    fn find_groups(&mut self, problem: &Problem, cuts: Cuts) {
         const CHAIN: u32 = 1;
-        const SEEN: u32 = u32::MAX - 1;
         let is_link = |jointed: &Grouped, body: usize| (1..=2).contains(&jointed.of(body).len());
         for body in 0..self.groups.len() {
-            if self.groups[body] != 0 || !is_link(&self.jointed, body) {
+            let island = problem.islands.of_body[body];
+            let is_open = self.groups[body] == 0 && !self.is_named[island as usize];
+            if !is_open || !is_link(&self.jointed, body) {
                 continue;
             }
             self.queue.clear();
@@ -135,7 +161,8 @@ impl Partition {
     }
 
     /// From the first body of the lowest group that is in no part: all that are coupled with it by bodies of its group, and
-    /// those of higher groups down to a depth.
+    /// the links of chains of higher groups down to a depth. Machines of higher groups are not torn apart: their wheels
+    /// would stand alone on the ground.
     fn collect(&mut self, depth: usize) {
         self.group.clear();
         let n = self.groups.len() as u32;
@@ -153,18 +180,18 @@ impl Partition {
             self.queue.clear();
             self.queue.push(first);
             self.of_body[first as usize] = part;
-            self.spread(0, part, |g| g == group);
+            self.spread(0, part, |g, _| g == group);
             let mut begin = 0;
             for _ in 0..depth {
                 let end = self.queue.len();
-                self.spread_once(begin..end, part, |g| g > group);
+                self.spread_once(begin..end, part, |g, links| g > group && links <= 2);
                 begin = end;
             }
         }
     }
 
     /// Takes in what is coupled with the queue from `next` on, and with that.
-    fn spread(&mut self, mut next: usize, part: u32, is_wanted: impl Fn(u32) -> bool) {
+    fn spread(&mut self, mut next: usize, part: u32, is_wanted: impl Fn(u32, usize) -> bool) {
         while next < self.queue.len() {
             let end = self.queue.len();
             self.spread_once(next..end, part, &is_wanted);
@@ -176,14 +203,14 @@ impl Partition {
         &mut self,
         from: std::ops::Range<usize>,
         part: u32,
-        is_wanted: impl Fn(u32) -> bool,
+        is_wanted: impl Fn(u32, usize) -> bool,
     ) {
         for k in from {
             let body = self.queue[k] as usize;
             for other in self.coupled.of(body) {
                 let o = *other as usize;
                 let is_open = self.of_body[o] == NO_PART && self.groups[o] != NO_PART;
-                if is_open && is_wanted(self.groups[o]) {
+                if is_open && is_wanted(self.groups[o], self.jointed.of(o).len()) {
                     self.of_body[o] = part;
                     self.queue.push(*other);
                 }

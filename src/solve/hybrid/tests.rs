@@ -71,6 +71,8 @@ fn exact_couplings_lead_to_the_whole_solution() {
         ("crane", 60, &[], 5),
         ("offshore", 60, &[], 5),
         ("bridge", 60, &cut[..], 5),
+        ("two_cranes_one_load", 150, &[], 5),
+        ("train", 250, &[], 5),
         ("winch", 200, &[], 20),
     ] {
         let (problem, reach) = posed(scene, steps);
@@ -160,6 +162,35 @@ fn a_vehicle_with_a_cable_is_cut_as_the_paper_has_it() {
             let links = partition.of_body.iter().filter(|p| **p == part).count();
             assert!((9..=10).contains(&links), "{links} links in part {part}");
         }
+    }
+}
+
+#[test]
+fn parts_that_a_scene_names_stay_whole() {
+    for (scene, steps, parts) in [("train", 30, 10), ("two_cranes_one_load", 1, 7)] {
+        let scene = library::shipped(scene).expect("a shipped scene");
+        let mut simulation = scene.simulation(1).expect("a simulation");
+        for _ in 0..steps {
+            simulation.step().expect("a step");
+        }
+        let mut partition = Partition::default();
+        let cuts = Cuts {
+            depth: 2,
+            segment: 10,
+        };
+        partition.find(simulation.problem(), cuts);
+        assert_eq!(partition.len(), parts);
+        let bodies = &simulation.world().bodies;
+        let of = |name: &str| {
+            let slot = (0..bodies.slots()).find(|slot| bodies.name[*slot] == name);
+            slot.map(|slot| partition.of_body[slot])
+        };
+        assert_eq!(of("wagon 3"), of("wagon 3 inner"));
+        assert_eq!(of("wagon 3"), of("dolly 3 outer"));
+        assert!(of("wagon 3").is_none() || of("wagon 3") != of("wagon 4"));
+        // The first two links of a cable go with the jib that they hang on.
+        assert_eq!(of("jib left"), of("cable left 1"));
+        assert!(of("jib left").is_none() || of("jib left") != of("cable left 5"));
     }
 }
 
