@@ -5,9 +5,12 @@
 //! normal impulses, so that S is not symmetric. So this is a Newton method on the impulses of the couplings, with the
 //! parts' exact solutions in between.
 
+use std::collections::BTreeMap;
+
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 
+use super::partition::NO_PART;
 use super::small::Small;
 use crate::math::{Twist, Vec3};
 use crate::problem::delassus::{block_bodies, block_jacobian};
@@ -142,6 +145,33 @@ impl Exact {
         let mut w = Vec::new();
         gaps(secondary, lambda, u, &mut w);
         Small::new(secondary, &self.s, lambda, &w, has_boxes).solve(lambda)
+    }
+
+    /// ‖S_ij‖ of parts i and j: the last S between the rows that couple them (Frobenius, 1/kg). The largest and the least.
+    pub fn norms(&self, part_of: &[u32]) -> Option<[f64; 2]> {
+        let n = self.couplings.len();
+        let mut pairs: BTreeMap<[u32; 2], Vec<usize>> = BTreeMap::new();
+        for (row, coupling) in self.couplings.iter().enumerate() {
+            let parts = coupling.sides.iter().map(|(b, _)| part_of[*b as usize]);
+            let parts = parts.filter(|part| *part != NO_PART);
+            let ends = [parts.clone().min()?, parts.max()?];
+            pairs.entry(ends).or_default().push(row);
+        }
+        let norms = pairs.values().map(|rows| {
+            let entries = rows
+                .iter()
+                .flat_map(|i| rows.iter().map(move |j| i * n + j));
+            entries
+                .map(|at| self.s[at] * self.s[at])
+                .sum::<f64>()
+                .sqrt()
+        });
+        let is_made = n > 0 && self.s.len() == n * n;
+        is_made.then(|| {
+            norms.fold([0.0, f64::INFINITY], |[most, least], x| {
+                [f64::max(most, x), f64::min(least, x)]
+            })
+        })
     }
 
     /// Adds a share of what each row's impulse does to its own bodies.

@@ -375,6 +375,11 @@ impl Hybrid {
         for (name, summary, unit, over, value) in numbers {
             report.note(name, summary, unit, over, value);
         }
+        if let Some([most, least]) = self.parts.norms(&self.partition) {
+            let summary = "‖S_ij‖ of what two parts answer to the impulses that couple them.";
+            report.note("strongest coupling", summary, "1/kg", Over::Last, most);
+            report.note("weakest coupling", summary, "1/kg", Over::Last, least);
+        }
     }
 }
 

@@ -149,7 +149,7 @@ impl Partition {
                     }
                 }
             }
-            if self.queue.len() > 2 * cuts.depth {
+            if self.queue.len() > 2 * cuts.depth.max(1) {
                 for link in &self.queue {
                     self.groups[*link as usize] = CHAIN;
                 }

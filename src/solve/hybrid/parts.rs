@@ -378,6 +378,11 @@ impl Parts {
         [f64::from(largest), rows as f64]
     }
 
+    /// The largest and the least ‖S_ij‖ of parts that are coupled (1/kg); none where couplings were not exact.
+    pub fn norms(&self, partition: &Partition) -> Option<[f64; 2]> {
+        (self.is_taken.then(|| self.exact.norms(&partition.of_body))).flatten()
+    }
+
     /// What solving the parts, and what couples them, took in all (s).
     pub fn times(&self) -> [f64; 2] {
         let [alone, main, segments, secondary] = &self.slots;

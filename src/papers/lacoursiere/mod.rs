@@ -1,19 +1,23 @@
 //! Lacoursière 2007: a vehicle that tows a cable, in one piece and split. With the figures of his tables 1 and 2, and with
 //! what he left for later: how exact the split solutions are.
 
-use super::measure::Bench;
-use super::measure::method::Method;
-use super::measure::table::Columns;
-use super::{Error, Findings, Result};
+mod couplings;
+
 use crate::compare::{Contest, Entrant, Rounds, Task};
 use crate::measure::Summary;
+use crate::papers::measure::Bench;
+use crate::papers::measure::method::Method;
+use crate::papers::measure::table::Columns;
+use crate::papers::{Error, Findings, Result};
 use crate::scene::library;
 use crate::solve::Budget;
 use crate::step::{Simulation, StepReport};
 
 const SCENE: &str = "tethered_vehicle";
-/// His steps, and those of a quick run.
+/// His steps, and those of a quick run. The dense factor of one piece takes the first ones only, since it takes up to a
+/// second for each.
 const STEPS: [usize; 2] = [10_000, 200];
+const DENSE_STEPS: usize = 500;
 /// Steps whose velocities are compared with the whole solution's.
 const SAMPLES: usize = 20;
 const ONCE: Rounds = Rounds {
@@ -160,20 +164,25 @@ pub fn splitting(bench: &Bench, findings: &mut Findings) -> Result<()> {
         for (method, threads, paper) in settings {
             bench.say(format!("{links} links, {method}"));
             let mut run = Run::new(*links, method, threads, paper);
-            run.drive(steps)?;
+            let dense = DENSE_STEPS.min(steps);
+            run.drive(if method == WHOLE { dense } else { steps })?;
             runs.push(run);
         }
     }
+    // Over the steps that both have taken.
     let baseline = |run: &Run, method: Method| {
         let is_it = |r: &&Run| r.links == run.links && r.method == method && r.threads == 1;
         let base = runs.iter().find(is_it)?;
-        Some(Summary::of(&base.times).median / Summary::of(&run.times).median)
+        let steps = base.times.len().min(run.times.len());
+        let median = |run: &Run| Summary::of(&run.times[..steps]).median;
+        Some(median(base) / median(run))
     };
     findings.table(
         Columns::new("splitting", format!("The tethered vehicle, {steps} steps each"), "", &runs)
             .key("links", |r| r.links)
             .key("solver", |r| r.method)
             .key("threads", |r| r.threads)
+            .column("steps", |r| r.times.len() as f64)
             .column("parts", |r| r.parts)
             .column("median solve [ms]", |r| (r.paper, Summary::of(&r.times).median))
             .column("mean [ms]", |r| Summary::of(&r.times).mean)
@@ -193,7 +202,7 @@ pub fn splitting(bench: &Bench, findings: &mut Findings) -> Result<()> {
                  in twenty of the steps.",
             ]),
     );
-    Ok(())
+    couplings::couplings(bench, findings)
 }
 
 impl Run {

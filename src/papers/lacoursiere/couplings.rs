@@ -1,0 +1,198 @@
+//! What he left for later: how many couplings lead how near to the whole solution, by how they are made, by the length of
+//! segments and by the depth of parts.
+
+use super::SPARSE;
+use crate::compare::{Contest, Entrant, Outcome, Rounds, Task};
+use crate::papers::measure::Bench;
+use crate::papers::measure::table::Columns;
+use crate::papers::{Error, Findings, Result};
+use crate::scene::library;
+use crate::solve::{Budget, SolverConfig, Status, Value};
+use crate::step::Simulation;
+
+/// Scenes, and the steps whose problems are solved; the vehicle's cable is taut in the first and lies in a heap in the other.
+const SCENES: [(&str, usize); 5] = [
+    ("tethered_vehicle", 120),
+    ("tethered_vehicle", 900),
+    ("simple_crane", 60),
+    ("two_cranes_one_load", 150),
+    ("train", 250),
+];
+const COUPLINGS: [&str; 3] = ["plain", "conjugate", "exact"];
+/// Numbers of couplings.
+const COUNTS: [u32; 6] = [1, 5, 20, 100, 1_000, 10_000];
+/// Bodies of a segment, and depths.
+const CUTS: [(i64, i64); 7] = [(2, 2), (5, 2), (10, 0), (10, 1), (10, 2), (10, 4), (30, 2)];
+/// What the second table asks for (m/s).
+const TOLERANCE: f64 = 1e-9;
+const ONCE: Rounds = Rounds {
+    count: 1,
+    history: false,
+    estimate: false,
+};
+
+/// One solve from Λ = 0.
+struct Cold {
+    scene: String,
+    coupling: &'static str,
+    couplings: u32,
+    cut: (i64, i64),
+    residual: f64,
+    distance: f64,
+    /// The largest error of a joint's impulse, as a share of the largest joint's impulse.
+    force: f64,
+    parts: f64,
+    rows: f64,
+    time: f64,
+    is_solved: bool,
+}
+
+/// A machine whose problem is solved from nothing.
+struct Posed {
+    name: String,
+    simulation: Simulation,
+}
+
+impl Posed {
+    fn new(scene: &str, steps: usize) -> Result<Self> {
+        let mut simulation = library::shipped(scene)?.simulation(1)?;
+        for _ in 0..steps {
+            let stepped = simulation.step().map(|_| ());
+            stepped.map_err(|error| Error::Step(scene.into(), error))?;
+        }
+        Ok(Self {
+            name: format!("{scene}, step {steps}"),
+            simulation,
+        })
+    }
+
+    fn solve(
+        &self,
+        coupling: &'static str,
+        cut: (i64, i64),
+        iterations: u32,
+        tolerance: f64,
+    ) -> Result<Cold> {
+        let mut split = SolverConfig {
+            name: "hybrid".into(),
+            budget: Budget {
+                iterations,
+                tolerance,
+                ..Budget::default()
+            },
+            ..SolverConfig::default()
+        };
+        for (name, value) in [
+            ("coupling", Value::Choice(coupling.into())),
+            ("segment", Value::Integer(cut.0)),
+            ("depth", Value::Integer(cut.1)),
+        ] {
+            split.parameters.insert(name.into(), value);
+        }
+        let whole = SPARSE.config(Budget {
+            iterations: 50_000,
+            tolerance: 1e-12,
+            ..Budget::default()
+        });
+        let mut contest = Contest::new(vec![
+            Entrant::new("split", split)?,
+            Entrant::new("whole", whole)?,
+        ]);
+        let reach = self.simulation.world().bodies.reach();
+        let problem = self.simulation.problem();
+        let task = Task {
+            problem: problem.into(),
+            start: None,
+            reach: &reach,
+        };
+        let outcomes = contest.run(&task, ONCE);
+        let [split, whole] = [&outcomes[0], &outcomes[1]];
+        let report = &split.report;
+        Ok(Cold {
+            scene: self.name.clone(),
+            coupling,
+            couplings: report.iterations,
+            cut,
+            residual: split.residual.map_or(f64::NAN, |r| r.residual),
+            distance: split.distance.unwrap_or(f64::NAN),
+            force: force_error(problem.contact_rows(), split, whole),
+            parts: report.statistic("parts").unwrap_or(f64::NAN),
+            rows: report.statistic("coupling rows").unwrap_or(f64::NAN),
+            time: 1e3 * (report.prepare_time + report.solve_time),
+            is_solved: report.status == Status::Converged,
+        })
+    }
+}
+
+/// Over the rows of joints, which begin at `first`.
+fn force_error(first: usize, split: &Outcome, whole: &Outcome) -> f64 {
+    if split.lambda.is_empty() || whole.lambda.is_empty() {
+        return f64::NAN;
+    }
+    let (split, whole) = (&split.lambda[first..], &whole.lambda[first..]);
+    let largest = whole.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let errors = split.iter().zip(whole).map(|(x, y)| (x - y).abs());
+    errors.fold(0.0, f64::max) / largest
+}
+
+/// Both tables.
+pub fn couplings(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    let scenes = bench.either(&SCENES[..3], &SCENES[..]);
+    let counts = bench.either(&COUNTS[..4], &COUNTS[..]);
+    let most = counts.last().copied().unwrap_or(1);
+    let (mut by_count, mut by_cut) = (Vec::new(), Vec::new());
+    for (scene, steps) in scenes {
+        bench.say(format!("{scene}, couplings from nothing"));
+        let posed = Posed::new(scene, *steps)?;
+        for coupling in COUPLINGS {
+            for count in counts {
+                let cold = posed.solve(coupling, (10, 2), *count, 0.0)?;
+                let is_done = cold.couplings < *count;
+                by_count.push(cold);
+                if is_done {
+                    break;
+                }
+            }
+            for cut in CUTS {
+                by_cut.push(posed.solve(coupling, cut, most, TOLERANCE)?);
+            }
+        }
+    }
+    findings.table(
+        Columns::new("couplings", "How near couplings lead", "", &by_count)
+            .key("scene", |r| r.scene.clone())
+            .key("coupling", |r| r.coupling)
+            .key("couplings", |r| r.couplings)
+            .column("residual [m/s]", |r| r.residual)
+            .column("distance [m/s]", |r| r.distance)
+            .column("error of joints' impulses [%]", |r| 1e2 * r.force)
+            .column("time [ms]", |r| r.time)
+            .notes([
+                "From Λ = 0, segments of ten bodies, depth 2. Distances of velocities, and the largest error of a joint's \
+                 impulse as a share of the largest impulse, from the whole solution by bpp.",
+            ]),
+    );
+    findings.table(
+        Columns::new(
+            "cuts",
+            format!("Couplings to {TOLERANCE:e} m/s"),
+            "",
+            &by_cut,
+        )
+        .key("scene", |r| r.scene.clone())
+        .key("segment", |r| r.cut.0)
+        .key("depth", |r| r.cut.1)
+        .key("coupling", |r| r.coupling)
+        .column("parts", |r| r.parts)
+        .column("coupling rows", |r| r.rows)
+        .column("couplings", |r| f64::from(r.couplings))
+        .column("reached", |r| f64::from(u8::from(r.is_solved)))
+        .column("residual [m/s]", |r| r.residual)
+        .column("distance [m/s]", |r| r.distance)
+        .column("time [ms]", |r| r.time)
+        .notes([format!(
+            "From Λ = 0; the best of {most} couplings where it was not reached."
+        )]),
+    );
+    Ok(())
+}
