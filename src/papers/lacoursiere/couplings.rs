@@ -20,7 +20,8 @@ const SCENES: [(&str, usize); 5] = [
 ];
 const COUPLINGS: [&str; 3] = ["plain", "conjugate", "exact"];
 /// Numbers of couplings.
-const COUNTS: [u32; 6] = [1, 5, 20, 100, 1_000, 10_000];
+const COUNTS: [u32; 6] = [1, 5, 20, 100, 1_000, MOST];
+const MOST: u32 = 10_000;
 /// Bodies of a segment, and depths.
 const CUTS: [(i64, i64); 7] = [(2, 2), (5, 2), (10, 0), (10, 1), (10, 2), (10, 4), (30, 2)];
 /// What the second table asks for (m/s).
@@ -137,24 +138,21 @@ fn force_error(first: usize, split: &Outcome, whole: &Outcome) -> f64 {
 
 /// Both tables.
 pub fn couplings(bench: &Bench, findings: &mut Findings) -> Result<()> {
-    let scenes = bench.either(&SCENES[..3], &SCENES[..]);
-    let counts = bench.either(&COUNTS[..4], &COUNTS[..]);
-    let most = counts.last().copied().unwrap_or(1);
     let (mut by_count, mut by_cut) = (Vec::new(), Vec::new());
-    for (scene, steps) in scenes {
+    for (scene, steps) in SCENES {
         bench.say(format!("{scene}, couplings from nothing"));
-        let posed = Posed::new(scene, *steps)?;
+        let posed = Posed::new(scene, steps)?;
         for coupling in COUPLINGS {
-            for count in counts {
-                let cold = posed.solve(coupling, (10, 2), *count, 0.0)?;
-                let is_done = cold.couplings < *count;
+            for count in COUNTS {
+                let cold = posed.solve(coupling, (10, 2), count, 0.0)?;
+                let is_done = cold.couplings < count;
                 by_count.push(cold);
                 if is_done {
                     break;
                 }
             }
             for cut in CUTS {
-                by_cut.push(posed.solve(coupling, cut, most, TOLERANCE)?);
+                by_cut.push(posed.solve(coupling, cut, MOST, TOLERANCE)?);
             }
         }
     }
@@ -191,7 +189,7 @@ pub fn couplings(bench: &Bench, findings: &mut Findings) -> Result<()> {
         .column("distance [m/s]", |r| r.distance)
         .column("time [ms]", |r| r.time)
         .notes([format!(
-            "From Λ = 0; the best of {most} couplings where it was not reached."
+            "From Λ = 0; the best of {MOST} couplings where it was not reached."
         )]),
     );
     Ok(())

@@ -16,7 +16,7 @@ use crate::step::{Simulation, StepReport};
 const SCENE: &str = "tethered_vehicle";
 /// His steps, and those of a quick run. The dense factor of one piece takes the first ones only, since it takes up to a
 /// second for each.
-const STEPS: [usize; 2] = [10_000, 200];
+const STEPS: [usize; 2] = [10_000, 500];
 const DENSE_STEPS: usize = 500;
 /// Steps whose velocities are compared with the whole solution's.
 const SAMPLES: usize = 20;
