@@ -44,7 +44,10 @@ pub fn free_velocities(world: &World, h: f64, problem: &mut Problem) {
             0.0
         };
     }
-    out.part.clone_from(&b.part);
+    out.part.clear();
+    if b.part.iter().any(|part| *part > 0) {
+        out.part.extend_from_slice(&b.part);
+    }
     out.inverse_inertia.resize(n, SymMat3::ZERO);
     out.free_velocity.resize(n, Twist::ZERO);
     let gravity = world.settings.gravity;

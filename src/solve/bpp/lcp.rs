@@ -420,6 +420,7 @@ pub fn project(island: &Island, x: &mut [f64]) {
     }
     for i in island.friction_rows() {
         let bound = island.friction_coefficient[i] * x[island.normal_row[i] as usize];
-        x[i] = x[i].clamp(-bound, bound);
+        // `clamp` panics where the impulse that gives the bound has overflowed.
+        x[i] = x[i].max(-bound).min(bound);
     }
 }
