@@ -1,7 +1,7 @@
 //! The list of solvers.
 
 use super::solver::SolverInfo;
-use super::{admm, auto, bpp, hybrid, newton, prox, reference};
+use super::{admm, auto, bpp, gpu, hybrid, newton, prox, reference};
 
 /// Every solver there is.
 pub static SOLVERS: &[&SolverInfo] = &[
@@ -13,6 +13,8 @@ pub static SOLVERS: &[&SolverInfo] = &[
     &prox::block_sor::INFO,
     &prox::relaxed_sor::INFO,
     &prox::nncg::INFO,
+    &gpu::JOR,
+    &gpu::SOR,
     &prox::apgd::INFO,
     &newton::INFO,
     &admm::INFO,

@@ -11,6 +11,7 @@ mod budget;
 mod choice;
 mod config;
 mod gmres;
+pub mod gpu;
 pub mod hybrid;
 mod list;
 mod matrix_view;

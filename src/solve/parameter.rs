@@ -100,6 +100,12 @@ impl Parameters {
         )
     }
 
+    /// The same with another value of a parameter that is declared.
+    pub(super) fn with(mut self, name: &'static str, value: Value) -> Self {
+        self.0.insert(name, value);
+        self
+    }
+
     /// A number; whole numbers count too.
     ///
     /// # Panics

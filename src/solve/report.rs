@@ -89,6 +89,8 @@ pub struct SolveReport {
     pub statistics: Vec<Statistic>,
     /// The solver's own distributions.
     pub distributions: Vec<Distribution>,
+    /// What a user should know besides, in sentences.
+    pub remarks: Vec<String>,
     /// How the islands were solved, and why, where the solver chooses; of a step's several solves the last one's.
     pub choices: Choices,
 }
@@ -142,6 +144,7 @@ impl SolveReport {
                 None => last.statistics.push(earlier),
             }
         }
+        last.remarks = united(self.remarks, last.remarks);
         Self {
             status: self.status.or_worse(last.status),
             iterations: self.iterations + last.iterations,
@@ -169,9 +172,20 @@ impl SolveReport {
             history: Vec::new(),
             statistics: self.statistics,
             distributions: self.distributions,
+            remarks: united(self.remarks, other.remarks),
             choices: self.choices,
         }
     }
+}
+
+/// All remarks, each once.
+fn united(mut remarks: Vec<String>, others: Vec<String>) -> Vec<String> {
+    for remark in others {
+        if !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
+    }
+    remarks
 }
 
 impl Status {

@@ -123,10 +123,17 @@ pub struct SolverInfo {
     /// Iterations that it should be given at least: a direct solver's are many, short, and end by
     /// themselves; 1 for the others.
     pub least_iterations: u32,
+    /// Why it cannot work as it should on this machine, if so; it then does what it can and says so.
+    pub obstacle: fn() -> Option<String>,
     /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Makes one with checked parameters.
     pub make: fn(&Parameters) -> Box<dyn Solver>,
+}
+
+/// What stands in the way of a solver that every machine can run.
+pub(super) fn nothing() -> Option<String> {
+    None
 }
 
 impl SolverInfo {

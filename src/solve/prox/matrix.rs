@@ -72,6 +72,11 @@ impl Matrix {
         self.offset = offset;
     }
 
+    /// b, or R b for T.
+    pub fn offset(&self) -> &[f64] {
+        &self.offset
+    }
+
     /// b = J u_free + bias of a range of blocks. For T, b becomes R b and A becomes T = 1 − R A. The slices
     /// hold just what belongs to the range.
     fn finish(&self, packed: &Packed, blocks: Range<usize>, value: &mut [f64], offset: &mut [f64]) {

@@ -5,7 +5,7 @@
 //! place of A. The parameter `scheme` asks for A itself, or for T = 1 − R A.
 
 pub mod apgd;
-mod block;
+pub(in crate::solve) mod block;
 pub mod block_sor;
 mod by_island;
 pub mod color;
@@ -15,12 +15,12 @@ mod form;
 pub mod gauss_seidel;
 pub mod jacobi;
 mod lanczos;
-mod matrix;
-mod monitor;
+pub(in crate::solve) mod matrix;
+pub(in crate::solve) mod monitor;
 pub mod naive_gs;
 pub mod nncg;
-mod pack;
-mod parameters;
+pub(in crate::solve) mod pack;
+pub(in crate::solve) mod parameters;
 mod r_factors;
 pub mod relaxed_sor;
 mod sweep;
@@ -69,7 +69,7 @@ const fn alpha(default: f64, summary: &'static str) -> Parameter {
 }
 
 /// What a prox solver does differently from the others, with a problem of form `P`; [`iterate`] does the rest.
-trait ProxIteration<P: Packs = Problem> {
+pub(super) trait ProxIteration<P: Packs = Problem> {
     /// Packs the problem and starts from `lambda`.
     fn prepare(&mut self, problem: &P, lambda: &[f64]);
 
@@ -78,6 +78,12 @@ trait ProxIteration<P: Packs = Problem> {
 
     /// One iteration of every part that still runs: Λ ← prox(Λ − R(A Λ + b)), and its monitor.
     fn iterate(&mut self, problem: &P, budget: &Budget);
+
+    /// As many iterations as it does in one go, `most` at most; how many they were.
+    fn iterate_some(&mut self, problem: &P, budget: &Budget, _most: u32) -> u32 {
+        self.iterate(problem, budget);
+        1
+    }
 
     /// One monitor per part that stops, and rolls back, by itself: an island, or a few.
     fn monitors(&self) -> &[Monitor];
@@ -98,6 +104,9 @@ trait ProxIteration<P: Packs = Problem> {
         [0; 2]
     }
 
+    /// Adds its own numbers and remarks to the report on a solve.
+    fn describe(&self, _report: &mut SolveReport) {}
+
     /// u = u_free + M⁻¹ Jᵀ Λ of the result, where there are bodies.
     fn velocities(&self, problem: &P, lambda: &[f64], u: &mut Vec<Twist>) {
         problem.body_velocities(lambda, u);
@@ -105,9 +114,9 @@ trait ProxIteration<P: Packs = Problem> {
 }
 
 /// An iteration and its entry in the list.
-struct Iterated<T> {
-    info: &'static SolverInfo,
-    iteration: T,
+pub(super) struct Iterated<T> {
+    pub info: &'static SolverInfo,
+    pub iteration: T,
 }
 
 /// A solver made of an iteration.
@@ -224,8 +233,9 @@ fn iterate<P: Packs>(
     let mut clock = IterationClock::start(request);
     let mut workspace = ResidualWorkspace::default();
     while report.iterations < request.budget.iterations && is_running(solver.monitors()) {
-        solver.iterate(problem, &request.budget);
-        report.iterations += 1;
+        let left = request.budget.iterations - report.iterations;
+        let most = if request.history { 1 } else { left };
+        report.iterations += solver.iterate_some(problem, &request.budget, most);
         clock.record(&mut report, delta(solver.monitors()), || {
             solver.store(problem, lambda);
             let law = solver.judged_law();
@@ -253,6 +263,7 @@ fn iterate<P: Packs>(
         Over::Sum,
         halvings.unwrap_or(0).into(),
     );
+    solver.describe(&mut report);
     if let [read, written] = solver.traffic()
         && read > 0
     {

@@ -25,6 +25,15 @@ const CYCLE_SHARE: f64 = 0.05;
 /// Changes up to this one (m/s) are never a cycle: a good start may leave nothing but rounding.
 const ROUNDING: f64 = 1e-6;
 
+/// Sweeps in f32 end when their changes are within so many roundings of the impulses …
+const NEAR_ROUNDING: f64 = 4.0;
+/// … or of the velocities, which are about as large as the largest change was (2⁻¹⁹).
+const NEAR_LARGEST: f64 = 1.9e-6;
+/// … or when for so many iterations no change was smaller than all before, at this share of the
+/// largest one.
+const IDLE: u32 = 64;
+const IDLE_LARGEST: f64 = 1e-3;
+
 /// Where an island stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
@@ -199,6 +208,15 @@ impl Monitor {
     /// Notes that the present Λ has become the one to return to.
     pub fn keep(&mut self) {
         self.kept = self.previous;
+    }
+
+    /// Whether single precision brings it no further: its changes are as small as roundings, or have not become smaller
+    /// for long, and are above the tolerance.
+    pub fn is_at_rounding(&self, budget: &Budget) -> bool {
+        let size = self.change.speed_squared.sqrt();
+        let near = (NEAR_ROUNDING * self.change.rounding).max(NEAR_LARGEST * self.largest);
+        let idle = self.idle() >= IDLE && size <= IDLE_LARGEST * self.largest;
+        (size <= near || idle) && size > budget.tolerance
     }
 
     /// Whether the last change is larger than the first one was: then the result is perhaps worse

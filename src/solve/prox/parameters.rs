@@ -73,6 +73,17 @@ pub enum RFactors {
     Degree,
 }
 
+impl RFactors {
+    /// From checked parameters that have [`r_factors`].
+    pub fn from_parameters(parameters: &Parameters) -> Self {
+        match parameters.choice("r_factors") {
+            "global" => Self::Global,
+            "degree" => Self::Degree,
+            _ => Self::Local,
+        }
+    }
+}
+
 /// How a solver wants its problem packed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packing {
@@ -89,11 +100,7 @@ impl Packing {
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             alpha: parameters.number("alpha"),
-            r_factors: match parameters.choice("r_factors") {
-                "global" => RFactors::Global,
-                "degree" => RFactors::Degree,
-                _ => RFactors::Local,
-            },
+            r_factors: RFactors::from_parameters(parameters),
             exact: parameters.choice("block") == "contact",
         }
     }

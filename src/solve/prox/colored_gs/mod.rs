@@ -5,7 +5,7 @@
 //! the sweep over lanes, and `run` takes all batches through an iteration. `matrices` is what is left of all that
 //! where there are no bodies.
 
-mod edges;
+pub(in crate::solve) mod edges;
 mod lanes;
 mod layout;
 mod matrices;
@@ -56,6 +56,7 @@ pub static INFO: SolverInfo = SolverInfo {
               and are solved sixteen at a time on all threads",
     source: "Poulsen 2010, 4.3 and 7.2; Nützi 2011, 4.47 and 8.1",
     least_iterations: 1,
+    obstacle: crate::solve::solver::nothing,
     parameters: &[
         Parameter {
             name: "precision",
@@ -127,16 +128,6 @@ pub static INFO: SolverInfo = SolverInfo {
 
 /// Contacts per work block of parallel work where Λ is copied or applied.
 const CHUNK: usize = 1024;
-/// Sweeps in f32 end when their changes are within so many roundings of the impulses …
-const NEAR_ROUNDING: f64 = 4.0;
-/// … or of the velocities, which are about as large as the largest change was (2⁻¹⁹).
-const NEAR_LARGEST: f64 = 1.9e-6;
-
-/// … or when for so many iterations no change was smaller than all before, at this share of the
-/// largest one.
-const IDLE: u32 = 64;
-const IDLE_LARGEST: f64 = 1e-3;
-
 /// Does `$work` with the contacts in the precision of the present sweeps.
 macro_rules! in_precision {
     ($self:ident, $wide:ident => $work:expr) => {
@@ -267,12 +258,7 @@ impl ColoredGs {
         if self.in_double {
             return;
         }
-        let is_done = |m: &Monitor| {
-            let size = m.change.speed_squared.sqrt();
-            let near = (NEAR_ROUNDING * m.change.rounding).max(NEAR_LARGEST * m.largest);
-            let idle = m.idle() >= IDLE && size <= IDLE_LARGEST * m.largest;
-            (size <= near || idle) && size > budget.tolerance
-        };
+        let is_done = |m: &Monitor| m.is_at_rounding(budget);
         let is_running = self.monitors.iter().any(|m| m.state == State::Running);
         let mut running = self
             .monitors

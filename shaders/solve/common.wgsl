@@ -1,0 +1,200 @@
+// What the kernels of the solvers share: the records of `src/solve/gpu/layout.rs` and the prox step.
+
+struct Params {
+    // What this dispatch works on.
+    first: u32,
+    count: u32,
+    // Contacts; general rows follow them where both are numbered together.
+    contacts: u32,
+    // 1: friction rows see the change of their normal row at once.
+    coupled: u32,
+    // What R is multiplied by.
+    scale: f32,
+    // T_rel.
+    relative: f32,
+    spare: vec2u,
+}
+
+struct Prox {
+    mu: vec2f,
+    r: vec2f,
+    coupling: vec2f,
+    omega: f32,
+    bias: f32,
+    compliance: vec2f,
+    at: u32,
+    block: u32,
+}
+
+struct Frame {
+    normal: vec3f,
+    first: u32,
+    tangent: vec3f,
+    second: u32,
+    first_arm: vec3f,
+    normal_bias: f32,
+    second_arm: vec3f,
+    tangent_bias: f32,
+}
+
+struct Row {
+    bounds: vec2f,
+    bias: f32,
+    compliance: f32,
+    r: f32,
+    omega: f32,
+    at: u32,
+    block: u32,
+    entries: vec2u,
+    spare: vec2u,
+}
+
+struct Entry {
+    linear: vec3f,
+    body: u32,
+    angular: vec3f,
+    spare: u32,
+}
+
+struct Body {
+    linear: vec3f,
+    inverse_mass: f32,
+    angular: vec3f,
+    moves: f32,
+    diagonal: vec3f,
+    spare: f32,
+    across: vec3f,
+    spare_too: f32,
+}
+
+struct BlockRow {
+    value: u32,
+    column: u32,
+    row: u32,
+    spare: u32,
+}
+
+const ROWS: u32 = 0x80000000u;
+const BLOCK: u32 = 0x3fffffffu;
+
+@group(0) @binding(0) var<uniform> params: Params;
+
+// The number of this invocation, in a grid of workgroups of 64.
+fn number(id: vec3u, groups: vec3u) -> u32 {
+    return id.x + id.y * groups.x * 64u;
+}
+
+fn within(x: f32, limit: f32) -> f32 {
+    return select(0.0, clamp(x, -limit, limit), limit > 0.0);
+}
+
+fn project_disc(v: vec2f, radius: f32) -> vec2f {
+    let square = v.x * v.x + v.y * v.y;
+    if square <= radius * radius {
+        return v;
+    }
+    return v * (radius / sqrt(square));
+}
+
+// By Newton's method on the multiplier, from below.
+fn project_ellipse(v: vec2f, axes: vec2f) -> vec2f {
+    if axes.x <= 0.0 || axes.y <= 0.0 {
+        return vec2f(within(v.x, axes.x), within(v.y, axes.y));
+    }
+    if axes.x == axes.y {
+        return project_disc(v, axes.x);
+    }
+    let unit = v / axes;
+    if unit.x * unit.x + unit.y * unit.y <= 1.0 {
+        return v;
+    }
+    // In units of the longer half axis: squares must not leave the range of numbers.
+    let size = max(axes.x, axes.y);
+    let a = axes / size;
+    let s = a * a;
+    let p = a * abs(v / size);
+    var t = max(max(p.x - s.x, p.y - s.y), 0.0);
+    for (var k = 0u; k < 60u; k++) {
+        let q = p / (s + t);
+        let squares = q * q;
+        let slopes = squares / (s + t);
+        let f = squares.x + squares.y - 1.0;
+        if f <= 0.0 {
+            break;
+        }
+        let next = t + f / (2.0 * (slopes.x + slopes.y));
+        if next <= t {
+            break;
+        }
+        t = next;
+    }
+    return v * (s / (s + t));
+}
+
+fn project_friction(law: u32, v: vec2f, mu: vec2f, normal: f32) -> vec2f {
+    switch law {
+        case 1u: {
+            return vec2f(within(v.x, mu.x * normal), within(v.y, mu.y * normal));
+        }
+        case 2u: {
+            return project_ellipse(v, mu * normal);
+        }
+        default: {
+            return project_disc(v, mu.x * normal);
+        }
+    }
+}
+
+// prox(z) of a contact (Nützi 2011, 5.6), relaxed by ω; `old` are its impulses.
+fn prox_contact(contact: Prox, z: vec3f, old: vec3f) -> vec3f {
+    let normal = max(z.x, 0.0);
+    let seen = select(0.0, normal - old.x, params.coupled == 1u);
+    let friction = z.yz - (contact.r.y * params.scale * seen) * contact.coupling;
+    let local = vec3f(
+        normal,
+        project_friction(contact.block >> 30u, friction, contact.mu, normal),
+    );
+    if contact.omega == 1.0 {
+        return local;
+    }
+    return old + contact.omega * (local - old);
+}
+
+fn prox_row(row: Row, z: f32, old: f32) -> f32 {
+    let local = clamp(z, row.bounds.x, row.bounds.y);
+    if row.omega == 1.0 {
+        return local;
+    }
+    return old + row.omega * (local - old);
+}
+
+fn times_inertia(diagonal: vec3f, across: vec3f, v: vec3f) -> vec3f {
+    return vec3f(
+        diagonal.x * v.x + across.x * v.y + across.y * v.z,
+        across.x * v.x + diagonal.y * v.y + across.z * v.z,
+        across.y * v.x + across.z * v.y + diagonal.z * v.z,
+    );
+}
+
+// z = Λ − R(J u + C Λ + bias) of a contact.
+fn contact_argument(
+    contact: Prox,
+    frame: Frame,
+    velocities: array<vec3f, 4>,
+    old: vec3f,
+) -> vec3f {
+    let relative = velocities[2] + cross(velocities[3], frame.second_arm)
+        - velocities[0] - cross(velocities[1], frame.first_arm);
+    let across = cross(frame.normal, frame.tangent);
+    let w = vec3f(
+        dot(frame.normal, relative) + frame.normal_bias + contact.compliance.x * old.x,
+        dot(frame.tangent, relative) + frame.tangent_bias + contact.compliance.y * old.y,
+        dot(across, relative) + contact.bias + contact.compliance.y * old.z,
+    );
+    return old - params.scale * contact.r.xyy * w;
+}
+
+fn force(frame: Frame, impulse: vec3f) -> vec3f {
+    let across = cross(frame.normal, frame.tangent);
+    return frame.normal * impulse.x + frame.tangent * impulse.y + across * impulse.z;
+}

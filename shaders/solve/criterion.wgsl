@@ -1,0 +1,80 @@
+// What the last iteration changed (Nützi 2011, 4.49 and 4.50), reduced within each workgroup.
+
+struct Change {
+    // ‖ΔΛ‖∞, largest ‖ΔΛ‖/R, largest Λ_N/R_N, largest |ΔΛ| − |Λ| T_rel.
+    largest: vec4f,
+    // Σ|ΔΛ|, Σ ΔΛ², Σ Λ², and 0.
+    sums: vec4f,
+}
+
+@group(0) @binding(1) var<storage, read> prox: array<Prox>;
+@group(0) @binding(2) var<storage, read> rows: array<Row>;
+@group(0) @binding(3) var<storage, read> before: array<f32>;
+@group(0) @binding(4) var<storage, read> lambda: array<f32>;
+@group(0) @binding(5) var<storage, read_write> partial: array<Change>;
+
+var<workgroup> shared_change: array<Change, 64>;
+
+fn inverse(x: f32) -> f32 {
+    return select(0.0, 1.0 / x, x > 0.0);
+}
+
+@compute @workgroup_size(64)
+fn main(
+    @builtin(global_invocation_id) id: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+) {
+    let k = number(id, groups);
+    var change = Change(vec4f(0.0, 0.0, 0.0, -3.0e38), vec4f(0.0));
+    if k < params.count {
+        if k < params.contacts {
+            let contact = prox[k];
+            let at = contact.at;
+            let old = vec3f(before[at], before[at + 1u], before[at + 2u]);
+            let result = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);
+            let step = result - old;
+            let size = abs(step);
+            let local = step / contact.omega;
+            let r = vec2f(inverse(contact.r.x), inverse(contact.r.y));
+            let beyond = size - abs(old) * params.relative;
+            change.largest = vec4f(
+                max(size.x, max(size.y, size.z)),
+                max(abs(local.x) * r.x, length(local.yz) * r.y),
+                result.x * r.x,
+                max(beyond.x, max(beyond.y, beyond.z)),
+            );
+            change.sums = vec4f(size.x + size.y + size.z, dot(step, step), dot(old, old), 0.0);
+        } else {
+            let row = rows[k - params.contacts];
+            let old = before[row.at];
+            let result = lambda[row.at];
+            let step = result - old;
+            let r = inverse(row.r);
+            change.largest = vec4f(
+                abs(step),
+                abs(step / row.omega) * r,
+                abs(result) * r,
+                abs(step) - abs(old) * params.relative,
+            );
+            change.sums = vec4f(abs(step), step * step, old * old, 0.0);
+        }
+    }
+    shared_change[lane] = change;
+    workgroupBarrier();
+    for (var half = 32u; half > 0u; half /= 2u) {
+        if lane < half {
+            let other = shared_change[lane + half];
+            let own = shared_change[lane];
+            shared_change[lane] = Change(
+                max(own.largest, other.largest),
+                own.sums + other.sums,
+            );
+        }
+        workgroupBarrier();
+    }
+    if lane == 0u {
+        partial[group.x + group.y * groups.x] = shared_change[0];
+    }
+}

@@ -1,0 +1,35 @@
+// Λ ← prox(z) of every block (Nützi 2011, 5.6): the second half of JOR Prox with a matrix.
+
+@group(0) @binding(1) var<storage, read> prox: array<Prox>;
+@group(0) @binding(2) var<storage, read> rows: array<Row>;
+@group(0) @binding(3) var<storage, read> argument: array<f32>;
+@group(0) @binding(4) var<storage, read_write> lambda: array<f32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
+    let k = number(id, groups);
+    if k >= params.count {
+        return;
+    }
+    if k < params.contacts {
+        let contact = prox[k];
+        let at = contact.at;
+        let old = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);
+        var z = vec3f(argument[at], argument[at + 1u], argument[at + 2u]);
+        if params.scale != 1.0 {
+            z = old + params.scale * (z - old);
+        }
+        let result = prox_contact(contact, z, old);
+        lambda[at] = result.x;
+        lambda[at + 1u] = result.y;
+        lambda[at + 2u] = result.z;
+        return;
+    }
+    let row = rows[k - params.contacts];
+    let old = lambda[row.at];
+    var z = argument[row.at];
+    if params.scale != 1.0 {
+        z = old + params.scale * (z - old);
+    }
+    lambda[row.at] = prox_row(row, z, old);
+}

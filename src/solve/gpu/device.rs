@@ -1,0 +1,542 @@
+//! The device: opened once, with what is bound and dispatched on it.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::task::{Context, Poll, Waker};
+
+use super::kernels::{Buffer, PARAMS, Pipelines, STRIDE};
+use super::layout::{Layout, Product};
+use super::program::{Kernel, Program, Step, WORKGROUP, grid};
+use super::{Engine, Measured, Trouble, Tuning};
+
+/// Bytes that are uploaded before the device is waited for: what stages an upload is given back then.
+const STAGED: u64 = 4 << 20;
+/// Storage buffers of the kernel with the most.
+const STORAGE_BUFFERS: u32 = 8;
+
+/// Words about every failure to open a device begin with these.
+const NO_ADAPTER: &str = "no graphics adapter";
+
+/// An open device.
+pub struct Gpu {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    limits: wgpu::Limits,
+    name: String,
+    lost: Arc<AtomicBool>,
+    pipelines: Pipelines,
+}
+
+/// What a future that never waits gives.
+fn finish<T>(future: impl Future<Output = T>, poll: impl Fn()) -> T {
+    let mut future = pin!(future);
+    loop {
+        let mut context = Context::from_waker(Waker::noop());
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+        poll();
+    }
+}
+
+impl Gpu {
+    /// The device that all solvers of the program share, opened by the first one that asks.
+    pub fn shared() -> Result<Arc<Self>, String> {
+        static SHARED: OnceLock<Result<Arc<Gpu>, String>> = OnceLock::new();
+        SHARED.get_or_init(|| Self::open(|_| ()).map(Arc::new)).clone()
+    }
+
+    /// Opens the best adapter, with its limits as `lower` makes them.
+    pub fn open(lower: impl FnOnce(&mut wgpu::Limits)) -> Result<Self, String> {
+        let wait = std::thread::yield_now;
+        let instance =
+            wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env());
+        let options = wgpu::RequestAdapterOptions {
+            power_preference: wgpu::PowerPreference::HighPerformance,
+            ..wgpu::RequestAdapterOptions::default()
+        };
+        let adapter = finish(instance.request_adapter(&options), wait);
+        let adapter = adapter.map_err(|error| format!("{NO_ADAPTER}: {error}"))?;
+        let mut limits = adapter.limits();
+        lower(&mut limits);
+        let info = adapter.get_info();
+        let name = format!("{} ({:?})", info.name, info.backend);
+        let has = [
+            ("invocations in a workgroup", limits.max_compute_invocations_per_workgroup, WORKGROUP),
+            ("invocations along a workgroup", limits.max_compute_workgroup_size_x, WORKGROUP),
+            ("storage buffers", limits.max_storage_buffers_per_shader_stage, STORAGE_BUFFERS),
+        ];
+        for (what, has, needs) in has {
+            if has < needs {
+                return Err(format!("{name} has {has} {what}, {needs} are needed"));
+            }
+        }
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("solvers"),
+            required_limits: limits.clone(),
+            ..wgpu::DeviceDescriptor::default()
+        };
+        let opened = finish(adapter.request_device(&descriptor), wait);
+        let (device, queue) = opened.map_err(|error| format!("{name}: {error}"))?;
+        let lost = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&lost);
+        device.set_device_lost_callback(move |_, _| flag.store(true, Ordering::Relaxed));
+        // What no scope catches comes from a device that is being lost.
+        let flag = Arc::clone(&lost);
+        device.on_uncaptured_error(Arc::new(move |_| flag.store(true, Ordering::Relaxed)));
+        Ok(Self {
+            device,
+            queue,
+            limits,
+            name,
+            lost,
+            pipelines: Pipelines::default(),
+        })
+    }
+
+    /// Whether the device is gone.
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Gives the device up, as a driver does that is reset.
+    #[cfg(test)]
+    pub fn destroy(&self) {
+        self.device.destroy();
+    }
+
+    /// Does something, and says what the device had against it.
+    fn checked<T>(&self, action: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
+        if self.is_lost() {
+            return Err(self.gone());
+        }
+        let filters = [
+            wgpu::ErrorFilter::Internal,
+            wgpu::ErrorFilter::OutOfMemory,
+            wgpu::ErrorFilter::Validation,
+        ];
+        let scopes = filters.map(|filter| self.device.push_error_scope(filter));
+        let done = action();
+        let mut first = None;
+        for scope in scopes.into_iter().rev() {
+            let error = finish(scope.pop(), || {
+                let _ = self.device.poll(wgpu::PollType::Poll);
+            });
+            first = first.or(error);
+        }
+        // That it is lost is told in a poll.
+        if first.is_some() {
+            let _ = self.device.poll(wgpu::PollType::Poll);
+        }
+        if self.is_lost() {
+            return Err(self.gone());
+        }
+        match first {
+            Some(wgpu::Error::OutOfMemory { .. }) => {
+                Err(Trouble(format!("{} is out of memory", self.name)))
+            }
+            Some(error) => Err(Trouble(format!("{}: {error}", self.name))),
+            None => done,
+        }
+    }
+
+    fn gone(&self) -> Trouble {
+        Trouble(format!("{} was lost", self.name))
+    }
+
+    /// Waits for all that was submitted.
+    fn wait(&self) -> Result<(), Trouble> {
+        let done = self.device.poll(wgpu::PollType::wait_indefinitely());
+        done.map_err(|error| Trouble(format!("{}: {error}", self.name)))?;
+        Ok(())
+    }
+}
+
+/// A dispatch that is bound: where its parameters lie, and the group of its buffers.
+struct Bound {
+    params: u32,
+    group: wgpu::BindGroup,
+    kernel: Kernel,
+    grid: [u32; 2],
+}
+
+/// What runs programs on a device. Keeps its buffers from solve to solve.
+pub struct Device {
+    gpu: Arc<Gpu>,
+    buffers: HashMap<Buffer, wgpu::Buffer>,
+    params: Option<wgpu::Buffer>,
+    staging: Option<wgpu::Buffer>,
+    bound: HashMap<Step, Bound>,
+    /// The parameters of every dispatch but the tuning.
+    steps: Vec<Step>,
+    contacts: u32,
+    tuning: Option<Tuning>,
+    impulses: u64,
+    uploaded: u64,
+}
+
+impl Device {
+    /// Nothing is created yet.
+    pub fn new(gpu: Arc<Gpu>) -> Self {
+        Self {
+            gpu,
+            buffers: HashMap::new(),
+            params: None,
+            staging: None,
+            bound: HashMap::new(),
+            steps: Vec::new(),
+            contacts: 0,
+            tuning: None,
+            impulses: 0,
+            uploaded: 0,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.gpu.name
+    }
+
+    /// Whether it is gone.
+    pub fn is_lost(&self) -> bool {
+        self.gpu.is_lost()
+    }
+
+    /// Bytes of all buffers, with what uploads are staged in.
+    pub fn memory(&self) -> u64 {
+        let others = [&self.params, &self.staging];
+        let others = others.into_iter().flatten().map(wgpu::Buffer::size);
+        let sizes = self.buffers.values().map(wgpu::Buffer::size);
+        sizes.chain(others).sum::<u64>() + STAGED
+    }
+
+    /// Most values of T in one binding.
+    pub fn most_values(&self) -> usize {
+        (self.most_bytes() / 4) as usize
+    }
+
+    fn most_bytes(&self) -> u64 {
+        let limits = &self.gpu.limits;
+        limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
+    }
+
+    /// A buffer with room for so many bytes: the one that is there, or a new one with some room to grow.
+    fn reserve(&mut self, buffer: Buffer, bytes: u64) -> Result<(), Trouble> {
+        // A binding holds one element at least, and the largest record has 64 bytes.
+        let bytes = bytes.max(64).next_multiple_of(64);
+        let most = self.most_bytes();
+        if bytes > most {
+            return Err(Trouble(format!(
+                "{} binds {most} bytes at most, and {buffer:?} has {bytes}",
+                self.gpu.name
+            )));
+        }
+        let size = self.buffers.get(&buffer).map_or(0, wgpu::Buffer::size);
+        if size >= bytes && size / 4 <= bytes {
+            return Ok(());
+        }
+        self.bound.clear();
+        self.buffers.remove(&buffer);
+        let room = match buffer {
+            Buffer::Value(_) => bytes,
+            _ => (bytes + bytes / 8).next_multiple_of(64).min(most),
+        };
+        let created = self.gpu.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("solver"),
+            size: room,
+            usage: wgpu::BufferUsages::STORAGE
+                | wgpu::BufferUsages::COPY_DST
+                | wgpu::BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        });
+        self.buffers.insert(buffer, created);
+        Ok(())
+    }
+
+    /// Uploads a slice, piece by piece, and waits now and then, so that what stages it does not pile up.
+    fn upload<T: bytemuck::Pod>(&mut self, buffer: Buffer, data: &[T]) -> Result<(), Trouble> {
+        let bytes: &[u8] = bytemuck::cast_slice(data);
+        self.reserve(buffer, bytes.len() as u64)?;
+        for (k, piece) in bytes.chunks(STAGED as usize).enumerate() {
+            self.uploaded += piece.len() as u64;
+            if self.uploaded > STAGED {
+                self.gpu.queue.submit([]);
+                self.gpu.wait()?;
+                self.uploaded = piece.len() as u64;
+            }
+            let at = k as u64 * STAGED;
+            self.gpu.queue.write_buffer(&self.buffers[&buffer], at, piece);
+        }
+        Ok(())
+    }
+
+    fn upload_all(&mut self, layout: &Layout, product: Product) -> Result<(), Trouble> {
+        let impulses = 4 * layout.lambda.len() as u64;
+        self.upload(Buffer::Prox, &layout.prox)?;
+        self.upload(Buffer::Rows, &layout.rows)?;
+        self.upload(Buffer::Units, &layout.units)?;
+        self.upload(Buffer::Lambda, &layout.lambda)?;
+        self.upload(Buffer::Checkpoint, &layout.lambda)?;
+        self.reserve(Buffer::Before, impulses)?;
+        let groups: u32 = grid(layout.blocks()).iter().product();
+        self.reserve(Buffer::Partial, 32 * u64::from(groups))?;
+        self.reserve(Buffer::Total, 32)?;
+        match product {
+            Product::MatrixFree => {
+                self.upload(Buffer::Frames, &layout.frames)?;
+                self.upload(Buffer::Entries, &layout.entries)?;
+                self.upload(Buffer::Bodies, &layout.bodies)?;
+                self.upload(Buffer::Free, &layout.free)?;
+                self.upload(Buffer::Touches, &layout.touches)
+            }
+            Product::Sparse => {
+                let sparse = &layout.sparse;
+                for ((_, values), segment) in sparse.segments.iter().zip(0..) {
+                    self.upload(Buffer::Value(segment), &sparse.value[values.clone()])?;
+                }
+                let segments = sparse.segments.len() as u32;
+                self.buffers
+                    .retain(|b, _| !matches!(b, Buffer::Value(k) if *k >= segments));
+                self.upload(Buffer::Column, &sparse.column)?;
+                self.upload(Buffer::BlockRows, &sparse.rows)?;
+                self.upload(Buffer::Offset, &sparse.offset)?;
+                self.reserve(Buffer::Argument, impulses)
+            }
+        }
+    }
+
+    /// Binds the buffers of every dispatch, and gives each its place among the parameters.
+    fn bind(&mut self, program: &Program) {
+        let steps: Vec<Step> = program.all().copied().collect();
+        if self.steps == steps && !self.bound.is_empty() {
+            return;
+        }
+        self.bound.clear();
+        self.steps = steps;
+        let bytes = STRIDE * self.steps.len() as u64;
+        let device = &self.gpu.device;
+        let params = device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("parameters"),
+            size: bytes,
+            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let mut groups: HashMap<(Kernel, u32), wgpu::BindGroup> = HashMap::new();
+        for (k, step) in self.steps.iter().enumerate() {
+            let pipeline = self.gpu.pipelines.get(device, step.kernel);
+            let group = groups.entry((step.kernel, step.segment)).or_insert_with(|| {
+                let description = step.kernel.description();
+                let mut entries = vec![wgpu::BindGroupEntry {
+                    binding: 0,
+                    resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+                        buffer: &params,
+                        offset: 0,
+                        size: std::num::NonZeroU64::new(PARAMS),
+                    }),
+                }];
+                let buffers = description.reads.iter().chain(description.writes);
+                for (buffer, binding) in buffers.zip(1..) {
+                    let buffer = match buffer {
+                        Buffer::Value(_) => Buffer::Value(step.segment),
+                        buffer => *buffer,
+                    };
+                    entries.push(wgpu::BindGroupEntry {
+                        binding,
+                        resource: self.buffers[&buffer].as_entire_binding(),
+                    });
+                }
+                device.create_bind_group(&wgpu::BindGroupDescriptor {
+                    label: Some("solver"),
+                    layout: &pipeline.bindings,
+                    entries: &entries,
+                })
+            });
+            let bound = Bound {
+                params: (k as u64 * STRIDE) as u32,
+                group: group.clone(),
+                kernel: step.kernel,
+                grid: match step.kernel {
+                    Kernel::Total => [1, 1],
+                    _ => grid(step.count),
+                },
+            };
+            self.bound.insert(*step, bound);
+        }
+        self.params = Some(params);
+        self.tuning = None;
+    }
+
+    /// Writes the parameters of all dispatches, where they have changed.
+    fn tune(&mut self, tuning: &Tuning) {
+        if self.tuning == Some(*tuning) {
+            return;
+        }
+        let mut words = vec![0u32; self.steps.len() * (STRIDE / 4) as usize];
+        for (step, words) in self.steps.iter().zip(words.chunks_exact_mut((STRIDE / 4) as usize)) {
+            words[..6].copy_from_slice(&[
+                step.first,
+                step.count,
+                self.contacts,
+                u32::from(tuning.coupled),
+                tuning.scale.to_bits(),
+                tuning.relative.to_bits(),
+            ]);
+        }
+        if let Some(params) = &self.params {
+            self.gpu.queue.write_buffer(params, 0, bytemuck::cast_slice(&words));
+        }
+        self.tuning = Some(*tuning);
+    }
+
+    /// Dispatches what `steps` gives, and copies `bytes` of a buffer to where they can be read.
+    fn submit(
+        &mut self,
+        steps: impl FnOnce(&mut dyn FnMut(&Step)),
+        read: Option<(Buffer, u64)>,
+    ) -> Result<(), Trouble> {
+        let device = &self.gpu.device;
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor {
+            label: Some("solver"),
+        });
+        {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                label: Some("solver"),
+                timestamp_writes: None,
+            });
+            let mut last = None;
+            steps(&mut |step| {
+                let bound = &self.bound[step];
+                if last != Some(bound.kernel) {
+                    let pipeline = self.gpu.pipelines.get(device, bound.kernel);
+                    pass.set_pipeline(&pipeline.compute);
+                    last = Some(bound.kernel);
+                }
+                pass.set_bind_group(0, &bound.group, &[bound.params]);
+                pass.dispatch_workgroups(bound.grid[0], bound.grid[1], 1);
+            });
+        }
+        if let Some((buffer, bytes)) = read {
+            if self.staging.as_ref().is_none_or(|staging| staging.size() < bytes) {
+                self.staging = Some(device.create_buffer(&wgpu::BufferDescriptor {
+                    label: Some("read back"),
+                    size: bytes.next_multiple_of(64),
+                    usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+                    mapped_at_creation: false,
+                }));
+            }
+            if let Some(staging) = &self.staging {
+                encoder.copy_buffer_to_buffer(&self.buffers[&buffer], 0, staging, 0, bytes);
+            }
+        }
+        self.gpu.queue.submit([encoder.finish()]);
+        Ok(())
+    }
+
+    /// What the last submission copied, to be read by `reader`.
+    fn map<T>(&self, bytes: u64, reader: impl FnOnce(&[u8]) -> T) -> Result<T, Trouble> {
+        let staging = self.staging.as_ref().ok_or_else(|| self.gpu.gone())?;
+        let (sender, receiver) = mpsc::channel();
+        staging.map_async(wgpu::MapMode::Read, 0..bytes, move |mapped| {
+            let _ = sender.send(mapped);
+        });
+        self.gpu.wait()?;
+        match receiver.try_recv() {
+            Ok(Ok(())) => {}
+            _ => return Err(self.gpu.gone()),
+        }
+        let value = reader(&staging.get_mapped_range(0..bytes));
+        staging.unmap();
+        Ok(value)
+    }
+
+    /// The first bytes of a buffer.
+    #[cfg(test)]
+    pub fn download(&mut self, buffer: Buffer, bytes: u64) -> Result<Vec<u8>, Trouble> {
+        self.submit(|_| (), Some((buffer, bytes)))?;
+        self.map(bytes, <[u8]>::to_vec)
+    }
+
+    /// Overwrites the beginning of a buffer.
+    #[cfg(test)]
+    pub fn overwrite<T: bytemuck::Pod>(&mut self, buffer: Buffer, data: &[T]) -> Result<(), Trouble> {
+        self.upload(buffer, data)
+    }
+
+    /// One dispatch by itself.
+    #[cfg(test)]
+    pub fn dispatch(&mut self, step: &Step, tuning: &Tuning) -> Result<(), Trouble> {
+        self.tune(tuning);
+        self.submit(|dispatch| dispatch(step), None)
+    }
+}
+
+impl Engine for Device {
+    fn load(&mut self, layout: &Layout, product: Product, program: &Program) -> Result<(), Trouble> {
+        let gpu = Arc::clone(&self.gpu);
+        gpu.checked(|| {
+            self.uploaded = 0;
+            self.upload_all(layout, product)?;
+            self.impulses = layout.lambda.len() as u64;
+            let contacts = layout.prox.len() as u32;
+            if contacts != self.contacts {
+                self.contacts = contacts;
+                self.tuning = None;
+            }
+            self.bind(program);
+            Ok(())
+        })
+    }
+
+    fn run(
+        &mut self,
+        _: &Layout,
+        program: &Program,
+        iterations: u32,
+        tuning: &Tuning,
+    ) -> Result<Measured, Trouble> {
+        let gpu = Arc::clone(&self.gpu);
+        gpu.checked(|| {
+            self.tune(tuning);
+            let steps = |dispatch: &mut dyn FnMut(&Step)| program.in_batch(iterations, dispatch);
+            self.submit(steps, Some((Buffer::Total, 32)))?;
+            let words = self.map(32, |bytes| {
+                let mut words = [0.0f32; 8];
+                bytemuck::bytes_of_mut(&mut words).copy_from_slice(bytes);
+                words
+            })?;
+            let [delta, speed, level, beyond, sum, steps, olds, _] = words;
+            Ok(Measured {
+                delta,
+                speed,
+                level,
+                beyond,
+                sums: [sum, steps, olds],
+            })
+        })
+    }
+
+    fn keep(&mut self, _: &Layout, program: &Program) -> Result<(), Trouble> {
+        let gpu = Arc::clone(&self.gpu);
+        gpu.checked(|| self.submit(|dispatch| program.keep.iter().for_each(dispatch), None))
+    }
+
+    fn go_back(&mut self, _: &Layout, program: &Program) -> Result<(), Trouble> {
+        let gpu = Arc::clone(&self.gpu);
+        gpu.checked(|| self.submit(|dispatch| program.back.iter().for_each(dispatch), None))
+    }
+
+    fn read(&mut self, lambda: &mut Vec<f32>) -> Result<(), Trouble> {
+        let gpu = Arc::clone(&self.gpu);
+        gpu.checked(|| {
+            let bytes = 4 * self.impulses;
+            self.submit(|_| (), Some((Buffer::Lambda, bytes)))?;
+            self.map(bytes, |bytes| {
+                lambda.clear();
+                lambda.resize(bytes.len() / 4, 0.0);
+                bytemuck::cast_slice_mut(lambda).copy_from_slice(bytes);
+            })
+        })
+    }
+}

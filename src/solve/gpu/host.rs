@@ -1,0 +1,448 @@
+//! The kernels' CPU twins: the same arithmetic in f32, in the same order, for cross-checks (Nützi 2011, 3.7.1), and for
+//! machines whose graphics processor cannot be used.
+
+use super::layout::{BlockRow, Body, Frame, LAW_SHIFT, Layout, Product, Prox, ROWS, Row};
+use super::program::{Kernel, Program, Step};
+use super::{Engine, Measured, Tuning, Trouble};
+
+type V = [f32; 3];
+
+fn add(a: V, b: V) -> V {
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
+}
+
+fn sub(a: V, b: V) -> V {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+fn scaled(a: V, by: f32) -> V {
+    a.map(|x| x * by)
+}
+
+fn dot(a: V, b: V) -> f32 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross(a: V, b: V) -> V {
+    [
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    ]
+}
+
+fn within(x: f32, limit: f32) -> f32 {
+    if limit > 0.0 { x.max(-limit).min(limit) } else { 0.0 }
+}
+
+fn project_disc(v: [f32; 2], radius: f32) -> [f32; 2] {
+    let square = v[0] * v[0] + v[1] * v[1];
+    if square <= radius * radius {
+        return v;
+    }
+    let scale = radius / square.sqrt();
+    v.map(|x| x * scale)
+}
+
+fn project_ellipse(v: [f32; 2], axes: [f32; 2]) -> [f32; 2] {
+    if axes[0] <= 0.0 || axes[1] <= 0.0 {
+        return [within(v[0], axes[0]), within(v[1], axes[1])];
+    }
+    if axes[0] == axes[1] {
+        return project_disc(v, axes[0]);
+    }
+    let unit = [v[0] / axes[0], v[1] / axes[1]];
+    if unit[0] * unit[0] + unit[1] * unit[1] <= 1.0 {
+        return v;
+    }
+    let size = axes[0].max(axes[1]);
+    let a = axes.map(|x| x / size);
+    let s = a.map(|x| x * x);
+    let p = [a[0] * (v[0] / size).abs(), a[1] * (v[1] / size).abs()];
+    let mut t = (p[0] - s[0]).max(p[1] - s[1]).max(0.0);
+    for _ in 0..60 {
+        let q = [p[0] / (s[0] + t), p[1] / (s[1] + t)];
+        let squares = q.map(|x| x * x);
+        let slopes = [squares[0] / (s[0] + t), squares[1] / (s[1] + t)];
+        let f = squares[0] + squares[1] - 1.0;
+        if f <= 0.0 {
+            break;
+        }
+        let next = t + f / (2.0 * (slopes[0] + slopes[1]));
+        if next <= t {
+            break;
+        }
+        t = next;
+    }
+    [v[0] * (s[0] / (s[0] + t)), v[1] * (s[1] / (s[1] + t))]
+}
+
+/// The projection of a friction impulse by the number of its law.
+pub fn project_friction(law: u32, v: [f32; 2], mu: [f32; 2], normal: f32) -> [f32; 2] {
+    match law {
+        1 => [within(v[0], mu[0] * normal), within(v[1], mu[1] * normal)],
+        2 => project_ellipse(v, mu.map(|mu| mu * normal)),
+        _ => project_disc(v, mu[0] * normal),
+    }
+}
+
+/// prox(z) of a contact, relaxed by ω.
+pub fn prox_contact(contact: &Prox, tuning: &Tuning, z: V, old: V) -> V {
+    let normal = z[0].max(0.0);
+    let seen = if tuning.coupled { normal - old[0] } else { 0.0 };
+    let by = contact.r[1] * tuning.scale * seen;
+    let friction = [z[1] - by * contact.coupling[0], z[2] - by * contact.coupling[1]];
+    let [f1, f2] = project_friction(contact.block >> LAW_SHIFT, friction, contact.mu, normal);
+    let local = [normal, f1, f2];
+    if contact.omega == 1.0 {
+        return local;
+    }
+    add(old, scaled(sub(local, old), contact.omega))
+}
+
+fn prox_row(row: &Row, z: f32, old: f32) -> f32 {
+    let local = z.max(row.bounds[0]).min(row.bounds[1]);
+    if row.omega == 1.0 {
+        return local;
+    }
+    old + row.omega * (local - old)
+}
+
+fn times_inertia(body: &Body, v: V) -> V {
+    let [d, a] = [body.diagonal, body.across];
+    [
+        d[0] * v[0] + a[0] * v[1] + a[1] * v[2],
+        a[0] * v[0] + d[1] * v[1] + a[2] * v[2],
+        a[1] * v[0] + a[2] * v[1] + d[2] * v[2],
+    ]
+}
+
+/// z = Λ − R(J u + C Λ + bias).
+fn contact_argument(contact: &Prox, frame: &Frame, of: [&Body; 2], scale: f32, old: V) -> V {
+    let [a, b] = of;
+    let relative = sub(
+        sub(add(b.linear, cross(b.angular, frame.second_arm)), a.linear),
+        cross(a.angular, frame.first_arm),
+    );
+    let across = cross(frame.normal, frame.tangent);
+    let [cn, ct] = contact.compliance;
+    let w = [
+        dot(frame.normal, relative) + frame.normal_bias + cn * old[0],
+        dot(frame.tangent, relative) + frame.tangent_bias + ct * old[1],
+        dot(across, relative) + contact.bias + ct * old[2],
+    ];
+    let [rn, rt] = contact.r.map(|r| scale * r);
+    [old[0] - rn * w[0], old[1] - rt * w[1], old[2] - rt * w[2]]
+}
+
+fn force(frame: &Frame, impulse: V) -> V {
+    let across = cross(frame.normal, frame.tangent);
+    let along = add(scaled(frame.normal, impulse[0]), scaled(frame.tangent, impulse[1]));
+    add(along, scaled(across, impulse[2]))
+}
+
+/// What changes while a problem is solved.
+#[derive(Default)]
+pub struct Host {
+    pub bodies: Vec<Body>,
+    pub lambda: Vec<f32>,
+    pub before: Vec<f32>,
+    pub checkpoint: Vec<f32>,
+    pub argument: Vec<f32>,
+    pub measured: Measured,
+}
+
+impl Host {
+    /// Does what a dispatch of a kernel does.
+    pub fn dispatch(&mut self, layout: &Layout, step: &Step, tuning: &Tuning) {
+        let [first, end] = [step.first as usize, (step.first + step.count) as usize];
+        match step.kernel {
+            Kernel::JorProject => self.jor_project(layout, tuning),
+            Kernel::Gather => self.gather(layout),
+            Kernel::SorSweep => layout.units[first..end]
+                .iter()
+                .for_each(|unit| self.sweep_unit(layout, *unit, tuning)),
+            Kernel::Product => {
+                for b in first..end {
+                    let z = self.block_product(layout, b, step.segment as usize);
+                    let [from, to] = [b, b + 1].map(|b| layout.sparse.rows[b].row as usize);
+                    self.argument[from..to].copy_from_slice(&z[..to - from]);
+                }
+            }
+            Kernel::Prox => self.prox(layout, tuning),
+            Kernel::SorSparse => layout.units[first..end]
+                .iter()
+                .for_each(|unit| self.sparse_unit(layout, *unit, step.segment as usize, tuning)),
+            Kernel::Note => self.before.clone_from(&self.lambda),
+            Kernel::Keep => self.checkpoint.clone_from(&self.lambda),
+            Kernel::Return => self.lambda.clone_from(&self.checkpoint),
+            Kernel::Criterion => self.criterion(layout, tuning),
+            // The criterion has summed already.
+            Kernel::Total => {}
+        }
+    }
+
+    fn contact(&self, at: u32) -> V {
+        let at = at as usize;
+        [self.lambda[at], self.lambda[at + 1], self.lambda[at + 2]]
+    }
+
+    fn set_contact(&mut self, at: u32, new: V) {
+        let at = at as usize;
+        self.lambda[at..at + 3].copy_from_slice(&new);
+    }
+
+    fn row_argument(&self, layout: &Layout, row: &Row, scale: f32) -> f32 {
+        let old = self.lambda[row.at as usize];
+        let mut w = 0.0;
+        for entry in &layout.entries[row.entries[0] as usize..row.entries[1] as usize] {
+            let body = &self.bodies[entry.body as usize];
+            w += dot(entry.linear, body.linear);
+            w += dot(entry.angular, body.angular);
+        }
+        w += row.compliance * old + row.bias;
+        old - row.r * scale * w
+    }
+
+    fn jor_project(&mut self, layout: &Layout, tuning: &Tuning) {
+        for (contact, frame) in layout.prox.iter().zip(&layout.frames) {
+            let old = self.contact(contact.at);
+            let of = [frame.first, frame.second].map(|b| &self.bodies[b as usize]);
+            let z = contact_argument(contact, frame, of, tuning.scale, old);
+            self.set_contact(contact.at, prox_contact(contact, tuning, z, old));
+        }
+        for row in &layout.rows {
+            let z = self.row_argument(layout, row, tuning.scale);
+            let at = row.at as usize;
+            self.lambda[at] = prox_row(row, z, self.lambda[at]);
+        }
+    }
+
+    fn gather(&mut self, layout: &Layout) {
+        for b in 0..layout.bodies.len() {
+            if layout.bodies[b].moves == 0.0 {
+                continue;
+            }
+            let [mut linear, mut angular] = [[0.0; 3]; 2];
+            let [from, to] = [b, b + 1].map(|b| layout.touches[b] as usize);
+            for touch in layout.touches[from..to].chunks_exact(2) {
+                let [block, side] = [touch[0], touch[1]];
+                if block & ROWS != 0 {
+                    let row = &layout.rows[(block & !ROWS) as usize];
+                    let impulse = self.lambda[row.at as usize];
+                    let entry = &layout.entries[side as usize];
+                    linear = add(linear, scaled(entry.linear, impulse));
+                    angular = add(angular, scaled(entry.angular, impulse));
+                } else {
+                    let frame = &layout.frames[block as usize];
+                    let push = force(frame, self.contact(layout.prox[block as usize].at));
+                    if side == 0 {
+                        linear = sub(linear, push);
+                        angular = sub(angular, cross(frame.first_arm, push));
+                    } else {
+                        linear = add(linear, push);
+                        angular = add(angular, cross(frame.second_arm, push));
+                    }
+                }
+            }
+            let [u0, u1, u2, _, w0, w1, w2, _] = layout.free[b];
+            let body = &mut self.bodies[b];
+            body.linear = add([u0, u1, u2], scaled(linear, body.inverse_mass));
+            body.angular = add([w0, w1, w2], times_inertia(body, angular));
+        }
+    }
+
+    fn sweep_unit(&mut self, layout: &Layout, unit: [u32; 2], tuning: &Tuning) {
+        let first = (unit[0] & !ROWS) as usize;
+        let members = first..first + unit[1] as usize;
+        if unit[0] & ROWS != 0 {
+            for row in &layout.rows[members] {
+                let at = row.at as usize;
+                let old = self.lambda[at];
+                let new = prox_row(row, self.row_argument(layout, row, tuning.scale), old);
+                self.lambda[at] = new;
+                for entry in &layout.entries[row.entries[0] as usize..row.entries[1] as usize] {
+                    let body = &mut self.bodies[entry.body as usize];
+                    if body.moves != 0.0 {
+                        let push = scaled(entry.linear, (new - old) * body.inverse_mass);
+                        body.linear = add(body.linear, push);
+                        let turn = times_inertia(body, scaled(entry.angular, new - old));
+                        body.angular = add(body.angular, turn);
+                    }
+                }
+            }
+            return;
+        }
+        for c in members {
+            let (contact, frame) = (&layout.prox[c], &layout.frames[c]);
+            let pair = [frame.first, frame.second].map(|b| b as usize);
+            let old = self.contact(contact.at);
+            let of = pair.map(|b| &self.bodies[b]);
+            let z = contact_argument(contact, frame, of, tuning.scale, old);
+            let new = prox_contact(contact, tuning, z, old);
+            self.set_contact(contact.at, new);
+            let push = force(frame, sub(new, old));
+            for (side, arm) in [frame.first_arm, frame.second_arm].into_iter().enumerate() {
+                let body = &mut self.bodies[pair[side]];
+                if body.moves == 0.0 {
+                    continue;
+                }
+                let linear = scaled(push, body.inverse_mass);
+                let angular = times_inertia(body, cross(arm, push));
+                if side == 0 {
+                    body.linear = sub(body.linear, linear);
+                    body.angular = sub(body.angular, angular);
+                } else {
+                    body.linear = add(body.linear, linear);
+                    body.angular = add(body.angular, angular);
+                }
+            }
+        }
+    }
+
+    /// (T Λ + d)_b; a general row has one component only.
+    pub fn block_product(&self, layout: &Layout, b: usize, segment: usize) -> V {
+        let sparse = &layout.sparse;
+        let [here, next]: [BlockRow; 2] = [sparse.rows[b], sparse.rows[b + 1]];
+        let height = (next.row - here.row) as usize;
+        let mut sum = [0.0; 3];
+        let offset = &sparse.offset[here.row as usize..next.row as usize];
+        sum[..height].copy_from_slice(offset);
+        let mut v = sparse.segments[segment].1.start + here.value as usize;
+        for of in &sparse.column[here.column as usize..next.column as usize] {
+            let [from, to] = [*of, of + 1].map(|b| sparse.rows[b as usize].row as usize);
+            let x = &self.lambda[from..to];
+            for sum in &mut sum[..height] {
+                let line = &sparse.value[v..v + x.len()];
+                v += x.len();
+                *sum += match (line, x) {
+                    ([a, b, c], [x, y, z]) => a * x + b * y + c * z,
+                    _ => line.iter().zip(x).map(|(a, x)| a * x).sum(),
+                };
+            }
+        }
+        sum
+    }
+
+    /// Σ|T||Λ| + |d| of a block row.
+    #[cfg(test)]
+    pub fn magnitude(&self, layout: &Layout, b: usize, segment: usize) -> V {
+        let sparse = &layout.sparse;
+        let [here, next] = [sparse.rows[b], sparse.rows[b + 1]];
+        let height = (next.row - here.row) as usize;
+        let mut sum = [0.0; 3];
+        let offset = &sparse.offset[here.row as usize..next.row as usize];
+        sum.iter_mut().zip(offset).for_each(|(sum, d)| *sum = d.abs());
+        let mut v = sparse.segments[segment].1.start + here.value as usize;
+        for of in &sparse.column[here.column as usize..next.column as usize] {
+            let [from, to] = [*of, of + 1].map(|b| sparse.rows[b as usize].row as usize);
+            for sum in &mut sum[..height] {
+                for x in &self.lambda[from..to] {
+                    *sum += (sparse.value[v] * x).abs();
+                    v += 1;
+                }
+            }
+        }
+        sum
+    }
+
+    fn prox(&mut self, layout: &Layout, tuning: &Tuning) {
+        for contact in &layout.prox {
+            let at = contact.at as usize;
+            let z = [self.argument[at], self.argument[at + 1], self.argument[at + 2]];
+            let old = self.contact(contact.at);
+            let new = prox_contact(contact, tuning, tuning.towards(z, old), old);
+            self.set_contact(contact.at, new);
+        }
+        for row in &layout.rows {
+            let at = row.at as usize;
+            let old = self.lambda[at];
+            let [z] = tuning.towards([self.argument[at]], [old]);
+            self.lambda[at] = prox_row(row, z, old);
+        }
+    }
+
+    fn sparse_unit(&mut self, layout: &Layout, unit: [u32; 2], segment: usize, tuning: &Tuning) {
+        let first = (unit[0] & !ROWS) as usize;
+        for c in first..first + unit[1] as usize {
+            if unit[0] & ROWS != 0 {
+                let row = &layout.rows[c];
+                let old = self.lambda[row.at as usize];
+                let [z, ..] = self.block_product(layout, row.block as usize, segment);
+                let [z] = tuning.towards([z], [old]);
+                self.lambda[row.at as usize] = prox_row(row, z, old);
+            } else {
+                let contact = &layout.prox[c];
+                let old = self.contact(contact.at);
+                let block = contact.block & !(3 << LAW_SHIFT);
+                let z = self.block_product(layout, block as usize, segment);
+                let new = prox_contact(contact, tuning, tuning.towards(z, old), old);
+                self.set_contact(contact.at, new);
+            }
+        }
+    }
+
+    fn criterion(&mut self, layout: &Layout, tuning: &Tuning) {
+        let inverse = |x: f32| if x > 0.0 { 1.0 / x } else { 0.0 };
+        let mut all = Measured::default();
+        for contact in &layout.prox {
+            let at = contact.at as usize;
+            let new = self.contact(contact.at);
+            let old = [self.before[at], self.before[at + 1], self.before[at + 2]];
+            let r = contact.r.map(inverse);
+            let step = sub(new, old);
+            let local = step.map(|x| x / contact.omega);
+            let speed = (local[0].abs() * r[0]).max(local[1].hypot(local[2]) * r[1]);
+            all.note(&old, &step, speed, new[0] * r[0], tuning.relative);
+        }
+        for row in &layout.rows {
+            let at = row.at as usize;
+            let (new, old) = (self.lambda[at], self.before[at]);
+            let r = inverse(row.r);
+            let step = new - old;
+            let speed = (step / row.omega).abs() * r;
+            all.note(&[old], &[step], speed, new.abs() * r, tuning.relative);
+        }
+        self.measured = all;
+    }
+}
+
+impl Engine for Host {
+    fn load(&mut self, layout: &Layout, _: Product, _: &Program) -> Result<(), Trouble> {
+        self.bodies.clone_from(&layout.bodies);
+        self.lambda.clone_from(&layout.lambda);
+        self.before.clone_from(&layout.lambda);
+        self.checkpoint.clone_from(&layout.lambda);
+        self.argument.clear();
+        self.argument.resize(layout.lambda.len(), 0.0);
+        Ok(())
+    }
+
+    fn run(
+        &mut self,
+        layout: &Layout,
+        program: &Program,
+        iterations: u32,
+        tuning: &Tuning,
+    ) -> Result<Measured, Trouble> {
+        program.in_batch(iterations, |step| self.dispatch(layout, step, tuning));
+        Ok(self.measured)
+    }
+
+    fn keep(&mut self, layout: &Layout, program: &Program) -> Result<(), Trouble> {
+        let tuning = Tuning::default();
+        program.keep.iter().for_each(|step| self.dispatch(layout, step, &tuning));
+        Ok(())
+    }
+
+    fn go_back(&mut self, layout: &Layout, program: &Program) -> Result<(), Trouble> {
+        let tuning = Tuning::default();
+        program.back.iter().for_each(|step| self.dispatch(layout, step, &tuning));
+        Ok(())
+    }
+
+    fn read(&mut self, lambda: &mut Vec<f32>) -> Result<(), Trouble> {
+        lambda.clone_from(&self.lambda);
+        Ok(())
+    }
+}

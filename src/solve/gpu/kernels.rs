@@ -1,0 +1,193 @@
+//! The kernels on the device: source, bindings, and compiled pipelines.
+
+use std::collections::HashMap;
+use std::num::NonZeroU64;
+use std::sync::{Arc, Mutex};
+
+use super::program::Kernel;
+
+/// A buffer of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Buffer {
+    Prox,
+    Frames,
+    Rows,
+    Entries,
+    Bodies,
+    Free,
+    Touches,
+    Units,
+    Lambda,
+    Before,
+    Checkpoint,
+    Argument,
+    /// The values of a segment of T; which one, a dispatch says.
+    Value(u32),
+    Column,
+    BlockRows,
+    Offset,
+    Partial,
+    Total,
+}
+
+/// Any segment of T.
+const VALUE: Buffer = Buffer::Value(0);
+
+/// What a kernel is compiled from, and what it is bound to: from binding 1 on the buffers that it reads, then those that
+/// it writes. Binding 0 are the parameters.
+pub struct Description {
+    pub source: &'static str,
+    pub reads: &'static [Buffer],
+    pub writes: &'static [Buffer],
+}
+
+/// The source of a kernel behind what all share, and the product with a block row of T where it needs that.
+macro_rules! source {
+    ($name:literal) => {
+        concat!(
+            include_str!("../../../shaders/solve/common.wgsl"),
+            include_str!(concat!("../../../shaders/solve/", $name, ".wgsl")),
+        )
+    };
+    ($name:literal with product) => {
+        concat!(
+            source!($name),
+            include_str!("../../../shaders/solve/block_product.wgsl")
+        )
+    };
+}
+
+impl Kernel {
+    /// All kernels.
+    #[cfg(test)]
+    pub const ALL: [Self; 11] = [
+        Self::JorProject,
+        Self::Gather,
+        Self::SorSweep,
+        Self::Product,
+        Self::Prox,
+        Self::SorSparse,
+        Self::Note,
+        Self::Keep,
+        Self::Return,
+        Self::Criterion,
+        Self::Total,
+    ];
+
+    /// What it is.
+    pub fn description(self) -> Description {
+        use Buffer::*;
+        let (source, reads, writes): (&str, &[Buffer], &[Buffer]) = match self {
+            Self::JorProject => (
+                source!("jor_project"),
+                &[Prox, Frames, Rows, Entries, Bodies],
+                &[Lambda],
+            ),
+            Self::Gather => (
+                source!("gather"),
+                &[Prox, Frames, Rows, Entries, Touches, Free, Lambda],
+                &[Bodies],
+            ),
+            Self::SorSweep => (
+                source!("sor_sweep"),
+                &[Prox, Frames, Rows, Entries, Units],
+                &[Bodies, Lambda],
+            ),
+            Self::Product => (
+                source!("product" with product),
+                &[VALUE, Column, BlockRows, Offset, Lambda],
+                &[Argument],
+            ),
+            Self::Prox => (source!("prox"), &[Prox, Rows, Argument], &[Lambda]),
+            Self::SorSparse => (
+                source!("sor_sparse" with product),
+                &[Prox, Rows, Units, VALUE, Column, BlockRows, Offset],
+                &[Lambda],
+            ),
+            Self::Note => (source!("keep"), &[Lambda], &[Before]),
+            Self::Keep => (source!("keep"), &[Lambda], &[Checkpoint]),
+            Self::Return => (source!("keep"), &[Checkpoint], &[Lambda]),
+            Self::Criterion => (
+                source!("criterion"),
+                &[Prox, Rows, Before, Lambda],
+                &[Partial],
+            ),
+            Self::Total => (source!("criterion_sum"), &[Partial], &[Total]),
+        };
+        Description {
+            source,
+            reads,
+            writes,
+        }
+    }
+}
+
+/// A compiled kernel.
+pub struct Pipeline {
+    pub compute: wgpu::ComputePipeline,
+    pub bindings: wgpu::BindGroupLayout,
+}
+
+/// The compiled kernels of a device, each compiled when it is first used.
+#[derive(Default)]
+pub struct Pipelines(Mutex<HashMap<Kernel, Arc<Pipeline>>>);
+
+/// Bytes of a dispatch's parameters, and how far those of the next one are.
+pub const PARAMS: u64 = 32;
+pub const STRIDE: u64 = 256;
+
+impl Pipelines {
+    /// A compiled kernel.
+    pub fn get(&self, device: &wgpu::Device, kernel: Kernel) -> Arc<Pipeline> {
+        let mut all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let compiled = all.entry(kernel);
+        Arc::clone(compiled.or_insert_with(|| Arc::new(compile(device, kernel))))
+    }
+}
+
+fn compile(device: &wgpu::Device, kernel: Kernel) -> Pipeline {
+    let Description {
+        source,
+        reads,
+        writes,
+    } = kernel.description();
+    let name = format!("{kernel:?}");
+    let entry = |binding, ty, has_dynamic_offset, size| wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility: wgpu::ShaderStages::COMPUTE,
+        ty: wgpu::BindingType::Buffer {
+            ty,
+            has_dynamic_offset,
+            min_binding_size: NonZeroU64::new(size),
+        },
+        count: None,
+    };
+    let mut entries = vec![entry(0, wgpu::BufferBindingType::Uniform, true, PARAMS)];
+    for k in 0..reads.len() + writes.len() {
+        let read_only = k < reads.len();
+        let storage = wgpu::BufferBindingType::Storage { read_only };
+        entries.push(entry(1 + k as u32, storage, false, 0));
+    }
+    let bindings = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+        label: Some(&name),
+        entries: &entries,
+    });
+    let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label: Some(&name),
+        bind_group_layouts: &[Some(&bindings)],
+        immediate_size: 0,
+    });
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label: Some(&name),
+        source: wgpu::ShaderSource::Wgsl(source.into()),
+    });
+    let compute = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        label: Some(&name),
+        layout: Some(&layout),
+        module: &module,
+        entry_point: Some("main"),
+        compilation_options: wgpu::PipelineCompilationOptions::default(),
+        cache: None,
+    });
+    Pipeline { compute, bindings }
+}

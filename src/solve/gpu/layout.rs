@@ -1,0 +1,496 @@
+//! A problem as the kernels read it: in f32, in records of whole vectors of four, islands one after the other as
+//! [`Packed`] has them. `shaders/solve/common.wgsl` declares the same records.
+
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::program::{Kernel, Step};
+use crate::math::{Twist, Vec3};
+use crate::problem::FrictionLaw;
+use crate::solve::prox::color::{Coloring, Edge, NO_BODY, Strategy};
+use crate::solve::prox::matrix::Matrix;
+use crate::solve::prox::pack::Packed;
+
+/// Bit of a touch or a unit that says that it names general rows.
+pub const ROWS: u32 = 1 << 31;
+/// Where a contact's law stands in [`Prox::block`].
+pub const LAW_SHIFT: u32 = 30;
+
+/// What a contact's projection needs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Prox {
+    /// Coefficients of friction along t₁ and t₂.
+    pub mu: [f32; 2],
+    /// R of the normal row and of the friction rows.
+    pub r: [f32; 2],
+    /// A_T1N and A_T2N.
+    pub coupling: [f32; 2],
+    /// Λ ← (1 − ω)Λ + ω Λ_local.
+    pub omega: f32,
+    /// Bias of T2 (m/s); the others are in [`Frame`].
+    pub bias: f32,
+    /// C of the normal and of the friction rows.
+    pub compliance: [f32; 2],
+    /// Its first impulse.
+    pub at: u32,
+    /// Its block of A, and its law in the two highest bits: disc, box, ellipse.
+    pub block: u32,
+}
+
+/// Where a contact is and what it joins.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Frame {
+    pub normal: [f32; 3],
+    pub first: u32,
+    pub tangent: [f32; 3],
+    pub second: u32,
+    pub first_arm: [f32; 3],
+    /// Bias of N (m/s).
+    pub normal_bias: f32,
+    pub second_arm: [f32; 3],
+    /// Bias of T1 (m/s).
+    pub tangent_bias: f32,
+}
+
+/// A general row.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Row {
+    pub bounds: [f32; 2],
+    pub bias: f32,
+    pub compliance: f32,
+    pub r: f32,
+    pub omega: f32,
+    /// Its impulse.
+    pub at: u32,
+    /// Its block of A.
+    pub block: u32,
+    /// Its entries, from the first up to the second.
+    pub entries: [u32; 2],
+    pub spare: [u32; 2],
+}
+
+/// A body of a general row.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Entry {
+    pub linear: [f32; 3],
+    pub body: u32,
+    pub angular: [f32; 3],
+    pub spare: u32,
+}
+
+/// A body: velocity and M⁻¹ side by side.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Body {
+    pub linear: [f32; 3],
+    pub inverse_mass: f32,
+    pub angular: [f32; 3],
+    /// 1 where impulses move it; 0 for the one body of each island that stands for all others.
+    pub moves: f32,
+    /// Ixx⁻¹, Iyy⁻¹, Izz⁻¹.
+    pub diagonal: [f32; 3],
+    pub spare: f32,
+    /// Ixy⁻¹, Ixz⁻¹, Iyz⁻¹.
+    pub across: [f32; 3],
+    pub spare_too: f32,
+}
+
+/// Where a block row of T begins.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct BlockRow {
+    /// Its first value, within its segment.
+    pub value: u32,
+    /// Its first block column.
+    pub column: u32,
+    /// Its first row.
+    pub row: u32,
+    pub spare: u32,
+}
+
+/// T = 1 − R A in block rows (Nützi 2011, 5.4), cut where a binding would become too large.
+#[derive(Default)]
+pub struct Sparse {
+    /// Row-major blocks, one after the other.
+    pub value: Vec<f32>,
+    pub column: Vec<u32>,
+    /// One past the last block row, too.
+    pub rows: Vec<BlockRow>,
+    /// d = −R b.
+    pub offset: Vec<f32>,
+    /// Each segment's block rows, and where its values lie.
+    pub segments: Vec<(Range<u32>, Range<usize>)>,
+}
+
+/// A problem as the kernels read it. Keeps its memory.
+#[derive(Default)]
+pub struct Layout {
+    pub prox: Vec<Prox>,
+    pub frames: Vec<Frame>,
+    pub rows: Vec<Row>,
+    pub entries: Vec<Entry>,
+    /// M⁻¹, with the velocities u_free.
+    pub bodies: Vec<Body>,
+    /// u_free.
+    pub free: Vec<[f32; 8]>,
+    /// For each body where its touches begin in this array, one past the last, and the touches: block, and side of a
+    /// contact or entry of a row.
+    pub touches: Vec<u32>,
+    /// Blocks that are swept in one piece, since they share their bodies and lie in one segment of T: the first one and how
+    /// many, by colour.
+    pub units: Vec<[u32; 2]>,
+    /// The units of each colour.
+    pub colors: Vec<Range<u32>>,
+    pub sparse: Sparse,
+    pub lambda: Vec<f32>,
+    coloring: Coloring,
+    edges: Vec<Edge>,
+    keys: Vec<u64>,
+    found: Vec<[u32; 2]>,
+}
+
+/// Which form of the product a sweep uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Product {
+    /// Through the velocities of bodies.
+    #[default]
+    MatrixFree,
+    /// Through T in block rows.
+    Sparse,
+}
+
+/// Whether the kernels have a law.
+pub fn has_law(law: FrictionLaw) -> bool {
+    law_number(law).is_some()
+}
+
+fn law_number(law: FrictionLaw) -> Option<u32> {
+    match law {
+        FrictionLaw::Disc => Some(0),
+        FrictionLaw::Box => Some(1),
+        FrictionLaw::Ellipse => Some(2),
+        _ => None,
+    }
+}
+
+fn narrow(v: Vec3) -> [f32; 3] {
+    [v.x as f32, v.y as f32, v.z as f32]
+}
+
+/// A bound in f32: without a bound as far away as numbers go, since shaders need not know infinity.
+fn bound(x: f64) -> f32 {
+    (x as f32).clamp(-f32::MAX, f32::MAX)
+}
+
+impl Layout {
+    /// Takes over a packed problem whose laws the kernels all have, with its start.
+    pub fn fill(&mut self, packed: &Packed, lambda: &[f64]) {
+        self.fill_contacts(packed);
+        self.fill_rows(packed);
+        self.fill_bodies(packed);
+        self.sparse.segments.clear();
+        self.lambda.clear();
+        self.lambda.extend(lambda.iter().map(|x| *x as f32));
+    }
+
+    /// Contacts and general rows.
+    pub fn blocks(&self) -> u32 {
+        (self.prox.len() + self.rows.len()) as u32
+    }
+
+    fn fill_contacts(&mut self, packed: &Packed) {
+        self.prox.clear();
+        self.frames.clear();
+        for island in 0..packed.islands() {
+            let base = packed.body_start[island];
+            let first = packed.lambda_start[island];
+            for c in packed.contacts_of(island) {
+                let contact = &packed.contacts[c];
+                let extra = packed.extra.get(c);
+                let law = extra.and_then(|e| law_number(e.friction.law)).unwrap_or(0);
+                let block = c as u32 + packed.row_start[island];
+                self.prox.push(Prox {
+                    mu: extra.map_or([contact.mu; 2], |e| e.friction.mu).map(|x| x as f32),
+                    r: contact.r.map(|x| x as f32),
+                    coupling: contact.coupling.map(|x| x as f32),
+                    omega: packed.omega[0].get(c).map_or(1.0, |x| *x as f32),
+                    bias: contact.bias[2] as f32,
+                    compliance: extra.map_or([0.0; 2], |e| e.compliance.map(|x| x as f32)),
+                    at: first + packed.block(island, c).start as u32,
+                    block: block | law << LAW_SHIFT,
+                });
+                self.frames.push(Frame {
+                    normal: narrow(contact.frame.normal),
+                    first: base + contact.bodies[0],
+                    tangent: narrow(contact.frame.tangent),
+                    second: base + contact.bodies[1],
+                    first_arm: narrow(contact.frame.arms[0]),
+                    normal_bias: contact.bias[0] as f32,
+                    second_arm: narrow(contact.frame.arms[1]),
+                    tangent_bias: contact.bias[1] as f32,
+                });
+            }
+        }
+    }
+
+    fn fill_rows(&mut self, packed: &Packed) {
+        self.rows.clear();
+        self.entries.clear();
+        for island in 0..packed.islands() {
+            let base = packed.body_start[island];
+            let first = packed.lambda_start[island] + packed.first_row(island) as u32;
+            let rows = packed.rows_of(island);
+            for r in rows.clone() {
+                let row = &packed.rows[r];
+                let begin = self.entries.len() as u32;
+                for entry in packed.entries(row) {
+                    self.entries.push(Entry {
+                        linear: narrow(entry.jacobian.linear),
+                        body: base + entry.body,
+                        angular: narrow(entry.jacobian.angular),
+                        spare: 0,
+                    });
+                }
+                self.rows.push(Row {
+                    bounds: row.bounds.map(bound),
+                    bias: row.bias as f32,
+                    compliance: row.compliance as f32,
+                    r: row.r as f32,
+                    omega: packed.omega[1].get(r).map_or(1.0, |x| *x as f32),
+                    at: first + (r - rows.start) as u32,
+                    block: r as u32 + packed.contact_start[island + 1],
+                    entries: [begin, self.entries.len() as u32],
+                    spare: [0; 2],
+                });
+            }
+        }
+    }
+
+    fn fill_bodies(&mut self, packed: &Packed) {
+        self.bodies.clear();
+        self.free.clear();
+        for (body, free) in packed.template.iter().zip(&packed.free) {
+            let Twist { linear, angular } = *free;
+            let inertia = &body.inverse_inertia;
+            let [u, w] = [narrow(linear), narrow(angular)];
+            self.bodies.push(Body {
+                linear: u,
+                inverse_mass: body.inverse_mass as f32,
+                angular: w,
+                moves: 1.0,
+                diagonal: [inertia.xx, inertia.yy, inertia.zz].map(|x| x as f32),
+                spare: 0.0,
+                across: [inertia.xy, inertia.xz, inertia.yz].map(|x| x as f32),
+                spare_too: 0.0,
+            });
+            self.free.push([u[0], u[1], u[2], 0.0, w[0], w[1], w[2], 0.0]);
+        }
+        for end in packed.body_start.iter().skip(1) {
+            self.bodies[*end as usize - 1].moves = 0.0;
+        }
+    }
+
+    /// What acts on each body, for sums over bodies in a fixed order.
+    pub fn find_touches(&mut self) {
+        let bodies = self.bodies.len();
+        let mut next = vec![0u32; bodies + 1];
+        let sides = |frame: &Frame| [frame.first, frame.second];
+        let all = self.frames.iter().flat_map(sides);
+        for body in all.chain(self.entries.iter().map(|e| e.body)) {
+            next[body as usize + 1] += 1;
+        }
+        // Two words each, behind the starts.
+        next[0] = bodies as u32 + 1;
+        for b in 0..bodies {
+            let moves = self.bodies[b].moves != 0.0;
+            next[b + 1] = next[b] + if moves { 2 * next[b + 1] } else { 0 };
+        }
+        self.touches.clear();
+        self.touches.extend_from_slice(&next);
+        self.touches.resize(next[bodies] as usize, 0);
+        let (bodies, touches) = (&self.bodies, &mut self.touches);
+        let mut push = |body: u32, block: u32, side: u32| {
+            if bodies[body as usize].moves != 0.0 {
+                let at = next[body as usize] as usize;
+                touches[at..at + 2].copy_from_slice(&[block, side]);
+                next[body as usize] += 2;
+            }
+        };
+        for (c, frame) in self.frames.iter().enumerate() {
+            push(frame.first, c as u32, 0);
+            push(frame.second, c as u32, 1);
+        }
+        for (r, row) in self.rows.iter().enumerate() {
+            for entry in row.entries[0]..row.entries[1] {
+                push(self.entries[entry as usize].body, r as u32 | ROWS, entry);
+            }
+        }
+    }
+
+    /// Colours contacts of the same two bodies, and rows on the same bodies, as one unit each; rows come first.
+    pub fn find_colors(&mut self, most_points: u32) {
+        self.units.clear();
+        self.colors.clear();
+        for of_rows in [true, false] {
+            self.find_edges(of_rows, most_points);
+            self.coloring.clear();
+            self.coloring.update(self.bodies.len(), &self.keys, &self.edges, Strategy::Greedy);
+            let colors = self.coloring.colors();
+            for (color, count) in self.coloring.counts().iter().enumerate() {
+                let begin = self.units.len() as u32;
+                let members = self.found.iter().zip(colors);
+                let of_color = members.filter(|(_, of)| **of == color as u32);
+                self.units.extend(of_color.map(|(unit, _)| *unit));
+                debug_assert_eq!(self.units.len() as u32, begin + count);
+                if *count > 0 {
+                    self.colors.push(begin..begin + count);
+                }
+            }
+        }
+    }
+
+    fn find_edges(&mut self, of_rows: bool, most_points: u32) {
+        self.edges.clear();
+        self.keys.clear();
+        self.found.clear();
+        let count = if of_rows { self.rows.len() } else { self.frames.len() };
+        let mut last = [NO_BODY; 4];
+        let mut last_segment = 0;
+        for k in 0..count {
+            let mut edge = [NO_BODY; 4];
+            let mut n = 0;
+            let mut add = |body: u32| {
+                if self.bodies[body as usize].moves != 0.0 && !edge[..n].contains(&body) {
+                    edge[n] = body;
+                    n += 1;
+                }
+            };
+            if of_rows {
+                let [begin, end] = self.rows[k].entries;
+                let entries = &self.entries[begin as usize..end as usize];
+                entries.iter().for_each(|e| add(e.body));
+            } else {
+                add(self.frames[k].first);
+                add(self.frames[k].second);
+            }
+            // Points of one unit name their two bodies in the same order; rows of one unit, the same bodies.
+            edge.sort_unstable();
+            let same = if of_rows {
+                edge
+            } else {
+                let frame = &self.frames[k];
+                [frame.first, frame.second, NO_BODY, NO_BODY]
+            };
+            let flag = if of_rows { ROWS } else { 0 };
+            let segment = self.segment_of(self.block_of([k as u32 | flag, 1]));
+            let goes_on = same == last && segment == last_segment;
+            last_segment = segment;
+            match self.found.last_mut() {
+                Some([_, many]) if goes_on && (of_rows || *many < most_points) => *many += 1,
+                _ => {
+                    self.found.push([k as u32 | flag, 1]);
+                    self.edges.push(edge);
+                    self.keys.push(k as u64);
+                }
+            }
+            last = same;
+        }
+    }
+
+    /// T and d from the matrix that was packed for the same problem, in segments of at most `most` values.
+    pub fn take_sparse(&mut self, matrix: &Matrix, most: usize) {
+        let a = &matrix.a;
+        let sparse = &mut self.sparse;
+        sparse.value.clear();
+        sparse.value.extend(a.value.iter().map(|x| *x as f32));
+        sparse.column.clear();
+        sparse.column.extend_from_slice(&a.column);
+        sparse.offset.clear();
+        sparse.offset.extend(matrix.offset().iter().map(|x| -*x as f32));
+        sparse.rows.clear();
+        sparse.segments.clear();
+        let (mut row, mut value) = (0, 0);
+        for b in 0..a.blocks() {
+            let end = a.value_start[b + 1];
+            if end - value > most && b as u32 > row {
+                sparse.segments.push((row..b as u32, value..a.value_start[b]));
+                (row, value) = (b as u32, a.value_start[b]);
+            }
+            sparse.rows.push(BlockRow {
+                value: (a.value_start[b] - value) as u32,
+                column: a.start[b] as u32,
+                row: a.block_row[b],
+                spare: 0,
+            });
+        }
+        let blocks = a.blocks() as u32;
+        sparse.segments.push((row..blocks, value..a.value.len()));
+        sparse.rows.push(BlockRow {
+            value: (a.value.len() - value) as u32,
+            column: a.column.len() as u32,
+            row: a.block_row.last().copied().unwrap_or(0),
+            spare: 0,
+        });
+    }
+
+    /// The block of A of a unit's first member.
+    fn block_of(&self, unit: [u32; 2]) -> u32 {
+        let k = (unit[0] & !ROWS) as usize;
+        if unit[0] & ROWS == 0 {
+            self.prox[k].block & !(3 << LAW_SHIFT)
+        } else {
+            self.rows[k].block
+        }
+    }
+
+    /// The segment of T that holds a block row: none where there is no T.
+    fn segment_of(&self, block: u32) -> usize {
+        let segments = &self.sparse.segments;
+        segments.partition_point(|(blocks, _)| blocks.end <= block)
+    }
+
+    /// The dispatches of one colour with T: units ascend within it, so that each segment has a run of them.
+    pub fn sparse_steps(&self, color: Range<u32>) -> impl Iterator<Item = Step> + '_ {
+        let units = &self.units[color.start as usize..color.end as usize];
+        let to = |block: u32| units.partition_point(|unit| self.block_of(*unit) < block) as u32;
+        let segments = self.sparse.segments.iter().zip(0..);
+        let steps = segments.map(move |((blocks, _), segment)| {
+            let [begin, end] = [to(blocks.start), to(blocks.end)];
+            Step {
+                kernel: Kernel::SorSparse,
+                first: color.start + begin,
+                count: end - begin,
+                segment,
+            }
+        });
+        steps.filter(|step| step.count > 0)
+    }
+
+    /// Whether every number fits into f32; a projection would hide one that does not.
+    pub fn is_finite(&self) -> bool {
+        let all = |words: &[f32]| words.iter().all(|x| x.is_finite());
+        // Words that hold indices are below 2³¹ and so, as numbers, finite but for those of rows without end.
+        let contacts = self.prox.iter().all(|p| {
+            let [a, b] = [p.mu, p.r];
+            all(&[a[0], a[1], b[0], b[1], p.coupling[0], p.coupling[1], p.bias])
+                && all(&p.compliance)
+        });
+        let frames = self.frames.iter().all(|f| {
+            all(&f.normal) && all(&f.tangent) && all(&f.first_arm) && all(&f.second_arm)
+                && (f.normal_bias + f.tangent_bias).is_finite()
+        });
+        let rows = self.rows.iter().all(|r| all(&[r.bias, r.compliance, r.r]));
+        let entries = self.entries.iter().all(|e| all(&e.linear) && all(&e.angular));
+        let bodies = self.bodies.iter().all(|b| {
+            all(&b.linear) && all(&b.angular) && all(&b.diagonal) && all(&b.across)
+                && b.inverse_mass.is_finite()
+        });
+        let sparse = all(&self.sparse.value) && all(&self.sparse.offset);
+        contacts && frames && rows && entries && bodies && sparse && all(&self.lambda)
+    }
+}

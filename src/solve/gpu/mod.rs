@@ -1,0 +1,515 @@
+//! `gpu-jor` and `gpu-sor`: JOR and SOR Prox on the graphics processor (Nützi 2011, chapter 5; Munksgaard & Kaiser),
+//! sparse, through wgpu, in f32.
+//!
+//! A solve packs the problem once ([`layout`]), uploads it, and dispatches batches of iterations ([`program`]); what the
+//! last iteration of a batch changed is reduced on the device, and only that is read back. Every kernel has a twin on the
+//! CPU ([`host`]), which also takes over where no device can be used. docs/gpu.md has the buffers and the dispatches.
+
+#[cfg(feature = "gpu")]
+mod device;
+mod host;
+#[cfg(feature = "gpu")]
+mod kernels;
+mod layout;
+mod program;
+#[cfg(all(test, feature = "gpu"))]
+mod tests;
+
+use host::Host;
+use layout::{Layout, Product};
+use program::{Program, Sweep};
+
+use super::prox::block::Change;
+use super::prox::colored_gs::edges::MOST_POINTS;
+use super::prox::matrix::Matrix;
+use super::prox::monitor::{Monitor, State, Verdict, relative};
+use super::prox::pack::Packed;
+use super::prox::parameters::{ALPHA, Packing, RFactors, Scheme, r_factors_by_degree};
+use super::prox::{Iterated, ProxIteration, colored_gs, jacobi};
+use super::{
+    Budget, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
+    Value,
+};
+use crate::math::Twist;
+use crate::problem::Problem;
+
+/// The entry of `gpu-jor` in the list.
+pub static JOR: SolverInfo = SolverInfo {
+    name: "gpu-jor",
+    summary: "JOR Prox on the graphics processor: every contact sees the impulses of the last iteration; f32",
+    source: "Nützi 2011, 5.2 and 5.4; Munksgaard & Kaiser, section 4 (degree)",
+    least_iterations: 1,
+    obstacle,
+    parameters: &[SCHEME, r_factors_by_degree("degree"), EVERY, ALPHA],
+    make: |parameters| GpuSolver::boxed(&JOR, Sweep::Jor, parameters),
+};
+
+/// The entry of `gpu-sor` in the list.
+pub static SOR: SolverInfo = SolverInfo {
+    name: "gpu-sor",
+    summary: "SOR Prox on the graphics processor, one dispatch for each colour of contacts; f32",
+    source: "Nützi 2011, 5.3 and 5.4",
+    least_iterations: 1,
+    obstacle,
+    parameters: &[SCHEME, EVERY, ALPHA],
+    make: |parameters| GpuSolver::boxed(&SOR, Sweep::Sor, parameters),
+};
+
+/// How the product with A is formed.
+const SCHEME: Parameter = Parameter {
+    name: "scheme",
+    unit: "-",
+    summary: "matrix-free: through the velocities of bodies. sparse: T = 1 − R A stored in block rows",
+    source: "Nützi 2011, 5.4",
+    kind: ParameterKind::Choice {
+        default: "matrix-free",
+        options: &["matrix-free", "sparse"],
+    },
+};
+
+/// How often the host looks.
+const EVERY: Parameter = Parameter {
+    name: "every",
+    unit: "-",
+    summary: "iterations of a batch: convergence and divergence are looked at after each",
+    source: "Nützi 2011, 5.2.1",
+    kind: ParameterKind::Integer {
+        default: 10,
+        range: [1, 1_000],
+    },
+};
+
+/// Why the solvers cannot use a device here, if they cannot.
+pub fn obstacle() -> Option<String> {
+    #[cfg(feature = "gpu")]
+    return device::Gpu::shared().err();
+    #[cfg(not(feature = "gpu"))]
+    Some("built without the feature gpu".into())
+}
+
+/// Why a device did not do what it should.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+struct Trouble(String);
+
+/// What kernels are told in every dispatch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Tuning {
+    /// What R is multiplied by.
+    scale: f32,
+    /// T_rel.
+    relative: f32,
+    /// Whether friction rows see the change of their normal row at once.
+    coupled: bool,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            scale: 1.0,
+            relative: 0.0,
+            coupled: false,
+        }
+    }
+}
+
+impl Tuning {
+    /// Λ + ν (z − Λ) for R that is halved, where z was formed with the whole R.
+    fn towards<const N: usize>(&self, z: [f32; N], old: [f32; N]) -> [f32; N] {
+        if self.scale == 1.0 {
+            return z;
+        }
+        std::array::from_fn(|k| old[k] + self.scale * (z[k] - old[k]))
+    }
+}
+
+/// What an iteration changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Measured {
+    /// ‖ΔΛ‖∞ (N s).
+    delta: f32,
+    /// Largest ‖ΔΛ‖/R of a block (m/s).
+    speed: f32,
+    /// Largest Λ_N/R_N (m/s).
+    level: f32,
+    /// Largest |ΔΛ| − |Λ| T_rel (N s).
+    beyond: f32,
+    /// Σ|ΔΛ|, Σ ΔΛ², Σ Λ².
+    sums: [f32; 3],
+}
+
+impl Default for Measured {
+    fn default() -> Self {
+        Self {
+            delta: 0.0,
+            speed: 0.0,
+            level: 0.0,
+            beyond: f32::MIN,
+            sums: [0.0; 3],
+        }
+    }
+}
+
+impl Measured {
+    fn note(&mut self, old: &[f32], step: &[f32], speed: f32, level: f32, relative: f32) {
+        self.speed = self.speed.max(speed);
+        self.level = self.level.max(level);
+        for (old, step) in old.iter().zip(step) {
+            self.delta = self.delta.max(step.abs());
+            self.beyond = self.beyond.max(step.abs() - old.abs() * relative);
+            let squares = [step.abs(), step * step, old * old];
+            self.sums.iter_mut().zip(squares).for_each(|(sum, x)| *sum += x);
+        }
+    }
+
+    /// As the monitor of the CPU's solvers takes it.
+    fn change(&self) -> Change {
+        let rounding = 0.5 * f64::from(f32::EPSILON) * f64::from(self.level);
+        let speed = f64::from(self.speed).max(rounding);
+        Change {
+            delta: self.delta.into(),
+            speed_squared: speed * speed,
+            // NaN, which a maximum would hide, stays in a sum.
+            sum: self.sums.iter().map(|x| f64::from(*x)).sum(),
+            rounding,
+            beyond: self.beyond.into(),
+            squares: [self.sums[1].into(), self.sums[2].into()],
+        }
+    }
+}
+
+/// What runs programs: a device, or its CPU twin.
+trait Engine: Send {
+    /// Takes in a problem, with its start.
+    fn load(&mut self, layout: &Layout, product: Product, program: &Program) -> Result<(), Trouble>;
+
+    /// A batch of iterations, and what its last one changed.
+    fn run(
+        &mut self,
+        layout: &Layout,
+        program: &Program,
+        iterations: u32,
+        tuning: &Tuning,
+    ) -> Result<Measured, Trouble>;
+
+    /// Keeps Λ as the checkpoint.
+    fn keep(&mut self, layout: &Layout, program: &Program) -> Result<(), Trouble>;
+
+    /// Returns to the checkpoint.
+    fn go_back(&mut self, layout: &Layout, program: &Program) -> Result<(), Trouble>;
+
+    /// Λ.
+    fn read(&mut self, lambda: &mut Vec<f32>) -> Result<(), Trouble>;
+}
+
+/// The iteration of both solvers.
+struct Sweeps {
+    sweep: Sweep,
+    packing: Packing,
+    product: Product,
+    every: u32,
+    packed: Packed,
+    matrix: Matrix,
+    layout: Layout,
+    program: Program,
+    start: Vec<f64>,
+    lambda: Vec<f64>,
+    read: Vec<f32>,
+    monitors: Vec<Monitor>,
+    #[cfg(feature = "gpu")]
+    device: Option<device::Device>,
+    /// Another device than the one that all share.
+    #[cfg(all(test, feature = "gpu"))]
+    opened: Option<Result<std::sync::Arc<device::Gpu>, String>>,
+    host: Host,
+    /// Why the twin solves, where it does.
+    reason: Option<String>,
+}
+
+impl Sweeps {
+    fn new(sweep: Sweep, parameters: &Parameters) -> Self {
+        let r_factors = match sweep {
+            Sweep::Jor => RFactors::from_parameters(parameters),
+            Sweep::Sor => RFactors::Local,
+        };
+        Self {
+            sweep,
+            packing: Packing {
+                alpha: parameters.number("alpha"),
+                r_factors,
+                exact: false,
+            },
+            product: match parameters.choice("scheme") {
+                "sparse" => Product::Sparse,
+                _ => Product::MatrixFree,
+            },
+            every: parameters.integer("every") as u32,
+            packed: Packed::default(),
+            matrix: Matrix::default(),
+            layout: Layout::default(),
+            program: Program::default(),
+            start: Vec::new(),
+            lambda: Vec::new(),
+            read: Vec::new(),
+            monitors: Vec::new(),
+            #[cfg(feature = "gpu")]
+            device: None,
+            #[cfg(all(test, feature = "gpu"))]
+            opened: None,
+            host: Host::default(),
+            reason: None,
+        }
+    }
+
+    fn tuning(&self, budget: &Budget) -> Tuning {
+        Tuning {
+            scale: self.monitors.first().map_or(1.0, |m| m.scale as f32),
+            relative: relative(budget).max(0.0) as f32,
+            coupled: self.sweep == Sweep::Sor,
+        }
+    }
+
+    /// Does something on the device. Where that fails the twin starts afresh from the start, and does it.
+    fn on_engine<T>(
+        &mut self,
+        mut action: impl FnMut(&mut dyn Engine, &Layout, &Program) -> Result<T, Trouble>,
+    ) -> T
+    where
+        T: Default,
+    {
+        #[cfg(feature = "gpu")]
+        if self.reason.is_none()
+            && let Some(device) = &mut self.device
+        {
+            match action(device, &self.layout, &self.program) {
+                Ok(done) => return done,
+                Err(trouble) => {
+                    self.device = None;
+                    self.use_host(trouble.0);
+                }
+            }
+        }
+        action(&mut self.host, &self.layout, &self.program).unwrap_or_default()
+    }
+
+    /// The twin solves from here on, from the start.
+    fn use_host(&mut self, reason: String) {
+        self.reason = Some(reason);
+        // It cannot fail: it only copies.
+        let _ = self.host.load(&self.layout, self.product, &self.program);
+        self.monitors.clear();
+        self.monitors.resize(1, Monitor::default());
+    }
+
+    /// Opens the device, unless it is open.
+    #[cfg(feature = "gpu")]
+    fn open(&mut self) -> Result<(), String> {
+        if self.device.as_ref().is_none_or(device::Device::is_lost) {
+            self.device = None;
+            #[cfg(test)]
+            if let Some(opened) = &self.opened {
+                self.device = Some(device::Device::new(opened.clone()?));
+                return Ok(());
+            }
+            self.device = Some(device::Device::new(device::Gpu::shared()?));
+        }
+        Ok(())
+    }
+
+    #[cfg(not(feature = "gpu"))]
+    fn open(&mut self) -> Result<(), String> {
+        obstacle().map_or(Ok(()), Err)
+    }
+
+    /// Most values of T in one binding.
+    fn most_values(&self) -> usize {
+        #[cfg(feature = "gpu")]
+        if let Some(device) = &self.device {
+            return device.most_values();
+        }
+        usize::MAX
+    }
+
+    /// Packs a problem and its start; T in segments of at most `most` values.
+    fn lay_out(&mut self, problem: &Problem, lambda: &[f64], most: usize) {
+        self.packing.pack(problem, &mut self.packed, usize::MAX);
+        self.packed.load(problem, lambda, &mut self.start);
+        self.layout.fill(&self.packed, &self.start);
+        match self.product {
+            Product::MatrixFree => self.layout.find_touches(),
+            Product::Sparse => {
+                self.matrix.refill(problem, &self.packed, Scheme::T);
+                self.layout.take_sparse(&self.matrix, most);
+            }
+        }
+        if self.sweep == Sweep::Sor {
+            self.layout.find_colors(MOST_POINTS);
+        }
+        self.program = Program::new(&self.layout, self.sweep, self.product);
+    }
+
+    fn load(&mut self) {
+        #[cfg(feature = "gpu")]
+        if self.reason.is_none()
+            && let Some(device) = &mut self.device
+        {
+            match device.load(&self.layout, self.product, &self.program) {
+                Ok(()) => return,
+                Err(trouble) => {
+                    self.device = None;
+                    self.reason = Some(trouble.0);
+                }
+            }
+        }
+        let reason = self.reason.take().unwrap_or_default();
+        self.use_host(reason);
+    }
+
+    fn read_back(&mut self) {
+        let mut read = std::mem::take(&mut self.read);
+        self.on_engine(|engine, _, _| engine.read(&mut read));
+        self.lambda.clear();
+        self.lambda.extend(read.iter().map(|x| f64::from(*x)));
+        self.read = read;
+    }
+}
+
+impl ProxIteration for Sweeps {
+    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
+        self.reason = self.open().err();
+        self.lay_out(problem, lambda, self.most_values());
+        self.monitors.clear();
+        self.monitors.resize(1, Monitor::default());
+        if self.layout.blocks() == 0 {
+            self.monitors[0].state = State::Converged;
+        } else if self.is_finite() {
+            self.load();
+        }
+        self.lambda.clone_from(&self.start);
+    }
+
+    fn is_finite(&self) -> bool {
+        self.packed.is_finite() && self.layout.is_finite()
+    }
+
+    fn iterate(&mut self, problem: &Problem, budget: &Budget) {
+        self.iterate_some(problem, budget, 1);
+    }
+
+    fn iterate_some(&mut self, _problem: &Problem, budget: &Budget, most: u32) -> u32 {
+        let tuning = self.tuning(budget);
+        let count = most.min(self.every);
+        let measured = self.on_engine(|engine, layout, program| {
+            engine.run(layout, program, count, &tuning)
+        });
+        let monitor = &mut self.monitors[0];
+        match monitor.observe(measured.change(), budget) {
+            Verdict::Checkpoint => self.on_engine(|e, layout, program| e.keep(layout, program)),
+            Verdict::RollBack => self.on_engine(|e, layout, program| e.go_back(layout, program)),
+            Verdict::Continue | Verdict::Stop => {}
+        }
+        let monitor = &mut self.monitors[0];
+        if monitor.state == State::Running && monitor.is_at_rounding(budget) {
+            monitor.state = State::Stalled;
+        }
+        if most == 1 {
+            self.read_back();
+        }
+        count
+    }
+
+    fn monitors(&self) -> &[Monitor] {
+        &self.monitors
+    }
+
+    fn return_to_checkpoints(&mut self) {
+        if self.layout.blocks() == 0 {
+            return;
+        }
+        if self.monitors[0].is_worse_than_checkpoint() {
+            self.on_engine(|engine, layout, program| engine.go_back(layout, program));
+        }
+        self.read_back();
+    }
+
+    fn store(&self, problem: &Problem, lambda: &mut [f64]) {
+        self.packed.store(problem, &self.lambda, lambda);
+    }
+
+    fn describe(&self, report: &mut SolveReport) {
+        if let Some(reason) = &self.reason {
+            report.remarks.push(format!("solved on the CPU: {reason}"));
+        }
+        report.note(
+            "dispatches per iteration",
+            "Kernels that one iteration starts.",
+            "-",
+            Over::Last,
+            self.program.iteration.len() as f64,
+        );
+        #[cfg(feature = "gpu")]
+        if let (Some(device), None) = (&self.device, &self.reason) {
+            report.remarks.push(format!("solved on {}", device.name()));
+            report.note(
+                "device memory",
+                "All buffers of the solver, staging included.",
+                "B",
+                Over::Max,
+                device.memory() as f64,
+            );
+        }
+    }
+}
+
+/// A solver on the device, and the one that has the laws that it has not.
+struct GpuSolver {
+    device: Iterated<Sweeps>,
+    twin: Box<dyn Solver>,
+}
+
+impl GpuSolver {
+    fn boxed(info: &'static SolverInfo, sweep: Sweep, parameters: &Parameters) -> Box<dyn Solver> {
+        let twin = match sweep {
+            Sweep::Jor => &jacobi::INFO,
+            Sweep::Sor => &colored_gs::INFO,
+        };
+        let mut of_twin = Parameters::defaults(twin.parameters)
+            .with("alpha", Value::Number(parameters.number("alpha")));
+        if sweep == Sweep::Jor {
+            let r_factors = parameters.choice("r_factors").to_owned();
+            of_twin = of_twin.with("r_factors", Value::Choice(r_factors));
+        }
+        Box::new(Self {
+            device: Iterated {
+                info,
+                iteration: Sweeps::new(sweep, parameters),
+            },
+            twin: (twin.make)(&of_twin),
+        })
+    }
+}
+
+impl Solver for GpuSolver {
+    fn info(&self) -> &'static SolverInfo {
+        self.device.info
+    }
+
+    fn solve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        let mut laws = problem.contacts.friction.iter().map(|friction| friction.law);
+        if let Some(law) = laws.find(|law| !layout::has_law(*law)) {
+            let mut report = self.twin.solve(problem, request, lambda, u);
+            let name = self.twin.info().name;
+            report.remarks.push(format!(
+                "solved on the CPU by {name}: no kernel has the friction law {law:?}"
+            ));
+            return report;
+        }
+        self.device.solve(problem, request, lambda, u)
+    }
+}
