@@ -18,6 +18,7 @@ static INFO: SolverInfo = SolverInfo {
     summary: "projected Gauss–Seidel without any cleverness",
     source: "-",
     least_iterations: 1,
+    obstacle: || None,
     parameters: &[],
     make: |_| Box::new(Plain),
 };

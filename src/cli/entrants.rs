@@ -306,6 +306,7 @@ impl Results {
                     row.insert(field.name.into(), value);
                 }
                 let choices = &o.report.choices;
+                row.insert("remarks".into(), json!(o.report.remarks));
                 row.insert("islands_by_method".into(), choices::counts(choices));
                 row.insert("largest_islands".into(), choices::largest(choices));
                 serde_json::Value::Object(row)
@@ -429,6 +430,11 @@ fn sentences(outcomes: &[Outcome], quality: f64) -> String {
             lines += &format!(
                 "{label}'s islands: {by_method}; of {contacts} contacts in the largest: {because}.\n"
             );
+        }
+    }
+    for o in outcomes {
+        for remark in &o.report.remarks {
+            lines += &format!("{}: {remark}.\n", o.label);
         }
     }
     for o in outcomes.iter().filter(|o| o.solves_another_law()) {

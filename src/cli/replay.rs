@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use moreau::measure::report;
 use moreau::session::{Recording, Replay};
+use moreau::solve::device_remark;
 
 use super::{Failure, load, print};
 
@@ -37,18 +38,21 @@ pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
         }
     }
     progress.finish_and_clear();
-    let hash = replay.session().simulation().world().state_hash();
+    let simulation = replay.session().simulation();
+    let hash = simulation.world().state_hash();
+    let remark = device_remark(&simulation.solver_config().name);
+    let remark = remark.map_or(String::new(), |remark| format!("; {remark}"));
     let (origin, steps) = (&recording.origin, recording.len());
     match replay.divergence() {
         Some(divergence) if args.check => {
             let path = args.recording.display();
-            Err(Failure::Work(format!("{path}: {divergence}")))
+            Err(Failure::Work(format!("{path}: {divergence}{remark}")))
         }
         Some(divergence) => print(&format!(
-            "{origin}: {steps} steps, {divergence}; state hash at the end {hash:016x}\n"
+            "{origin}: {steps} steps, {divergence}; state hash at the end {hash:016x}{remark}\n"
         )),
         None => print(&format!(
-            "{origin}: {steps} steps, the same as recorded; state hash {hash:016x}\n"
+            "{origin}: {steps} steps, the same as recorded; state hash {hash:016x}{remark}\n"
         )),
     }
 }

@@ -9,7 +9,7 @@ use moreau::measure::trajectory::Trajectory;
 use moreau::measure::{Stage, Summary, report};
 use moreau::scene::Scene;
 use moreau::session::Recording;
-use moreau::solve::{Method, Statistic, Status};
+use moreau::solve::{Method, Statistic, Status, device_remark};
 use moreau::step::{ResidualSchedule, Simulation, StepError, StepReport};
 use serde_json::{Value, json};
 
@@ -348,6 +348,7 @@ impl Record {
             "velocity_estimate": self.velocity_estimate,
             "status": OUTCOMES.into_iter().zip(self.outcomes()).collect::<Value>(),
             "statistics": Value::from_iter(statistics),
+            "remarks": self.remarks(simulation),
             "islands_by_method": self.islands_by_method(),
             "worst_step": self.worst.as_json(told),
             "penetration": mean_max(self.summary(|s| s.penetration)),
@@ -446,9 +447,28 @@ impl Record {
             ("velocities", off),
             ("state hash", format!("{:016x}", world.state_hash())),
         ];
+        let remarks = self
+            .remarks(simulation)
+            .into_iter()
+            .map(|remark| ("remark", remark));
+        let facts = facts.into_iter().chain(remarks);
         facts
             .map(|(name, value)| vec![name.to_owned(), value])
-            .to_vec()
+            .collect()
+    }
+
+    /// What the solver remarked in any step, each once, and what a recording should be known to depend on.
+    fn remarks(&self, simulation: &Simulation) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for remark in self.steps.iter().flat_map(|s| &s.solve.remarks) {
+            if !all.contains(remark) {
+                all.push(remark.clone());
+            }
+        }
+        if self.recording.is_some() {
+            all.extend(device_remark(&simulation.solver_config().name));
+        }
+        all
     }
 
     fn per_step(&self) -> Vec<Vec<String>> {

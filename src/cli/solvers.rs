@@ -23,6 +23,7 @@ pub fn run(args: &SolversArgs) -> Result<(), Failure> {
                     "name": s.name,
                     "summary": s.summary,
                     "source": s.source,
+                    "obstacle": (s.obstacle)(),
                     "parameters": s.parameters.iter().map(as_json).collect::<Value>(),
                 })
             };
@@ -42,6 +43,9 @@ fn as_text() -> String {
         text += &format!("{}\n", solver.name);
         text += &report::paragraph(solver.summary, 2, 94);
         text += &format!("  Source: {}\n", solver.source);
+        if let Some(obstacle) = (solver.obstacle)() {
+            text += &report::paragraph(&format!("Here on the CPU: {obstacle}."), 2, 94);
+        }
         for p in solver.parameters {
             let unit = match p.unit {
                 "-" => String::new(),

@@ -33,7 +33,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "the default: exact (newton) for every island that the granted work allows, sweeps (colored-gs) for the rest",
     source: "-",
     least_iterations: 1,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[Parameter {
         name: "work",
         unit: "1e6 multiplications",

@@ -23,6 +23,15 @@ pub static SOLVERS: &[&SolverInfo] = &[
     &reference::INFO,
 ];
 
+/// What whoever keeps hashes of a solver's states should know, if it computes on a device.
+pub fn device_remark(name: &str) -> Option<String> {
+    let on_device = [gpu::JOR.name, gpu::SOR.name];
+    on_device.contains(&name).then(|| {
+        let device = gpu::device_name().unwrap_or_else(|| "the CPU".into());
+        format!("{name}'s hashes are those of {device}; another device rounds otherwise")
+    })
+}
+
 /// The entry of a solver by name.
 pub fn find(name: &str) -> Option<&'static SolverInfo> {
     SOLVERS.iter().copied().find(|s| s.name == name)

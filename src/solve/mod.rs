@@ -27,7 +27,7 @@ mod sparse;
 pub use budget::{Budget, ToleranceNorm};
 pub use choice::{Choice, Choices, Method, Reason};
 pub use config::{ConfigError, SolverConfig};
-pub use list::{SOLVERS, find};
+pub use list::{SOLVERS, device_remark, find};
 pub use matrix_view::MatrixView;
 pub use parameter::{Parameter, ParameterKind, Parameters, Value};
 pub use report::{Distribution, HistoryPoint, Over, SolveReport, Statistic, Status};

@@ -131,11 +131,6 @@ pub struct SolverInfo {
     pub make: fn(&Parameters) -> Box<dyn Solver>,
 }
 
-/// What stands in the way of a solver that every machine can run.
-pub(super) fn nothing() -> Option<String> {
-    None
-}
-
 impl SolverInfo {
     /// Whether it is a direct solver, whose iterations end by themselves.
     pub fn is_direct(&self) -> bool {

@@ -18,6 +18,7 @@ mod delassus;
 mod determinism;
 mod docs;
 mod energy;
+mod gpu;
 mod hands;
 mod house;
 mod hulls;

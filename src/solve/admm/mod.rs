@@ -31,7 +31,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "exact laws by alternating directions on the cones: one sparse factor, many cheap iterations",
     source: "Boyd et al. 2010; Stellato et al. 2020; Carpentier, Le Lidec & Montaut 2024",
     least_iterations: 1,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[
         Parameter {
             name: "penalty",

@@ -13,7 +13,7 @@ pub static INFO: SolverInfo = SolverInfo {
               impulses; an iteration is a set of free rows that was solved for",
     source: "Lefebvre 2020, chapters 2 and 3; Júdice & Pires 1994",
     least_iterations: 50_000,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[
         Parameter {
             name: "factorization",

@@ -45,7 +45,9 @@ impl Gpu {
     /// The device that all solvers of the program share, opened by the first one that asks.
     pub fn shared() -> Result<Arc<Self>, String> {
         static SHARED: OnceLock<Result<Arc<Gpu>, String>> = OnceLock::new();
-        SHARED.get_or_init(|| Self::open(|_| ()).map(Arc::new)).clone()
+        SHARED
+            .get_or_init(|| Self::open(|_| ()).map(Arc::new))
+            .clone()
     }
 
     /// Opens the best adapter, with its limits as `lower` makes them.
@@ -64,9 +66,21 @@ impl Gpu {
         let info = adapter.get_info();
         let name = format!("{} ({:?})", info.name, info.backend);
         let has = [
-            ("invocations in a workgroup", limits.max_compute_invocations_per_workgroup, WORKGROUP),
-            ("invocations along a workgroup", limits.max_compute_workgroup_size_x, WORKGROUP),
-            ("storage buffers", limits.max_storage_buffers_per_shader_stage, STORAGE_BUFFERS),
+            (
+                "invocations in a workgroup",
+                limits.max_compute_invocations_per_workgroup,
+                WORKGROUP,
+            ),
+            (
+                "invocations along a workgroup",
+                limits.max_compute_workgroup_size_x,
+                WORKGROUP,
+            ),
+            (
+                "storage buffers",
+                limits.max_storage_buffers_per_shader_stage,
+                STORAGE_BUFFERS,
+            ),
         ];
         for (what, has, needs) in has {
             if has < needs {
@@ -94,6 +108,11 @@ impl Gpu {
             lost,
             pipelines: Pipelines::default(),
         })
+    }
+
+    /// Its name and interface.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Whether the device is gone.
@@ -219,7 +238,9 @@ impl Device {
 
     fn most_bytes(&self) -> u64 {
         let limits = &self.gpu.limits;
-        limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
+        limits
+            .max_storage_buffer_binding_size
+            .min(limits.max_buffer_size)
     }
 
     /// A buffer with room for so many bytes: the one that is there, or a new one with some room to grow.
@@ -267,7 +288,9 @@ impl Device {
                 self.uploaded = piece.len() as u64;
             }
             let at = k as u64 * STAGED;
-            self.gpu.queue.write_buffer(&self.buffers[&buffer], at, piece);
+            self.gpu
+                .queue
+                .write_buffer(&self.buffers[&buffer], at, piece);
         }
         Ok(())
     }
@@ -326,33 +349,35 @@ impl Device {
         let mut groups: HashMap<(Kernel, u32), wgpu::BindGroup> = HashMap::new();
         for (k, step) in self.steps.iter().enumerate() {
             let pipeline = self.gpu.pipelines.get(device, step.kernel);
-            let group = groups.entry((step.kernel, step.segment)).or_insert_with(|| {
-                let description = step.kernel.description();
-                let mut entries = vec![wgpu::BindGroupEntry {
-                    binding: 0,
-                    resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                        buffer: &params,
-                        offset: 0,
-                        size: std::num::NonZeroU64::new(PARAMS),
-                    }),
-                }];
-                let buffers = description.reads.iter().chain(description.writes);
-                for (buffer, binding) in buffers.zip(1..) {
-                    let buffer = match buffer {
-                        Buffer::Value(_) => Buffer::Value(step.segment),
-                        buffer => *buffer,
-                    };
-                    entries.push(wgpu::BindGroupEntry {
-                        binding,
-                        resource: self.buffers[&buffer].as_entire_binding(),
-                    });
-                }
-                device.create_bind_group(&wgpu::BindGroupDescriptor {
-                    label: Some("solver"),
-                    layout: &pipeline.bindings,
-                    entries: &entries,
-                })
-            });
+            let group = groups
+                .entry((step.kernel, step.segment))
+                .or_insert_with(|| {
+                    let description = step.kernel.description();
+                    let mut entries = vec![wgpu::BindGroupEntry {
+                        binding: 0,
+                        resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+                            buffer: &params,
+                            offset: 0,
+                            size: std::num::NonZeroU64::new(PARAMS),
+                        }),
+                    }];
+                    let buffers = description.reads.iter().chain(description.writes);
+                    for (buffer, binding) in buffers.zip(1..) {
+                        let buffer = match buffer {
+                            Buffer::Value(_) => Buffer::Value(step.segment),
+                            buffer => *buffer,
+                        };
+                        entries.push(wgpu::BindGroupEntry {
+                            binding,
+                            resource: self.buffers[&buffer].as_entire_binding(),
+                        });
+                    }
+                    device.create_bind_group(&wgpu::BindGroupDescriptor {
+                        label: Some("solver"),
+                        layout: &pipeline.bindings,
+                        entries: &entries,
+                    })
+                });
             let bound = Bound {
                 params: (k as u64 * STRIDE) as u32,
                 group: group.clone(),
@@ -374,7 +399,11 @@ impl Device {
             return;
         }
         let mut words = vec![0u32; self.steps.len() * (STRIDE / 4) as usize];
-        for (step, words) in self.steps.iter().zip(words.chunks_exact_mut((STRIDE / 4) as usize)) {
+        for (step, words) in self
+            .steps
+            .iter()
+            .zip(words.chunks_exact_mut((STRIDE / 4) as usize))
+        {
             words[..6].copy_from_slice(&[
                 step.first,
                 step.count,
@@ -385,7 +414,9 @@ impl Device {
             ]);
         }
         if let Some(params) = &self.params {
-            self.gpu.queue.write_buffer(params, 0, bytemuck::cast_slice(&words));
+            self.gpu
+                .queue
+                .write_buffer(params, 0, bytemuck::cast_slice(&words));
         }
         self.tuning = Some(*tuning);
     }
@@ -418,7 +449,11 @@ impl Device {
             });
         }
         if let Some((buffer, bytes)) = read {
-            if self.staging.as_ref().is_none_or(|staging| staging.size() < bytes) {
+            if self
+                .staging
+                .as_ref()
+                .is_none_or(|staging| staging.size() < bytes)
+            {
                 self.staging = Some(device.create_buffer(&wgpu::BufferDescriptor {
                     label: Some("read back"),
                     size: bytes.next_multiple_of(64),
@@ -460,7 +495,11 @@ impl Device {
 
     /// Overwrites the beginning of a buffer.
     #[cfg(test)]
-    pub fn overwrite<T: bytemuck::Pod>(&mut self, buffer: Buffer, data: &[T]) -> Result<(), Trouble> {
+    pub fn overwrite<T: bytemuck::Pod>(
+        &mut self,
+        buffer: Buffer,
+        data: &[T],
+    ) -> Result<(), Trouble> {
         self.upload(buffer, data)
     }
 
@@ -473,7 +512,12 @@ impl Device {
 }
 
 impl Engine for Device {
-    fn load(&mut self, layout: &Layout, product: Product, program: &Program) -> Result<(), Trouble> {
+    fn load(
+        &mut self,
+        layout: &Layout,
+        product: Product,
+        program: &Program,
+    ) -> Result<(), Trouble> {
         let gpu = Arc::clone(&self.gpu);
         gpu.checked(|| {
             self.uploaded = 0;

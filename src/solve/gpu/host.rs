@@ -3,7 +3,7 @@
 
 use super::layout::{BlockRow, Body, Frame, LAW_SHIFT, Layout, Product, Prox, ROWS, Row};
 use super::program::{Kernel, Program, Step};
-use super::{Engine, Measured, Tuning, Trouble};
+use super::{Engine, Measured, Trouble, Tuning};
 
 type V = [f32; 3];
 
@@ -32,7 +32,11 @@ fn cross(a: V, b: V) -> V {
 }
 
 fn within(x: f32, limit: f32) -> f32 {
-    if limit > 0.0 { x.max(-limit).min(limit) } else { 0.0 }
+    if limit > 0.0 {
+        x.max(-limit).min(limit)
+    } else {
+        0.0
+    }
 }
 
 fn project_disc(v: [f32; 2], radius: f32) -> [f32; 2] {
@@ -91,7 +95,10 @@ pub fn prox_contact(contact: &Prox, tuning: &Tuning, z: V, old: V) -> V {
     let normal = z[0].max(0.0);
     let seen = if tuning.coupled { normal - old[0] } else { 0.0 };
     let by = contact.r[1] * tuning.scale * seen;
-    let friction = [z[1] - by * contact.coupling[0], z[2] - by * contact.coupling[1]];
+    let friction = [
+        z[1] - by * contact.coupling[0],
+        z[2] - by * contact.coupling[1],
+    ];
     let [f1, f2] = project_friction(contact.block >> LAW_SHIFT, friction, contact.mu, normal);
     let local = [normal, f1, f2];
     if contact.omega == 1.0 {
@@ -137,7 +144,10 @@ fn contact_argument(contact: &Prox, frame: &Frame, of: [&Body; 2], scale: f32, o
 
 fn force(frame: &Frame, impulse: V) -> V {
     let across = cross(frame.normal, frame.tangent);
-    let along = add(scaled(frame.normal, impulse[0]), scaled(frame.tangent, impulse[1]));
+    let along = add(
+        scaled(frame.normal, impulse[0]),
+        scaled(frame.tangent, impulse[1]),
+    );
     add(along, scaled(across, impulse[2]))
 }
 
@@ -332,7 +342,9 @@ impl Host {
         let height = (next.row - here.row) as usize;
         let mut sum = [0.0; 3];
         let offset = &sparse.offset[here.row as usize..next.row as usize];
-        sum.iter_mut().zip(offset).for_each(|(sum, d)| *sum = d.abs());
+        sum.iter_mut()
+            .zip(offset)
+            .for_each(|(sum, d)| *sum = d.abs());
         let mut v = sparse.segments[segment].1.start + here.value as usize;
         for of in &sparse.column[here.column as usize..next.column as usize] {
             let [from, to] = [*of, of + 1].map(|b| sparse.rows[b as usize].row as usize);
@@ -349,7 +361,11 @@ impl Host {
     fn prox(&mut self, layout: &Layout, tuning: &Tuning) {
         for contact in &layout.prox {
             let at = contact.at as usize;
-            let z = [self.argument[at], self.argument[at + 1], self.argument[at + 2]];
+            let z = [
+                self.argument[at],
+                self.argument[at + 1],
+                self.argument[at + 2],
+            ];
             let old = self.contact(contact.at);
             let new = prox_contact(contact, tuning, tuning.towards(z, old), old);
             self.set_contact(contact.at, new);
@@ -431,13 +447,19 @@ impl Engine for Host {
 
     fn keep(&mut self, layout: &Layout, program: &Program) -> Result<(), Trouble> {
         let tuning = Tuning::default();
-        program.keep.iter().for_each(|step| self.dispatch(layout, step, &tuning));
+        program
+            .keep
+            .iter()
+            .for_each(|step| self.dispatch(layout, step, &tuning));
         Ok(())
     }
 
     fn go_back(&mut self, layout: &Layout, program: &Program) -> Result<(), Trouble> {
         let tuning = Tuning::default();
-        program.back.iter().for_each(|step| self.dispatch(layout, step, &tuning));
+        program
+            .back
+            .iter()
+            .for_each(|step| self.dispatch(layout, step, &tuning));
         Ok(())
     }
 

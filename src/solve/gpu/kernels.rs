@@ -139,7 +139,10 @@ pub const STRIDE: u64 = 256;
 impl Pipelines {
     /// A compiled kernel.
     pub fn get(&self, device: &wgpu::Device, kernel: Kernel) -> Arc<Pipeline> {
-        let mut all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut all = self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let compiled = all.entry(kernel);
         Arc::clone(compiled.or_insert_with(|| Arc::new(compile(device, kernel))))
     }

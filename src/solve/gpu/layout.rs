@@ -215,7 +215,9 @@ impl Layout {
                 let law = extra.and_then(|e| law_number(e.friction.law)).unwrap_or(0);
                 let block = c as u32 + packed.row_start[island];
                 self.prox.push(Prox {
-                    mu: extra.map_or([contact.mu; 2], |e| e.friction.mu).map(|x| x as f32),
+                    mu: extra
+                        .map_or([contact.mu; 2], |e| e.friction.mu)
+                        .map(|x| x as f32),
                     r: contact.r.map(|x| x as f32),
                     coupling: contact.coupling.map(|x| x as f32),
                     omega: packed.omega[0].get(c).map_or(1.0, |x| *x as f32),
@@ -288,7 +290,8 @@ impl Layout {
                 across: [inertia.xy, inertia.xz, inertia.yz].map(|x| x as f32),
                 spare_too: 0.0,
             });
-            self.free.push([u[0], u[1], u[2], 0.0, w[0], w[1], w[2], 0.0]);
+            self.free
+                .push([u[0], u[1], u[2], 0.0, w[0], w[1], w[2], 0.0]);
         }
         for end in packed.body_start.iter().skip(1) {
             self.bodies[*end as usize - 1].moves = 0.0;
@@ -339,7 +342,8 @@ impl Layout {
         for of_rows in [true, false] {
             self.find_edges(of_rows, most_points);
             self.coloring.clear();
-            self.coloring.update(self.bodies.len(), &self.keys, &self.edges, Strategy::Greedy);
+            self.coloring
+                .update(self.bodies.len(), &self.keys, &self.edges, Strategy::Greedy);
             let colors = self.coloring.colors();
             for (color, count) in self.coloring.counts().iter().enumerate() {
                 let begin = self.units.len() as u32;
@@ -358,7 +362,11 @@ impl Layout {
         self.edges.clear();
         self.keys.clear();
         self.found.clear();
-        let count = if of_rows { self.rows.len() } else { self.frames.len() };
+        let count = if of_rows {
+            self.rows.len()
+        } else {
+            self.frames.len()
+        };
         let mut last = [NO_BODY; 4];
         let mut last_segment = 0;
         for k in 0..count {
@@ -411,14 +419,18 @@ impl Layout {
         sparse.column.clear();
         sparse.column.extend_from_slice(&a.column);
         sparse.offset.clear();
-        sparse.offset.extend(matrix.offset().iter().map(|x| -*x as f32));
+        sparse
+            .offset
+            .extend(matrix.offset().iter().map(|x| -*x as f32));
         sparse.rows.clear();
         sparse.segments.clear();
         let (mut row, mut value) = (0, 0);
         for b in 0..a.blocks() {
             let end = a.value_start[b + 1];
             if end - value > most && b as u32 > row {
-                sparse.segments.push((row..b as u32, value..a.value_start[b]));
+                sparse
+                    .segments
+                    .push((row..b as u32, value..a.value_start[b]));
                 (row, value) = (b as u32, a.value_start[b]);
             }
             sparse.rows.push(BlockRow {
@@ -481,13 +493,22 @@ impl Layout {
                 && all(&p.compliance)
         });
         let frames = self.frames.iter().all(|f| {
-            all(&f.normal) && all(&f.tangent) && all(&f.first_arm) && all(&f.second_arm)
+            all(&f.normal)
+                && all(&f.tangent)
+                && all(&f.first_arm)
+                && all(&f.second_arm)
                 && (f.normal_bias + f.tangent_bias).is_finite()
         });
         let rows = self.rows.iter().all(|r| all(&[r.bias, r.compliance, r.r]));
-        let entries = self.entries.iter().all(|e| all(&e.linear) && all(&e.angular));
+        let entries = self
+            .entries
+            .iter()
+            .all(|e| all(&e.linear) && all(&e.angular));
         let bodies = self.bodies.iter().all(|b| {
-            all(&b.linear) && all(&b.angular) && all(&b.diagonal) && all(&b.across)
+            all(&b.linear)
+                && all(&b.angular)
+                && all(&b.diagonal)
+                && all(&b.across)
                 && b.inverse_mass.is_finite()
         });
         let sparse = all(&self.sparse.value) && all(&self.sparse.offset);

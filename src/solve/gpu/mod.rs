@@ -87,6 +87,14 @@ pub fn obstacle() -> Option<String> {
     Some("built without the feature gpu".into())
 }
 
+/// The device that solves, if there is one.
+pub fn device_name() -> Option<String> {
+    #[cfg(feature = "gpu")]
+    return device::Gpu::shared().ok().map(|gpu| gpu.name().to_owned());
+    #[cfg(not(feature = "gpu"))]
+    None
+}
+
 /// Why a device did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -158,7 +166,10 @@ impl Measured {
             self.delta = self.delta.max(step.abs());
             self.beyond = self.beyond.max(step.abs() - old.abs() * relative);
             let squares = [step.abs(), step * step, old * old];
-            self.sums.iter_mut().zip(squares).for_each(|(sum, x)| *sum += x);
+            self.sums
+                .iter_mut()
+                .zip(squares)
+                .for_each(|(sum, x)| *sum += x);
         }
     }
 
@@ -181,7 +192,8 @@ impl Measured {
 /// What runs programs: a device, or its CPU twin.
 trait Engine: Send {
     /// Takes in a problem, with its start.
-    fn load(&mut self, layout: &Layout, product: Product, program: &Program) -> Result<(), Trouble>;
+    fn load(&mut self, layout: &Layout, product: Product, program: &Program)
+    -> Result<(), Trouble>;
 
     /// A batch of iterations, and what its last one changed.
     fn run(
@@ -399,9 +411,8 @@ impl ProxIteration for Sweeps {
     fn iterate_some(&mut self, _problem: &Problem, budget: &Budget, most: u32) -> u32 {
         let tuning = self.tuning(budget);
         let count = most.min(self.every);
-        let measured = self.on_engine(|engine, layout, program| {
-            engine.run(layout, program, count, &tuning)
-        });
+        let measured =
+            self.on_engine(|engine, layout, program| engine.run(layout, program, count, &tuning));
         let monitor = &mut self.monitors[0];
         match monitor.observe(measured.change(), budget) {
             Verdict::Checkpoint => self.on_engine(|e, layout, program| e.keep(layout, program)),
@@ -501,7 +512,11 @@ impl Solver for GpuSolver {
         lambda: &mut [f64],
         u: &mut Vec<Twist>,
     ) -> SolveReport {
-        let mut laws = problem.contacts.friction.iter().map(|friction| friction.law);
+        let mut laws = problem
+            .contacts
+            .friction
+            .iter()
+            .map(|friction| friction.law);
         if let Some(law) = laws.find(|law| !layout::has_law(*law)) {
             let mut report = self.twin.solve(problem, request, lambda, u);
             let name = self.twin.info().name;

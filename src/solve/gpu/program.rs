@@ -92,7 +92,10 @@ impl Program {
         let groups = grid(blocks).iter().product();
         let mut program = Self {
             note: vec![whole(Kernel::Note, impulses)],
-            end: vec![whole(Kernel::Criterion, blocks), whole(Kernel::Total, groups)],
+            end: vec![
+                whole(Kernel::Criterion, blocks),
+                whole(Kernel::Total, groups),
+            ],
             keep: vec![whole(Kernel::Keep, impulses)],
             back: vec![whole(Kernel::Return, impulses)],
             ..Self::default()
@@ -105,21 +108,27 @@ impl Program {
             // Afresh in every batch, so that single precision gathers no errors.
             (Sweep::Sor, Product::MatrixFree) => {
                 program.begin.push(gather);
-                program.iteration = layout.colors.iter().map(|color| Step {
-                    kernel: Kernel::SorSweep,
-                    first: color.start,
-                    count: color.end - color.start,
-                    segment: 0,
-                }).collect();
+                program.iteration = layout
+                    .colors
+                    .iter()
+                    .map(|color| Step {
+                        kernel: Kernel::SorSweep,
+                        first: color.start,
+                        count: color.end - color.start,
+                        segment: 0,
+                    })
+                    .collect();
             }
             (Sweep::Jor, Product::Sparse) => {
                 let segments = layout.sparse.segments.iter().zip(0..);
-                program.iteration = segments.map(|((blocks, _), segment)| Step {
-                    kernel: Kernel::Product,
-                    first: blocks.start,
-                    count: blocks.end - blocks.start,
-                    segment,
-                }).collect();
+                program.iteration = segments
+                    .map(|((blocks, _), segment)| Step {
+                        kernel: Kernel::Product,
+                        first: blocks.start,
+                        count: blocks.end - blocks.start,
+                        segment,
+                    })
+                    .collect();
                 program.iteration.push(whole(Kernel::Prox, blocks));
             }
             (Sweep::Sor, Product::Sparse) => {
@@ -146,7 +155,14 @@ impl Program {
     /// All dispatches.
     #[cfg(feature = "gpu")]
     pub fn all(&self) -> impl Iterator<Item = &Step> {
-        let parts = [&self.begin, &self.iteration, &self.note, &self.end, &self.keep, &self.back];
+        let parts = [
+            &self.begin,
+            &self.iteration,
+            &self.note,
+            &self.end,
+            &self.keep,
+            &self.back,
+        ];
         parts.into_iter().flatten()
     }
 }

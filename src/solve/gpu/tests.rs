@@ -183,11 +183,13 @@ fn compare_outputs(what: &str, case: &Case, step: &Step, device: &mut Device, be
             let new: Vec<f32> = downloaded(device, Buffer::Argument, n);
             for b in step.first..step.first + step.count {
                 let magnitude = host.magnitude(layout, b as usize, step.segment as usize);
-                let [from, to] =
-                    [b, b + 1].map(|b| layout.sparse.rows[b as usize].row as usize);
+                let [from, to] = [b, b + 1].map(|b| layout.sparse.rows[b as usize].row as usize);
                 for (k, magnitude) in (from..to).zip(magnitude) {
                     let off = (new[k] - host.argument[k]).abs();
-                    assert!(off <= 1e-6 * magnitude, "{what} {k}: {off:e} of {magnitude:e}");
+                    assert!(
+                        off <= 1e-6 * magnitude,
+                        "{what} {k}: {off:e} of {magnitude:e}"
+                    );
                 }
             }
         }
@@ -206,7 +208,9 @@ fn compare_outputs(what: &str, case: &Case, step: &Step, device: &mut Device, be
                 .try_into()
                 .expect("one record");
             let m = &host.measured;
-            let expected = [m.delta, m.speed, m.level, m.beyond, m.sums[0], m.sums[1], m.sums[2]];
+            let expected = [
+                m.delta, m.speed, m.level, m.beyond, m.sums[0], m.sums[1], m.sums[2],
+            ];
             // Sums are formed in another order.
             assert_close(what, &expected, &total[..7], 1e-5, 1e-6);
         }
@@ -270,7 +274,10 @@ fn projections_of_the_twin_are_those_of_the_laws() {
             law.project(&mut exact, mu, normal);
             let ours = project_friction(number as u32, narrow(v), narrow(mu), normal as f32);
             for (a, b) in exact.iter().zip(ours) {
-                assert!((a - f64::from(b)).abs() < 1e-6, "{law:?} {v:?} {mu:?} {normal}");
+                assert!(
+                    (a - f64::from(b)).abs() < 1e-6,
+                    "{law:?} {v:?} {mu:?} {normal}"
+                );
             }
         }
     }
@@ -289,7 +296,10 @@ fn every_shader_is_valid() {
         .validate(&module)
         .unwrap_or_else(|e| panic!("{kernel:?}: {e:?}"));
         let storage = description.reads.len() + description.writes.len();
-        let bound = module.global_variables.iter().filter(|(_, v)| v.binding.is_some());
+        let bound = module
+            .global_variables
+            .iter()
+            .filter(|(_, v)| v.binding.is_some());
         assert_eq!(bound.count(), storage + 1, "{kernel:?}");
         assert!(storage <= 8, "{kernel:?}: a device may have no more");
     }
@@ -334,10 +344,15 @@ fn devices_that_fail_leave_the_step_to_the_twin_and_say_so() {
         return;
     }
     let (whole, report) = solve_on(Gpu::open(|_| ()), |_| ());
-    assert!(report.remarks[0].starts_with("solved on "), "{:?}", report.remarks);
+    assert!(
+        report.remarks[0].starts_with("solved on "),
+        "{:?}",
+        report.remarks
+    );
     assert!(!report.remarks[0].contains("CPU:"), "{:?}", report.remarks);
     let largest = whole.iter().fold(0.0, |a: f64, x| a.max(x.abs()));
-    let cases: [(&str, Result<Gpu, String>, fn(&Gpu)); 3] = [
+    type Failing = (&'static str, Result<Gpu, String>, fn(&Gpu));
+    let cases: [Failing; 3] = [
         ("was lost", Gpu::open(|_| ()), Gpu::destroy),
         (
             "invocations in a workgroup, 64 are needed",
@@ -371,5 +386,9 @@ fn a_matrix_beyond_the_limit_of_bindings_is_split() {
     let small = Gpu::open(|limits| limits.max_storage_buffer_binding_size = 1 << 17);
     let (split, report) = solve_on(small, |_| ());
     assert!(!report.remarks[0].contains("CPU:"), "{:?}", report.remarks);
-    assert!(distance(&whole, &split) == 0.0, "{:e}", distance(&whole, &split));
+    assert!(
+        distance(&whole, &split) == 0.0,
+        "{:e}",
+        distance(&whole, &split)
+    );
 }

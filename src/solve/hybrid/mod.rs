@@ -37,7 +37,7 @@ pub static INFO: SolverInfo = SolverInfo {
               iteration solves every part and every coupling once",
     source: "Lacoursière 2007",
     least_iterations: 1,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[
         Parameter {
             name: "depth",

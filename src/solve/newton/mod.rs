@@ -46,7 +46,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "exact laws, directly: Newton's method, proximal points and sweeps in turn, for every friction law and redundant contacts",
     source: "Rockafellar 1976; De Saxcé & Feng 1998; Yamashita & Fukushima 2001; Hintermüller, Ito & Kunisch 2002",
     least_iterations: 500,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[],
     make: |_| Box::new(Newton::default()),
 };

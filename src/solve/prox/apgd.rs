@@ -20,7 +20,7 @@ pub static INFO: SolverInfo = SolverInfo {
               parts from its support at μ times its speed",
     source: "Mazhar, Heyn, Negrut & Tasora 2015, algorithm 2",
     least_iterations: 1,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[],
     make: |_| by_island(&INFO, Apgd),
 };

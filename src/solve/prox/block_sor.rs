@@ -20,7 +20,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "SOR Prox with full dependencies: diagonal blocks of A swept exactly, the rest as a product",
     source: "Nützi 2011, 5.3.1",
     least_iterations: 1,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[
         Parameter {
             name: "size",

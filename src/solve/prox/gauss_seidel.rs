@@ -15,7 +15,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "SOR Prox: every contact sees the newest impulses; sequential within an island",
     source: "Poulsen 2010, 3.5; Nützi 2011, 4.47",
     least_iterations: 1,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[SCHEME, r_factors_by_degree("local"), BLOCK, ALPHA],
     make: |parameters| by_island_of_any_form(&INFO, GaussSeidel::new(parameters)),
 };

@@ -25,7 +25,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "JOR Prox: every contact sees the impulses of the last iteration; parallel",
     source: "Poulsen 2010, 3.4 and 6.1; Nützi 2011, 4.46 and 6.2",
     least_iterations: 1,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[
         SCHEME,
         r_factors_by_degree("degree"),

@@ -27,7 +27,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "Gauss–Seidel in parts that ignore each other within an iteration; parallel",
     source: "Poulsen 2010, 3.7 and 6",
     least_iterations: 1,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[
         Parameter {
             name: "parts",

@@ -30,7 +30,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "conjugate gradients around Gauss–Seidel sweeps: far fewer iterations on stacks and heavy loads",
     source: "Silcowitz, Niebe & Erleben 2010",
     least_iterations: 1,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[r_factors_by_degree("local"), BLOCK, ALPHA],
     make: |parameters| {
         let packing = Packing::new(parameters);

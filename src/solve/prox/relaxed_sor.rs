@@ -15,7 +15,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "SOR Prox with relaxed dependencies: groups of contacts are projected together",
     source: "Nützi 2011, 5.3.2",
     least_iterations: 1,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[
         Parameter {
             name: "size",

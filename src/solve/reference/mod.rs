@@ -26,7 +26,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "the most accurate answer there is here: newton from several starts, judged by the residual; says whether another one is as good",
     source: "as newton",
     least_iterations: 4000,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[Parameter {
         name: "twice",
         unit: "-",

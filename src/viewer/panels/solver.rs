@@ -35,6 +35,11 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
     {
         choices(ui, &last.report.solve.choices);
     }
+    if let Some(last) = context.history.samples.back() {
+        for remark in &last.report.solve.remarks {
+            ui.label(theme::quiet(remark));
+        }
+    }
     stop_when(ui, &mut setup.solver.budget);
     if setup.solver != before {
         context.physics.act(Input::Solver(setup.solver.clone()));
@@ -119,7 +124,15 @@ fn choose(ui: &mut egui::Ui, config: &mut SolverConfig) {
             for solver in solve::SOLVERS {
                 let hint = format!("{}\n\n{}", solver.summary, solver.source);
                 let chosen = config.name == solver.name;
-                let label = ui.selectable_label(chosen, solver.name);
+                let name = match (solver.obstacle)() {
+                    Some(_) => theme::quiet(solver.name),
+                    None => solver.name.into(),
+                };
+                let hint = match (solver.obstacle)() {
+                    Some(obstacle) => format!("{hint}\n\nHere on the CPU: {obstacle}."),
+                    None => hint,
+                };
+                let label = ui.selectable_label(chosen, name);
                 if label.on_hover_text(hint).clicked() && !chosen {
                     switch(ui, config, solver);
                 }

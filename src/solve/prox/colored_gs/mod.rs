@@ -56,7 +56,7 @@ pub static INFO: SolverInfo = SolverInfo {
               and are solved sixteen at a time on all threads",
     source: "Poulsen 2010, 4.3 and 7.2; Nützi 2011, 4.47 and 8.1",
     least_iterations: 1,
-    obstacle: crate::solve::solver::nothing,
+    obstacle: || None,
     parameters: &[
         Parameter {
             name: "precision",

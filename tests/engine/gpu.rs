@@ -1,0 +1,78 @@
+//! The solvers on the graphics processor lead to the velocities that Gauss–Seidel leads to on the CPU. Where there is no
+//! adapter, or the feature `gpu` is missing, their twins do.
+
+use moreau::math::Twist;
+use moreau::problem::Problem;
+use moreau::scene::library;
+use moreau::solve::{Budget, SolveReport, Status, Value};
+
+use crate::common::problems;
+
+/// The problem of a shipped scene in its `step`-th step.
+fn problem_of(scene: &str, step: usize) -> Problem {
+    let scene = library::shipped(scene).expect("a shipped scene");
+    let mut simulation = scene.simulation(0).expect("a simulation");
+    for _ in 0..step {
+        simulation.step().expect("a step");
+    }
+    simulation.problem().clone()
+}
+
+fn budget(iterations: u32, tolerance: f64) -> Budget {
+    Budget {
+        iterations,
+        tolerance,
+        ..Budget::default()
+    }
+}
+
+/// The velocities after 20,000 iterations at most, and the report. α = 1, T_rel = T_abs = 0: it stops where the changes
+/// are below 1e-6 m/s, or where f32 resolves no smaller ones.
+fn solved(problem: &Problem, solver: &str, scheme: &str) -> (Vec<Twist>, SolveReport) {
+    let mut config = problems::config(solver, budget(20_000, 1e-6));
+    let scheme = Value::Choice(scheme.into());
+    config.parameters.insert("scheme".into(), scheme);
+    let (_, u, report) = problems::solve(&config, problem, false);
+    assert!(report.status.is_usable(), "{:?}", report.status);
+    (u, report)
+}
+
+#[test]
+fn they_lead_to_the_velocities_of_gauss_seidel() {
+    for (scene, step) in [
+        ("ball_grid_8", 1),
+        ("disc_pyramid", 1),
+        ("box_stack", 1),
+        ("sphere_box_300", 400),
+    ] {
+        let problem = problem_of(scene, step);
+        let whole = problems::config("gauss-seidel", budget(200_000, 1e-9));
+        let (_, exact, report) = problems::solve(&whole, &problem, false);
+        assert_eq!(report.status, Status::Converged, "{scene}");
+        for solver in ["gpu-jor", "gpu-sor"] {
+            for scheme in ["matrix-free", "sparse"] {
+                let (u, report) = solved(&problem, solver, scheme);
+                let off = problems::difference(&exact, &u);
+                let (count, status) = (report.iterations, report.status);
+                let what = format!("{scene}, {solver}, {scheme}: {off:.1e} m/s after {count}");
+                println!("{what}, {status:?}");
+                assert!(off < 1e-4, "{what}, {status:?}");
+            }
+        }
+    }
+}
+
+/// Jacobi as it is diverges, as Munksgaard & Kaiser say; with 1/degree it converges.
+#[test]
+fn jacobi_without_relaxation_diverges_and_is_rolled_back() {
+    let problem = problem_of("disc_pyramid", 1);
+    for (r_factors, diverges) in [("local", true), ("degree", false)] {
+        let mut config = problems::config("gpu-jor", budget(2_000, 0.0));
+        let value = Value::Choice(r_factors.into());
+        config.parameters.insert("r_factors".into(), value);
+        let (_, _, report) = problems::solve(&config, &problem, false);
+        let halvings = report.statistic("halvings of R").expect("a number");
+        assert_eq!(halvings > 0.0, diverges, "{r_factors}: {halvings}");
+        assert!(report.status.is_usable(), "{:?}", report.status);
+    }
+}
