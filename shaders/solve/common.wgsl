@@ -12,7 +12,8 @@ struct Params {
     scale: f32,
     // T_rel.
     relative: f32,
-    spare: vec2u,
+    // First row of the segment of a dense T, and how many it has.
+    segment: vec2u,
 }
 
 struct Prox {

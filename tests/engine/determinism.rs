@@ -82,7 +82,7 @@ fn variants() -> Vec<SolverConfig> {
                 let mut c = config(info.name);
                 let value = Value::Choice((*option).into());
                 c.parameters.insert(parameter.name.into(), value);
-                if (info.name, *option) == ("jacobi", "local") {
+                if ["jacobi", "gpu-jor"].contains(&info.name) && *option == "local" {
                     // It would diverge.
                     c.parameters.insert("alpha".into(), Value::Number(0.3));
                 }

@@ -328,7 +328,9 @@ fn every_solver_scheme_and_law_reaches_the_same_velocities() {
                 tolerance,
                 ..budget
             };
-            let all = SOLVERS.iter().flat_map(|info| {
+            // f32 alone reaches no such tolerance; `gpu` has its own tests of what it reaches.
+            let solvers = SOLVERS.iter().filter(|info| !info.name.starts_with("gpu-"));
+            let all = solvers.flat_map(|info| {
                 variants(info)
                     .into_iter()
                     .map(|parameters| (info.name, parameters))

@@ -1,6 +1,7 @@
 //! The device: opened once, with what is bound and dispatched on it.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
@@ -236,6 +237,11 @@ impl Device {
         (self.most_bytes() / 4) as usize
     }
 
+    /// Most bytes of one buffer, however many bindings it takes.
+    pub fn largest_buffer(&self) -> u64 {
+        self.gpu.limits.max_buffer_size
+    }
+
     fn most_bytes(&self) -> u64 {
         let limits = &self.gpu.limits;
         limits
@@ -316,18 +322,38 @@ impl Device {
             }
             Product::Sparse => {
                 let sparse = &layout.sparse;
-                for ((_, values), segment) in sparse.segments.iter().zip(0..) {
-                    self.upload(Buffer::Value(segment), &sparse.value[values.clone()])?;
-                }
-                let segments = sparse.segments.len() as u32;
-                self.buffers
-                    .retain(|b, _| !matches!(b, Buffer::Value(k) if *k >= segments));
+                let segments = sparse.segments.iter().map(|(_, values)| values);
+                self.upload_values(&sparse.value, segments)?;
                 self.upload(Buffer::Column, &sparse.column)?;
                 self.upload(Buffer::BlockRows, &sparse.rows)?;
                 self.upload(Buffer::Offset, &sparse.offset)?;
                 self.reserve(Buffer::Argument, impulses)
             }
+            Product::Dense => {
+                let dense = &layout.dense;
+                let segments = dense.segments.iter().map(|(_, values)| values);
+                self.upload_values(&dense.value, segments)?;
+                self.upload(Buffer::Column, &dense.column)?;
+                self.upload(Buffer::Offset, &dense.offset)?;
+                self.reserve(Buffer::Argument, impulses)
+            }
         }
+    }
+
+    /// The values of T, each segment in a buffer of its own.
+    fn upload_values<'a>(
+        &mut self,
+        value: &[f32],
+        segments: impl Iterator<Item = &'a Range<usize>>,
+    ) -> Result<(), Trouble> {
+        let mut count = 0;
+        for values in segments {
+            self.upload(Buffer::Value(count), &value[values.clone()])?;
+            count += 1;
+        }
+        self.buffers
+            .retain(|b, _| !matches!(b, Buffer::Value(k) if *k >= count));
+        Ok(())
     }
 
     /// Binds the buffers of every dispatch, and gives each its place among the parameters.
@@ -382,10 +408,7 @@ impl Device {
                 params: (k as u64 * STRIDE) as u32,
                 group: group.clone(),
                 kernel: step.kernel,
-                grid: match step.kernel {
-                    Kernel::Total => [1, 1],
-                    _ => grid(step.count),
-                },
+                grid: step.grid(),
             };
             self.bound.insert(*step, bound);
         }
@@ -404,13 +427,15 @@ impl Device {
             .iter()
             .zip(words.chunks_exact_mut((STRIDE / 4) as usize))
         {
-            words[..6].copy_from_slice(&[
+            words[..8].copy_from_slice(&[
                 step.first,
                 step.count,
                 self.contacts,
                 u32::from(tuning.coupled),
                 tuning.scale.to_bits(),
                 tuning.relative.to_bits(),
+                step.rows[0],
+                step.rows[1],
             ]);
         }
         if let Some(params) = &self.params {
@@ -477,7 +502,8 @@ impl Device {
             let _ = sender.send(mapped);
         });
         self.gpu.wait()?;
-        match receiver.try_recv() {
+        // Another thread's wait may be about to say so.
+        match receiver.recv() {
             Ok(Ok(())) => {}
             _ => return Err(self.gpu.gone()),
         }

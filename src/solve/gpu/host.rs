@@ -1,7 +1,10 @@
 //! The kernels' CPU twins: the same arithmetic in f32, in the same order, for cross-checks (Nützi 2011, 3.7.1), and for
 //! machines whose graphics processor cannot be used.
 
-use super::layout::{BlockRow, Body, Frame, LAW_SHIFT, Layout, Product, Prox, ROWS, Row};
+use std::ops::Range;
+
+use super::layout::{Body, Frame, LAW_SHIFT, Layout, Product, Prox, ROWS, Row};
+use super::matrices::BlockRow;
 use super::program::{Kernel, Program, Step};
 use super::{Engine, Measured, Trouble, Tuning};
 
@@ -183,6 +186,28 @@ impl Host {
             Kernel::SorSparse => layout.units[first..end]
                 .iter()
                 .for_each(|unit| self.sparse_unit(layout, *unit, step.segment as usize, tuning)),
+            Kernel::DenseProduct => {
+                for row in step.rows[0]..step.rows[0] + step.rows[1] {
+                    let sum = self.dense_row(layout, row, 0..step.count);
+                    self.argument[row as usize] = sum + layout.dense.offset[row as usize];
+                }
+            }
+            Kernel::DenseStart => {
+                for row in step.rows[0]..step.rows[0] + step.rows[1] {
+                    let columns = layout.dense.column[row as usize]..step.count;
+                    self.argument[row as usize] = self.dense_row(layout, row, columns);
+                }
+            }
+            Kernel::DenseA => self.dense_a(layout, step.first..step.first + step.count, tuning),
+            Kernel::DenseB => {
+                let own = layout.rows_of(&(step.first..step.first + step.count));
+                for row in step.rows[0]..step.rows[0] + step.rows[1] {
+                    if !own.contains(&row) {
+                        let sum = self.dense_row(layout, row, own.clone());
+                        self.argument[row as usize] += sum;
+                    }
+                }
+            }
             Kernel::Note => self.before.clone_from(&self.lambda),
             Kernel::Keep => self.checkpoint.clone_from(&self.lambda),
             Kernel::Return => self.lambda.clone_from(&self.checkpoint),
@@ -395,6 +420,51 @@ impl Host {
                 let new = prox_contact(contact, tuning, tuning.towards(z, old), old);
                 self.set_contact(contact.at, new);
             }
+        }
+    }
+
+    /// Σ T Λ of a row over some columns.
+    fn dense_row(&self, layout: &Layout, row: u32, columns: Range<u32>) -> f32 {
+        let mut sum = 0.0;
+        for x in columns {
+            sum += layout.dense.value[layout.dense.at(row, x as usize)] * self.lambda[x as usize];
+        }
+        sum
+    }
+
+    /// All rows of a diagonal block see new impulses.
+    fn see(&mut self, layout: &Layout, block: &Range<u32>, columns: Range<u32>) {
+        for row in block.clone() {
+            self.argument[row as usize] += self.dense_row(layout, row, columns.clone());
+        }
+    }
+
+    fn dense_a(&mut self, layout: &Layout, units: Range<u32>, tuning: &Tuning) {
+        let block = layout.rows_of(&units);
+        for [unit, at] in &layout.units[units.start as usize..units.end as usize] {
+            let own = *at as usize;
+            let z = |host: &Self, row: usize| {
+                let z = host.argument[row] + layout.dense.offset[row];
+                let [z] = tuning.towards([z], [host.lambda[row]]);
+                z
+            };
+            if unit & ROWS != 0 {
+                let row = &layout.rows[(unit & !ROWS) as usize];
+                self.lambda[own] = prox_row(row, z(self, own), self.lambda[own]);
+                self.argument[own] = 0.0;
+                self.see(layout, &block, *at..at + 1);
+                continue;
+            }
+            let contact = &layout.prox[*unit as usize];
+            self.lambda[own] = z(self, own).max(0.0);
+            self.argument[own] = 0.0;
+            self.see(layout, &block, *at..at + 1);
+            let friction = [z(self, own + 1), z(self, own + 2)];
+            let law = contact.block >> LAW_SHIFT;
+            let friction = project_friction(law, friction, contact.mu, self.lambda[own]);
+            self.lambda[own + 1..own + 3].copy_from_slice(&friction);
+            self.argument[own + 1..own + 3].fill(0.0);
+            self.see(layout, &block, at + 1..at + 3);
         }
     }
 

@@ -60,13 +60,17 @@ macro_rules! source {
 impl Kernel {
     /// All kernels.
     #[cfg(test)]
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::JorProject,
         Self::Gather,
         Self::SorSweep,
         Self::Product,
         Self::Prox,
         Self::SorSparse,
+        Self::DenseProduct,
+        Self::DenseStart,
+        Self::DenseA,
+        Self::DenseB,
         Self::Note,
         Self::Keep,
         Self::Return,
@@ -104,6 +108,22 @@ impl Kernel {
                 &[Prox, Rows, Units, VALUE, Column, BlockRows, Offset],
                 &[Lambda],
             ),
+            Self::DenseProduct => (
+                source!("dense_product"),
+                &[VALUE, Offset, Lambda],
+                &[Argument],
+            ),
+            Self::DenseStart => (
+                source!("dense_start"),
+                &[VALUE, Column, Lambda],
+                &[Argument],
+            ),
+            Self::DenseA => (
+                source!("sor_dense_a"),
+                &[Prox, Rows, Units, VALUE, Offset],
+                &[Argument, Lambda],
+            ),
+            Self::DenseB => (source!("sor_dense_b"), &[Units, VALUE, Lambda], &[Argument]),
             Self::Note => (source!("keep"), &[Lambda], &[Before]),
             Self::Keep => (source!("keep"), &[Lambda], &[Checkpoint]),
             Self::Return => (source!("keep"), &[Checkpoint], &[Lambda]),

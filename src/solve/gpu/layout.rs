@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
+use super::matrices::{Dense, Sparse};
 use super::program::{Kernel, Step};
 use crate::math::{Twist, Vec3};
 use crate::problem::FrictionLaw;
 use crate::solve::prox::color::{Coloring, Edge, NO_BODY, Strategy};
-use crate::solve::prox::matrix::Matrix;
 use crate::solve::prox::pack::Packed;
 
 /// Bit of a touch or a unit that says that it names general rows.
@@ -100,33 +100,6 @@ pub struct Body {
     pub spare_too: f32,
 }
 
-/// Where a block row of T begins.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct BlockRow {
-    /// Its first value, within its segment.
-    pub value: u32,
-    /// Its first block column.
-    pub column: u32,
-    /// Its first row.
-    pub row: u32,
-    pub spare: u32,
-}
-
-/// T = 1 − R A in block rows (Nützi 2011, 5.4), cut where a binding would become too large.
-#[derive(Default)]
-pub struct Sparse {
-    /// Row-major blocks, one after the other.
-    pub value: Vec<f32>,
-    pub column: Vec<u32>,
-    /// One past the last block row, too.
-    pub rows: Vec<BlockRow>,
-    /// d = −R b.
-    pub offset: Vec<f32>,
-    /// Each segment's block rows, and where its values lie.
-    pub segments: Vec<(Range<u32>, Range<usize>)>,
-}
-
 /// A problem as the kernels read it. Keeps its memory.
 #[derive(Default)]
 pub struct Layout {
@@ -142,11 +115,12 @@ pub struct Layout {
     /// contact or entry of a row.
     pub touches: Vec<u32>,
     /// Blocks that are swept in one piece, since they share their bodies and lie in one segment of T: the first one and how
-    /// many, by colour.
+    /// many, by colour. With T as a whole: the blocks one by one, with the first impulse of each.
     pub units: Vec<[u32; 2]>,
-    /// The units of each colour.
+    /// The units of each colour, or of each diagonal block.
     pub colors: Vec<Range<u32>>,
     pub sparse: Sparse,
+    pub dense: Dense,
     pub lambda: Vec<f32>,
     coloring: Coloring,
     edges: Vec<Edge>,
@@ -162,6 +136,8 @@ pub enum Product {
     MatrixFree,
     /// Through T in block rows.
     Sparse,
+    /// Through T as a whole.
+    Dense,
 }
 
 /// Whether the kernels have a law.
@@ -345,15 +321,20 @@ impl Layout {
             self.coloring
                 .update(self.bodies.len(), &self.keys, &self.edges, Strategy::Greedy);
             let colors = self.coloring.colors();
-            for (color, count) in self.coloring.counts().iter().enumerate() {
-                let begin = self.units.len() as u32;
-                let members = self.found.iter().zip(colors);
-                let of_color = members.filter(|(_, of)| **of == color as u32);
-                self.units.extend(of_color.map(|(unit, _)| *unit));
-                debug_assert_eq!(self.units.len() as u32, begin + count);
+            let mut next = Vec::with_capacity(self.coloring.counts().len());
+            let mut end = self.units.len() as u32;
+            for count in self.coloring.counts() {
+                next.push(end);
                 if *count > 0 {
-                    self.colors.push(begin..begin + count);
+                    self.colors.push(end..end + count);
                 }
+                end += count;
+            }
+            self.units.resize(end as usize, [0; 2]);
+            for (unit, color) in self.found.iter().zip(colors) {
+                let at = &mut next[*color as usize];
+                self.units[*at as usize] = *unit;
+                *at += 1;
             }
         }
     }
@@ -410,44 +391,31 @@ impl Layout {
         }
     }
 
-    /// T and d from the matrix that was packed for the same problem, in segments of at most `most` values.
-    pub fn take_sparse(&mut self, matrix: &Matrix, most: usize) {
-        let a = &matrix.a;
-        let sparse = &mut self.sparse;
-        sparse.value.clear();
-        sparse.value.extend(a.value.iter().map(|x| *x as f32));
-        sparse.column.clear();
-        sparse.column.extend_from_slice(&a.column);
-        sparse.offset.clear();
-        sparse
-            .offset
-            .extend(matrix.offset().iter().map(|x| -*x as f32));
-        sparse.rows.clear();
-        sparse.segments.clear();
-        let (mut row, mut value) = (0, 0);
-        for b in 0..a.blocks() {
-            let end = a.value_start[b + 1];
-            if end - value > most && b as u32 > row {
-                sparse
-                    .segments
-                    .push((row..b as u32, value..a.value_start[b]));
-                (row, value) = (b as u32, a.value_start[b]);
+    /// The blocks as they follow each other in A, with the first impulse of each, and the diagonal blocks of a dense sweep:
+    /// runs of them of at most `most` rows, which none of the segments of T cuts.
+    pub fn find_diagonal_blocks(&mut self, most: u32) {
+        let contacts = self.prox.iter().zip(0..).map(|(c, k)| [k, c.at]);
+        let rows = self.rows.iter().zip(0..).map(|(r, k)| [k | ROWS, r.at]);
+        self.units.clear();
+        self.units.extend(contacts.chain(rows));
+        self.units.sort_unstable_by_key(|[_, at]| *at);
+        self.colors.clear();
+        let (mut first, mut begin) = (0, 0);
+        for (k, [unit, at]) in self.units.iter().enumerate() {
+            let end = at + if unit & ROWS == 0 { 3 } else { 1 };
+            if end - begin > most {
+                self.colors.push(first..k as u32);
+                (first, begin) = (k as u32, *at);
             }
-            sparse.rows.push(BlockRow {
-                value: (a.value_start[b] - value) as u32,
-                column: a.start[b] as u32,
-                row: a.block_row[b],
-                spare: 0,
-            });
         }
-        let blocks = a.blocks() as u32;
-        sparse.segments.push((row..blocks, value..a.value.len()));
-        sparse.rows.push(BlockRow {
-            value: (a.value.len() - value) as u32,
-            column: a.column.len() as u32,
-            row: a.block_row.last().copied().unwrap_or(0),
-            spare: 0,
-        });
+        self.colors.push(first..self.units.len() as u32);
+    }
+
+    /// The rows of a diagonal block.
+    pub fn rows_of(&self, units: &Range<u32>) -> Range<u32> {
+        let begin = self.units[units.start as usize][1];
+        let [unit, at] = self.units[units.end as usize - 1];
+        begin..at + if unit & ROWS == 0 { 3 } else { 1 }
     }
 
     /// The block of A of a unit's first member.
@@ -473,12 +441,7 @@ impl Layout {
         let segments = self.sparse.segments.iter().zip(0..);
         let steps = segments.map(move |((blocks, _), segment)| {
             let [begin, end] = [to(blocks.start), to(blocks.end)];
-            Step {
-                kernel: Kernel::SorSparse,
-                first: color.start + begin,
-                count: end - begin,
-                segment,
-            }
+            Step::new(Kernel::SorSparse, color.start + begin, end - begin).with(segment)
         });
         steps.filter(|step| step.count > 0)
     }
@@ -512,6 +475,7 @@ impl Layout {
                 && b.inverse_mass.is_finite()
         });
         let sparse = all(&self.sparse.value) && all(&self.sparse.offset);
-        contacts && frames && rows && entries && bodies && sparse && all(&self.lambda)
+        let matrices = sparse && all(&self.dense.value) && all(&self.dense.offset);
+        contacts && frames && rows && entries && bodies && matrices && all(&self.lambda)
     }
 }

@@ -11,13 +11,14 @@ mod host;
 #[cfg(feature = "gpu")]
 mod kernels;
 mod layout;
+mod matrices;
 mod program;
 #[cfg(all(test, feature = "gpu"))]
 mod tests;
 
 use host::Host;
 use layout::{Layout, Product};
-use program::{Program, Sweep};
+use program::{Program, Sweep, WORKGROUP};
 
 use super::prox::block::Change;
 use super::prox::colored_gs::edges::MOST_POINTS;
@@ -59,13 +60,17 @@ pub static SOR: SolverInfo = SolverInfo {
 const SCHEME: Parameter = Parameter {
     name: "scheme",
     unit: "-",
-    summary: "matrix-free: through the velocities of bodies. sparse: T = 1 − R A stored in block rows",
-    source: "Nützi 2011, 5.4",
+    summary: "matrix-free: through the velocities of bodies. sparse: T = 1 − R A stored in block rows. dense: T as a \
+              whole, of small problems",
+    source: "Nützi 2011, 5.2 to 5.4",
     kind: ParameterKind::Choice {
         default: "matrix-free",
-        options: &["matrix-free", "sparse"],
+        options: &["matrix-free", "sparse", "dense"],
     },
 };
+
+/// Most bytes of T as a whole: 16,000 rows, three times Nützi's largest problem (2011, 6.1).
+const MOST_DENSE: u64 = 1 << 30;
 
 /// How often the host looks.
 const EVERY: Parameter = Parameter {
@@ -218,6 +223,8 @@ trait Engine: Send {
 struct Sweeps {
     sweep: Sweep,
     packing: Packing,
+    /// The form of the product that was asked for, and the one that there is room for.
+    asked: Product,
     product: Product,
     every: u32,
     packed: Packed,
@@ -251,11 +258,13 @@ impl Sweeps {
                 r_factors,
                 exact: false,
             },
-            product: match parameters.choice("scheme") {
+            asked: match parameters.choice("scheme") {
                 "sparse" => Product::Sparse,
+                "dense" => Product::Dense,
                 _ => Product::MatrixFree,
             },
             every: parameters.integer("every") as u32,
+            product: Product::default(),
             packed: Packed::default(),
             matrix: Matrix::default(),
             layout: Layout::default(),
@@ -342,8 +351,27 @@ impl Sweeps {
         usize::MAX
     }
 
+    /// Bytes of T as a whole.
+    fn dense_bytes(&self, problem: &Problem) -> u64 {
+        let rows = problem.row_count() as u64;
+        4 * rows * rows
+    }
+
+    /// Most bytes of T as a whole: what one buffer may have, and a gigabyte.
+    fn most_dense_bytes(&self) -> u64 {
+        #[cfg(feature = "gpu")]
+        if let Some(device) = &self.device {
+            return device.largest_buffer().min(MOST_DENSE);
+        }
+        MOST_DENSE
+    }
+
     /// Packs a problem and its start; T in segments of at most `most` values.
     fn lay_out(&mut self, problem: &Problem, lambda: &[f64], most: usize) {
+        self.product = self.asked;
+        if self.asked == Product::Dense && self.dense_bytes(problem) > self.most_dense_bytes() {
+            self.product = Product::Sparse;
+        }
         self.packing.pack(problem, &mut self.packed, usize::MAX);
         self.packed.load(problem, lambda, &mut self.start);
         self.layout.fill(&self.packed, &self.start);
@@ -351,10 +379,21 @@ impl Sweeps {
             Product::MatrixFree => self.layout.find_touches(),
             Product::Sparse => {
                 self.matrix.refill(problem, &self.packed, Scheme::T);
-                self.layout.take_sparse(&self.matrix, most);
+                self.layout.sparse.take(&self.matrix, most);
+            }
+            Product::Dense => {
+                self.matrix.refill(problem, &self.packed, Scheme::T);
+                self.layout.find_diagonal_blocks(WORKGROUP);
+                let layout = &mut self.layout;
+                let cuts: Vec<u32> = layout
+                    .colors
+                    .iter()
+                    .map(|units| layout.rows_of(units).end)
+                    .collect();
+                layout.dense.take(&self.matrix, most, cuts.into_iter());
             }
         }
-        if self.sweep == Sweep::Sor {
+        if self.sweep == Sweep::Sor && self.product != Product::Dense {
             self.layout.find_colors(MOST_POINTS);
         }
         self.program = Program::new(&self.layout, self.sweep, self.product);
@@ -448,6 +487,11 @@ impl ProxIteration for Sweeps {
     }
 
     fn describe(&self, report: &mut SolveReport) {
+        if self.product != self.asked {
+            report
+                .remarks
+                .push("solved with T in block rows: as a whole there is no room for it".into());
+        }
         if let Some(reason) = &self.reason {
             report.remarks.push(format!("solved on the CPU: {reason}"));
         }

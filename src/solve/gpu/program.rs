@@ -17,6 +17,14 @@ pub enum Kernel {
     Prox,
     /// SOR Prox with T: the units of a colour.
     SorSparse,
+    /// z = T Λ + d with T as a whole.
+    DenseProduct,
+    /// What each row will have summed up before its first sweep.
+    DenseStart,
+    /// A diagonal block, row by row (step A).
+    DenseA,
+    /// All other rows see it (step B).
+    DenseB,
     /// Λ is noted for the criterion.
     Note,
     /// Λ becomes the checkpoint.
@@ -38,6 +46,35 @@ pub struct Step {
     pub count: u32,
     /// The segment of T that it reads.
     pub segment: u32,
+    /// First row of that segment, and how many it has, where T is whole.
+    pub rows: [u32; 2],
+}
+
+impl Step {
+    /// A dispatch of `count` things from `first` on.
+    pub fn new(kernel: Kernel, first: u32, count: u32) -> Self {
+        Self {
+            kernel,
+            first,
+            count,
+            segment: 0,
+            rows: [0; 2],
+        }
+    }
+
+    /// The same with another segment.
+    pub fn with(self, segment: u32) -> Self {
+        Self { segment, ..self }
+    }
+
+    /// Its grid of workgroups.
+    pub fn grid(&self) -> [u32; 2] {
+        match self.kernel {
+            Kernel::Total | Kernel::DenseA => [1, 1],
+            Kernel::DenseProduct | Kernel::DenseStart | Kernel::DenseB => grid(self.rows[1]),
+            _ => grid(self.count),
+        }
+    }
 }
 
 /// How impulses are swept.
@@ -77,15 +114,20 @@ pub fn grid(count: u32) -> [u32; 2] {
     [x, groups.div_ceil(x)]
 }
 
+/// A dispatch for each segment of a dense T.
+fn in_segments(layout: &Layout, step: Step) -> impl Iterator<Item = Step> + '_ {
+    let segments = layout.dense.segments.iter().zip(0..);
+    segments.map(move |((rows, _), segment)| Step {
+        segment,
+        rows: [rows.start, rows.len() as u32],
+        ..step
+    })
+}
+
 impl Program {
     /// The dispatches for a problem.
     pub fn new(layout: &Layout, sweep: Sweep, product: Product) -> Self {
-        let whole = |kernel, count| Step {
-            kernel,
-            first: 0,
-            count,
-            segment: 0,
-        };
+        let whole = |kernel, count| Step::new(kernel, 0, count);
         let blocks = layout.blocks();
         let impulses = layout.lambda.len() as u32;
         let gather = whole(Kernel::Gather, layout.bodies.len() as u32);
@@ -108,25 +150,16 @@ impl Program {
             // Afresh in every batch, so that single precision gathers no errors.
             (Sweep::Sor, Product::MatrixFree) => {
                 program.begin.push(gather);
-                program.iteration = layout
-                    .colors
-                    .iter()
-                    .map(|color| Step {
-                        kernel: Kernel::SorSweep,
-                        first: color.start,
-                        count: color.end - color.start,
-                        segment: 0,
-                    })
+                let colors = layout.colors.iter();
+                program.iteration = colors
+                    .map(|units| Step::new(Kernel::SorSweep, units.start, units.len() as u32))
                     .collect();
             }
             (Sweep::Jor, Product::Sparse) => {
                 let segments = layout.sparse.segments.iter().zip(0..);
                 program.iteration = segments
-                    .map(|((blocks, _), segment)| Step {
-                        kernel: Kernel::Product,
-                        first: blocks.start,
-                        count: blocks.end - blocks.start,
-                        segment,
+                    .map(|((blocks, _), segment)| {
+                        Step::new(Kernel::Product, blocks.start, blocks.len() as u32).with(segment)
                     })
                     .collect();
                 program.iteration.push(whole(Kernel::Prox, blocks));
@@ -134,6 +167,24 @@ impl Program {
             (Sweep::Sor, Product::Sparse) => {
                 for color in &layout.colors {
                     program.iteration.extend(layout.sparse_steps(color.clone()));
+                }
+            }
+            (Sweep::Jor, Product::Dense) => {
+                program.iteration =
+                    in_segments(layout, whole(Kernel::DenseProduct, impulses)).collect();
+                program.iteration.push(whole(Kernel::Prox, blocks));
+            }
+            (Sweep::Sor, Product::Dense) => {
+                program.begin = in_segments(layout, whole(Kernel::DenseStart, impulses)).collect();
+                for units in &layout.colors {
+                    let [first, count] = [units.start, units.len() as u32];
+                    let own = layout.dense.segment_of(layout.rows_of(units).start);
+                    let step = in_segments(layout, Step::new(Kernel::DenseA, first, count));
+                    program
+                        .iteration
+                        .extend(step.filter(|step| step.segment == own));
+                    let step = Step::new(Kernel::DenseB, first, count);
+                    program.iteration.extend(in_segments(layout, step));
                 }
             }
         }

@@ -98,7 +98,7 @@ fn copy_inputs(device: &mut Device, host: &Host, product: Product) {
         device.overwrite(Buffer::Checkpoint, &host.checkpoint)?;
         match product {
             Product::MatrixFree => device.overwrite(Buffer::Bodies, &host.bodies),
-            Product::Sparse => device.overwrite(Buffer::Argument, &host.argument),
+            _ => device.overwrite(Buffer::Argument, &host.argument),
         }
     };
     write().expect("an upload");
@@ -193,6 +193,19 @@ fn compare_outputs(what: &str, case: &Case, step: &Step, device: &mut Device, be
                 }
             }
         }
+        Kernel::DenseProduct => {
+            let new: Vec<f32> = downloaded(device, Buffer::Argument, n);
+            for row in step.rows[0]..step.rows[0] + step.rows[1] {
+                let terms =
+                    (0..n).map(|x| layout.dense.value[layout.dense.at(row, x)] * host.lambda[x]);
+                let magnitude: f32 = terms.map(f32::abs).sum();
+                let off = (new[row as usize] - host.argument[row as usize]).abs();
+                assert!(
+                    off <= 1e-6 * magnitude,
+                    "{what} {row}: {off:e} of {magnitude:e}"
+                );
+            }
+        }
         Kernel::Prox => {
             // 4 ULP: a number's relative distance to the next one is 2⁻²³ at most.
             let new: Vec<f32> = downloaded(device, Buffer::Lambda, n);
@@ -220,6 +233,11 @@ fn compare_outputs(what: &str, case: &Case, step: &Step, device: &mut Device, be
             let new: Vec<f32> = downloaded(device, Buffer::Lambda, n);
             let size = scale(&host.lambda).max(scale(before));
             assert_close(what, &host.lambda, &new, 0.0, 1e-5 * size);
+            if case.sweeps.product == Product::Dense {
+                let sums = downloaded(device, Buffer::Argument, n);
+                let size = scale(&host.argument);
+                assert_close(what, &host.argument, &sums, 0.0, 1e-5 * size);
+            }
             if case.sweeps.product == Product::MatrixFree {
                 let bodies = downloaded(device, Buffer::Bodies, host.bodies.len());
                 let [own, theirs] = [velocities(&host.bodies), velocities(&bodies)];
@@ -239,10 +257,11 @@ fn every_kernel_agrees_with_its_twin() {
     let solvers = [(&JOR, Sweep::Jor), (&SOR, Sweep::Sor)];
     for (name, problem) in problems() {
         for (info, sweep) in solvers {
-            for scheme in ["matrix-free", "sparse"] {
+            for scheme in ["matrix-free", "sparse", "dense"] {
                 // T in one piece, and in many.
                 let pieces: &[usize] = match scheme {
                     "sparse" => &[usize::MAX, 500],
+                    "dense" => &[usize::MAX, 250_000],
                     _ => &[usize::MAX],
                 };
                 for most in pieces {

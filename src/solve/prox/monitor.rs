@@ -67,7 +67,7 @@ pub struct Monitor {
     pub halvings: u32,
     pub iterations: u32,
     pub change: Change,
-    /// Largest ‖ΔΛ‖/R of an iteration (m/s).
+    /// Largest ‖ΔΛ‖/R of an iteration, of the first one and those since the last roll back (m/s).
     pub largest: f64,
     /// The size of the first change (m/s), the smallest and the last one since the last roll back.
     first: f64,
@@ -152,7 +152,8 @@ impl Monitor {
                 halvings: self.halvings + 1,
                 iterations: self.iterations,
                 change: self.change,
-                largest: self.largest,
+                // What diverged says nothing about the size of velocities.
+                largest: self.first,
                 first: self.first,
                 kept: self.kept,
                 ..Self::default()
