@@ -54,8 +54,10 @@ impl Gpu {
     /// Opens the best adapter, with its limits as `lower` makes them.
     pub fn open(lower: impl FnOnce(&mut wgpu::Limits)) -> Result<Self, String> {
         let wait = std::thread::yield_now;
-        let instance =
-            wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle_from_env());
+        // The layers' validation in debug builds; without names of the shaders' language, which older layers do not know.
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        descriptor.flags.remove(wgpu::InstanceFlags::DEBUG);
+        let instance = wgpu::Instance::new(descriptor.with_env());
         let options = wgpu::RequestAdapterOptions {
             power_preference: wgpu::PowerPreference::HighPerformance,
             ..wgpu::RequestAdapterOptions::default()
