@@ -13,14 +13,14 @@ pub static SOLVERS: &[&SolverInfo] = &[
     &prox::block_sor::INFO,
     &prox::relaxed_sor::INFO,
     &prox::nncg::INFO,
-    &gpu::JOR,
-    &gpu::SOR,
     &prox::apgd::INFO,
     &newton::INFO,
     &admm::INFO,
     &bpp::INFO,
     &hybrid::INFO,
     &reference::INFO,
+    &gpu::JOR,
+    &gpu::SOR,
 ];
 
 /// What whoever keeps hashes of a solver's states should know, if it computes on a device.

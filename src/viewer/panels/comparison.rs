@@ -94,9 +94,14 @@ fn tick(ui: &mut egui::Ui, comparison: &mut Comparison) {
         ui.push_id(entrant.label.clone(), |ui| {
             ui.horizontal(|ui| {
                 swatch(ui, theme::of(ui).series(entrant.series));
-                let hint = solve::find(&entrant.config.name).map_or("", |info| info.summary);
+                let info = solve::find(&entrant.config.name);
+                // A device is looked for when somebody ticks what needs one, or asks.
                 ui.checkbox(&mut entrant.on, &entrant.label)
-                    .on_hover_text(hint);
+                    .on_hover_ui(|ui| {
+                        if let Some(info) = info {
+                            ui.label(solver::hint(info));
+                        }
+                    });
                 ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                     let hint = "the same solver once more, for other parameters";
                     let more = ui.add_enabled(has_room, egui::Button::new("➕").small());

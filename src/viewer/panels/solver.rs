@@ -27,7 +27,9 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
             theme::of(ui).quiet,
             2,
         )
-        .on_hover_text(format!("{}\n\n{}", info.summary, info.source));
+        .on_hover_ui(|ui| {
+            ui.label(hint(info));
+        });
     }
     parameters(ui, &mut setup.solver);
     if let Some(last) = context.history.samples.back()
@@ -122,22 +124,26 @@ fn choose(ui: &mut egui::Ui, config: &mut SolverConfig) {
         .selected_text(&config.name)
         .show_ui(ui, |ui| {
             for solver in solve::SOLVERS {
-                let hint = format!("{}\n\n{}", solver.summary, solver.source);
                 let chosen = config.name == solver.name;
                 let name = match (solver.obstacle)() {
                     Some(_) => theme::quiet(solver.name),
                     None => solver.name.into(),
                 };
-                let hint = match (solver.obstacle)() {
-                    Some(obstacle) => format!("{hint}\n\nHere on the CPU: {obstacle}."),
-                    None => hint,
-                };
                 let label = ui.selectable_label(chosen, name);
-                if label.on_hover_text(hint).clicked() && !chosen {
+                if label.on_hover_text(hint(solver)).clicked() && !chosen {
                     switch(ui, config, solver);
                 }
             }
         });
+}
+
+/// What a solver does, where it comes from, and what stands in its way here.
+pub fn hint(solver: &solve::SolverInfo) -> String {
+    let hint = format!("{}\n\n{}", solver.summary, solver.source);
+    match (solver.obstacle)() {
+        Some(obstacle) => format!("{hint}\n\nHere on the CPU: {obstacle}."),
+        None => hint,
+    }
 }
 
 /// Takes another solver. The other solvers' iterations come back after a direct one.
