@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use moreau::math::Twist;
-use moreau::problem::Problem;
+use moreau::problem::{FrictionLaw, Problem};
 use moreau::scene::library;
 use moreau::solve::{self, Budget, SolveReport, Status, Value};
 
@@ -133,6 +133,30 @@ fn they_lead_to_the_velocities_of_gauss_seidel() {
                 assert!(off < 1e-4, "{what}, {status:?}");
             }
         }
+    }
+}
+
+/// What no kernel has is solved on the CPU, and the report says by whom and why.
+#[test]
+fn laws_without_a_kernel_are_handed_over() {
+    let mut scene = library::shipped("ball_grid_8").expect("a shipped scene");
+    scene.settings.friction_law = FrictionLaw::pyramid(8);
+    let mut simulation = scene.simulation(0).expect("a simulation");
+    simulation.step().expect("a step");
+    let problem = simulation.problem();
+    for (solver, twin) in [("gpu-jor", "jacobi"), ("gpu-sor", "colored-gs")] {
+        let own = problems::config(solver, budget(60, 0.0));
+        let (lambda, _, report) = problems::solve(&own, problem, false);
+        let [remark] = &report.remarks[..] else {
+            panic!("{:?}", report.remarks)
+        };
+        assert!(
+            remark.contains(twin) && remark.contains("pyramid"),
+            "{remark}"
+        );
+        let other = problems::config(twin, budget(60, 0.0));
+        let (expected, ..) = problems::solve(&other, problem, false);
+        assert_eq!(lambda, expected, "{solver}");
     }
 }
 

@@ -360,7 +360,7 @@ impl Host {
     }
 
     /// Σ|T||Λ| + |d| of a block row.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "gpu"))]
     pub fn magnitude(&self, layout: &Layout, b: usize, segment: usize) -> V {
         let sparse = &layout.sparse;
         let [here, next] = [sparse.rows[b], sparse.rows[b + 1]];

@@ -1,9 +1,9 @@
 //! `gpu-jor` and `gpu-sor`: JOR and SOR Prox on the graphics processor (Nützi 2011, chapter 5; Munksgaard & Kaiser),
 //! sparse, through wgpu, in f32.
 //!
-//! A solve packs the problem once ([`layout`]), uploads it, and dispatches batches of iterations ([`program`]); what the
+//! A solve packs the problem once (`layout`), uploads it, and dispatches batches of iterations (`program`); what the
 //! last iteration of a batch changed is reduced on the device, and only that is read back. Every kernel has a twin on the
-//! CPU ([`host`]), which also takes over where no device can be used. docs/gpu.md has the buffers and the dispatches.
+//! CPU (`host`), which also takes over where no device can be used. docs/gpu.md has the buffers and the dispatches.
 
 #[cfg(feature = "gpu")]
 mod device;
@@ -565,7 +565,7 @@ impl Solver for GpuSolver {
             let mut report = self.twin.solve(problem, request, lambda, u);
             let name = self.twin.info().name;
             report.remarks.push(format!(
-                "solved on the CPU by {name}: no kernel has the friction law {law:?}"
+                "solved on the CPU by {name}: no kernel has the friction law {law}"
             ));
             return report;
         }

@@ -68,6 +68,7 @@ impl Step {
     }
 
     /// Its grid of workgroups.
+    #[cfg(feature = "gpu")]
     pub fn grid(&self) -> [u32; 2] {
         match self.kernel {
             Kernel::Total | Kernel::DenseA => [1, 1],
