@@ -146,8 +146,17 @@ fn project_friction(law: u32, v: vec2f, mu: vec2f, normal: f32) -> vec2f {
     }
 }
 
+// Whether it is neither infinite nor NaN, from its bits: shaders need not know such numbers.
+fn is_finite(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
+}
+
 // prox(z) of a contact (Nützi 2011, 5.6), relaxed by ω; `old` are its impulses.
 fn prox_contact(contact: Prox, z: vec3f, old: vec3f) -> vec3f {
+    // A projection would hide it.
+    if !is_finite(z.x + z.y + z.z) {
+        return z;
+    }
     let normal = max(z.x, 0.0);
     let seen = select(0.0, normal - old.x, params.coupled == 1u);
     let friction = z.yz - (contact.r.y * params.scale * seen) * contact.coupling;
@@ -162,6 +171,9 @@ fn prox_contact(contact: Prox, z: vec3f, old: vec3f) -> vec3f {
 }
 
 fn prox_row(row: Row, z: f32, old: f32) -> f32 {
+    if !is_finite(z) {
+        return z;
+    }
     let local = clamp(z, row.bounds.x, row.bounds.y);
     if row.omega == 1.0 {
         return local;

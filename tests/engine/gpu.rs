@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use moreau::math::Twist;
+use moreau::math::{SymMat3, Twist};
 use moreau::problem::{FrictionLaw, Problem};
 use moreau::scene::library;
 use moreau::solve::{self, Budget, SolveReport, Status, Value};
@@ -160,15 +160,58 @@ fn laws_without_a_kernel_are_handed_over() {
     }
 }
 
+/// A step without contacts, whatever is asked for.
+#[test]
+fn nothing_to_solve_is_solved() {
+    let mut problem = problem_of("rolling_ball", 1);
+    problem.clear();
+    problem.push_body(1.0, SymMat3::diagonal(1.0, 1.0, 1.0), Twist::ZERO);
+    problem.finish();
+    for solver in ["gpu-jor", "gpu-sor"] {
+        for scheme in ["matrix-free", "sparse", "dense"] {
+            let (u, report) = solved(&problem, solver, scheme);
+            assert_eq!(report.status, Status::Converged, "{solver}, {scheme}");
+            assert_eq!(u.len(), 1);
+        }
+    }
+}
+
+/// Who watches a solve does not change it.
+#[test]
+fn a_history_changes_nothing() {
+    let problem = problem_of("disc_pyramid", 1);
+    for solver in ["gpu-jor", "gpu-sor"] {
+        let config = problems::config(solver, budget(75, 1e-6));
+        let (plain, _, report) = problems::solve(&config, &problem, false);
+        let (watched, _, with) = problems::solve(&config, &problem, true);
+        assert_eq!(plain, watched, "{solver}");
+        assert_eq!(report.iterations, with.iterations, "{solver}");
+        let last = with.history.last().expect("points");
+        assert_eq!(last.iteration, with.iterations, "{solver}");
+    }
+}
+
 /// Jacobi as it is diverges, as Munksgaard & Kaiser say; with 1/degree it converges.
 #[test]
 fn jacobi_without_relaxation_diverges_and_is_rolled_back() {
     let problem = problem_of("disc_pyramid", 1);
-    for (r_factors, diverges) in [("local", true), ("degree", false)] {
-        let mut config = problems::config("gpu-jor", budget(2_000, 0.0));
+    for (r_factors, every, diverges) in [
+        ("local", 10, true),
+        ("local", 100, true),
+        ("degree", 10, false),
+        ("degree", 100, false),
+    ] {
+        let mut config = problems::config("gpu-jor", budget(4_000, 0.0));
+        let value = Value::Integer(every);
+        config.parameters.insert("every".into(), value);
         let value = Value::Choice(r_factors.into());
         config.parameters.insert("r_factors".into(), value);
-        let (_, _, report) = problems::solve(&config, &problem, false);
+        let (lambda, _, report) = problems::solve(&config, &problem, false);
+        let residual = problems::residual_of(&problem, &lambda);
+        assert!(
+            residual < 1e-4,
+            "{r_factors}, {every}: {residual:e}, {report:?}"
+        );
         let halvings = report.statistic("halvings of R").expect("a number");
         assert_eq!(halvings > 0.0, diverges, "{r_factors}: {halvings}");
         assert!(report.status.is_usable(), "{:?}", report.status);

@@ -370,7 +370,7 @@ fn slips_of_the_pen_are_answered_with_what_was_meant() {
         (&["run", "--stesp", "2", "wall"], "'--steps'"),
         (
             &["run", "wall", "--solver", "bbp"],
-            ", bpp, hybrid, reference; did you mean \"bpp\"?",
+            ", bpp, hybrid, reference, gpu-jor, gpu-sor; did you mean \"bpp\"?",
         ),
         (
             &[
@@ -760,6 +760,26 @@ fn a_problem_is_exported_and_solved() {
     let (code, error) = bad(&["compare", "box_stack", "--solvers", "magic"]);
     assert_eq!(code, Some(2));
     assert!(error.contains("there is no solver \"magic\""), "{error}");
+}
+
+/// What is solved on a graphics processor, or by the CPU twin where there is none, says so, also in recordings.
+#[test]
+fn a_recording_says_whose_hashes_it_has() {
+    let path = scratch("gpu.recording").display().to_string();
+    let solved = ["--solver", "gpu-sor", "--steps", "3"];
+    let run = [&["run", "box_stack"], &solved[..], &["--record", &path]].concat();
+    let said = good(&run);
+    assert!(said.contains("solved on "), "{said}");
+    assert!(said.contains("gpu-sor's hashes are those of "), "{said}");
+    let replayed = good(&["replay", &path, "--check"]);
+    assert!(
+        replayed.contains("; gpu-sor's hashes are those of "),
+        "{replayed}"
+    );
+    let json = good(&[&["run", "box_stack", "--report", "json"], &solved[..]].concat());
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let remark = json["remarks"][0].as_str().expect("a remark");
+    assert!(remark.starts_with("solved on "), "{remark}");
 }
 
 #[test]

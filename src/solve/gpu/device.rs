@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::task::{Context, Poll, Waker};
 
 use super::kernels::{Buffer, PARAMS, Pipelines, STRIDE};
@@ -14,6 +14,8 @@ use super::{Engine, Measured, Trouble, Tuning};
 
 /// Bytes that are uploaded before the device is waited for: what stages an upload is given back then.
 const STAGED: u64 = 4 << 20;
+/// Most dispatches of one submission: a driver gives a device up that works on one for seconds.
+const DISPATCHES: usize = 256;
 /// Storage buffers of the kernel with the most.
 const STORAGE_BUFFERS: u32 = 8;
 
@@ -43,12 +45,16 @@ fn finish<T>(future: impl Future<Output = T>, poll: impl Fn()) -> T {
 }
 
 impl Gpu {
-    /// The device that all solvers of the program share, opened by the first one that asks.
+    /// The device that all solvers of the program share, opened by the first one that asks, and again after it was lost.
     pub fn shared() -> Result<Arc<Self>, String> {
-        static SHARED: OnceLock<Result<Arc<Gpu>, String>> = OnceLock::new();
-        SHARED
-            .get_or_init(|| Self::open(|_| ()).map(Arc::new))
-            .clone()
+        static SHARED: Mutex<Option<Result<Arc<Gpu>, String>>> = Mutex::new(None);
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_gone =
+            |opened: &Result<Arc<Self>, String>| opened.as_ref().is_ok_and(|gpu| gpu.is_lost());
+        if shared.as_ref().is_none_or(is_gone) {
+            *shared = Some(Self::open(|_| ()).map(Arc::new));
+        }
+        shared.clone().unwrap_or_else(|| Err(NO_ADAPTER.into()))
     }
 
     /// Opens the best adapter, with its limits as `lower` makes them.
@@ -155,6 +161,10 @@ impl Gpu {
         if self.is_lost() {
             return Err(self.gone());
         }
+        if first.is_some() {
+            // What could not be compiled is tried again.
+            self.pipelines.clear();
+        }
         match first {
             Some(wgpu::Error::OutOfMemory { .. }) => {
                 Err(Trouble(format!("{} is out of memory", self.name)))
@@ -197,6 +207,8 @@ pub struct Device {
     tuning: Option<Tuning>,
     impulses: u64,
     uploaded: u64,
+    /// The dispatches of a batch.
+    batch: Vec<Step>,
 }
 
 impl Device {
@@ -213,6 +225,7 @@ impl Device {
             tuning: None,
             impulses: 0,
             uploaded: 0,
+            batch: Vec::new(),
         }
     }
 
@@ -237,11 +250,6 @@ impl Device {
     /// Most values of T in one binding.
     pub fn most_values(&self) -> usize {
         (self.most_bytes() / 4) as usize
-    }
-
-    /// Most bytes of one buffer, however many bindings it takes.
-    pub fn largest_buffer(&self) -> u64 {
-        self.gpu.limits.max_buffer_size
     }
 
     fn most_bytes(&self) -> u64 {
@@ -448,52 +456,62 @@ impl Device {
         self.tuning = Some(*tuning);
     }
 
-    /// Dispatches what `steps` gives, and copies `bytes` of a buffer to where they can be read.
-    fn submit(
-        &mut self,
-        steps: impl FnOnce(&mut dyn FnMut(&Step)),
-        read: Option<(Buffer, u64)>,
-    ) -> Result<(), Trouble> {
-        let device = &self.gpu.device;
-        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor {
-            label: Some("solver"),
-        });
-        {
-            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-                label: Some("solver"),
-                timestamp_writes: None,
-            });
-            let mut last = None;
-            steps(&mut |step| {
-                let bound = &self.bound[step];
-                if last != Some(bound.kernel) {
-                    let pipeline = self.gpu.pipelines.get(device, bound.kernel);
-                    pass.set_pipeline(&pipeline.compute);
-                    last = Some(bound.kernel);
-                }
-                pass.set_bind_group(0, &bound.group, &[bound.params]);
-                pass.dispatch_workgroups(bound.grid[0], bound.grid[1], 1);
-            });
-        }
-        if let Some((buffer, bytes)) = read {
-            if self
-                .staging
-                .as_ref()
-                .is_none_or(|staging| staging.size() < bytes)
-            {
-                self.staging = Some(device.create_buffer(&wgpu::BufferDescriptor {
-                    label: Some("read back"),
-                    size: bytes.next_multiple_of(64),
-                    usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-                    mapped_at_creation: false,
-                }));
-            }
-            if let Some(staging) = &self.staging {
+    /// Dispatches steps, some hundreds in a submission so that none takes too long, and copies `bytes` of a buffer to where
+    /// they can be read.
+    fn submit(&self, steps: &[Step], read: Option<(Buffer, u64)>) {
+        let mut pieces = steps.chunks(DISPATCHES).peekable();
+        loop {
+            let piece = pieces.next().unwrap_or_default();
+            let is_last = pieces.peek().is_none();
+            let device = &self.gpu.device;
+            let label = Some("solver");
+            let descriptor = wgpu::CommandEncoderDescriptor { label };
+            let mut encoder = device.create_command_encoder(&descriptor);
+            self.encode(piece, &mut encoder);
+            if is_last && let (Some((buffer, bytes)), Some(staging)) = (read, &self.staging) {
                 encoder.copy_buffer_to_buffer(&self.buffers[&buffer], 0, staging, 0, bytes);
             }
+            self.gpu.queue.submit([encoder.finish()]);
+            if is_last {
+                return;
+            }
         }
-        self.gpu.queue.submit([encoder.finish()]);
-        Ok(())
+    }
+
+    fn encode(&self, steps: &[Step], encoder: &mut wgpu::CommandEncoder) {
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: Some("solver"),
+            timestamp_writes: None,
+        });
+        let mut last = None;
+        for step in steps {
+            let bound = &self.bound[step];
+            if last != Some(bound.kernel) {
+                let pipeline = self.gpu.pipelines.get(&self.gpu.device, bound.kernel);
+                pass.set_pipeline(&pipeline.compute);
+                last = Some(bound.kernel);
+            }
+            pass.set_bind_group(0, &bound.group, &[bound.params]);
+            pass.dispatch_workgroups(bound.grid[0], bound.grid[1], 1);
+        }
+    }
+
+    /// Room to read so many bytes back.
+    fn reserve_staging(&mut self, bytes: u64) {
+        if self
+            .staging
+            .as_ref()
+            .is_some_and(|staging| staging.size() >= bytes)
+        {
+            return;
+        }
+        let staging = self.gpu.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("read back"),
+            size: bytes.next_multiple_of(64),
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        self.staging = Some(staging);
     }
 
     /// What the last submission copied, to be read by `reader`.
@@ -517,7 +535,8 @@ impl Device {
     /// The first bytes of a buffer.
     #[cfg(test)]
     pub fn download(&mut self, buffer: Buffer, bytes: u64) -> Result<Vec<u8>, Trouble> {
-        self.submit(|_| (), Some((buffer, bytes)))?;
+        self.reserve_staging(bytes);
+        self.submit(&[], Some((buffer, bytes)));
         self.map(bytes, <[u8]>::to_vec)
     }
 
@@ -535,7 +554,8 @@ impl Device {
     #[cfg(test)]
     pub fn dispatch(&mut self, step: &Step, tuning: &Tuning) -> Result<(), Trouble> {
         self.tune(tuning);
-        self.submit(|dispatch| dispatch(step), None)
+        self.submit(&[*step], None);
+        Ok(())
     }
 }
 
@@ -556,6 +576,7 @@ impl Engine for Device {
                 self.contacts = contacts;
                 self.tuning = None;
             }
+            self.reserve_staging((4 * self.impulses).max(32));
             self.bind(program);
             Ok(())
         })
@@ -571,8 +592,11 @@ impl Engine for Device {
         let gpu = Arc::clone(&self.gpu);
         gpu.checked(|| {
             self.tune(tuning);
-            let steps = |dispatch: &mut dyn FnMut(&Step)| program.in_batch(iterations, dispatch);
-            self.submit(steps, Some((Buffer::Total, 32)))?;
+            let mut steps = std::mem::take(&mut self.batch);
+            steps.clear();
+            program.in_batch(iterations, |step| steps.push(*step));
+            self.submit(&steps, Some((Buffer::Total, 32)));
+            self.batch = steps;
             let words = self.map(32, |bytes| {
                 let mut words = [0.0f32; 8];
                 bytemuck::bytes_of_mut(&mut words).copy_from_slice(bytes);
@@ -591,19 +615,25 @@ impl Engine for Device {
 
     fn keep(&mut self, _: &Layout, program: &Program) -> Result<(), Trouble> {
         let gpu = Arc::clone(&self.gpu);
-        gpu.checked(|| self.submit(|dispatch| program.keep.iter().for_each(dispatch), None))
+        gpu.checked(|| {
+            self.submit(&program.keep, None);
+            Ok(())
+        })
     }
 
     fn go_back(&mut self, _: &Layout, program: &Program) -> Result<(), Trouble> {
         let gpu = Arc::clone(&self.gpu);
-        gpu.checked(|| self.submit(|dispatch| program.back.iter().for_each(dispatch), None))
+        gpu.checked(|| {
+            self.submit(&program.back, None);
+            Ok(())
+        })
     }
 
     fn read(&mut self, lambda: &mut Vec<f32>) -> Result<(), Trouble> {
         let gpu = Arc::clone(&self.gpu);
         gpu.checked(|| {
             let bytes = 4 * self.impulses;
-            self.submit(|_| (), Some((Buffer::Lambda, bytes)))?;
+            self.submit(&[], Some((Buffer::Lambda, bytes)));
             self.map(bytes, |bytes| {
                 lambda.clear();
                 lambda.resize(bytes.len() / 4, 0.0);

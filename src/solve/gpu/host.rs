@@ -95,6 +95,10 @@ pub fn project_friction(law: u32, v: [f32; 2], mu: [f32; 2], normal: f32) -> [f3
 
 /// prox(z) of a contact, relaxed by ω.
 pub fn prox_contact(contact: &Prox, tuning: &Tuning, z: V, old: V) -> V {
+    // A projection would hide it.
+    if !(z[0] + z[1] + z[2]).is_finite() {
+        return z;
+    }
     let normal = z[0].max(0.0);
     let seen = if tuning.coupled { normal - old[0] } else { 0.0 };
     let by = contact.r[1] * tuning.scale * seen;
@@ -111,6 +115,9 @@ pub fn prox_contact(contact: &Prox, tuning: &Tuning, z: V, old: V) -> V {
 }
 
 fn prox_row(row: &Row, z: f32, old: f32) -> f32 {
+    if !z.is_finite() {
+        return z;
+    }
     let local = z.max(row.bounds[0]).min(row.bounds[1]);
     if row.omega == 1.0 {
         return local;

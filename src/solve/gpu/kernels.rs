@@ -157,6 +157,14 @@ pub const PARAMS: u64 = 32;
 pub const STRIDE: u64 = 256;
 
 impl Pipelines {
+    /// Forgets all.
+    pub fn clear(&self) {
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .clear();
+    }
+
     /// A compiled kernel.
     pub fn get(&self, device: &wgpu::Device, kernel: Kernel) -> Arc<Pipeline> {
         let mut all = self

@@ -169,7 +169,8 @@ impl Layout {
         self.fill_contacts(packed);
         self.fill_rows(packed);
         self.fill_bodies(packed);
-        self.sparse.segments.clear();
+        self.sparse.clear();
+        self.dense.clear();
         self.lambda.clear();
         self.lambda.extend(lambda.iter().map(|x| *x as f32));
     }
@@ -408,7 +409,9 @@ impl Layout {
                 (first, begin) = (k as u32, *at);
             }
         }
-        self.colors.push(first..self.units.len() as u32);
+        if !self.units.is_empty() {
+            self.colors.push(first..self.units.len() as u32);
+        }
     }
 
     /// The rows of a diagonal block.

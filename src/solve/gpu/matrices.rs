@@ -34,6 +34,13 @@ pub struct Sparse {
 }
 
 impl Sparse {
+    /// Forgets T; its memory stays.
+    pub fn clear(&mut self) {
+        self.value.clear();
+        self.offset.clear();
+        self.segments.clear();
+    }
+
     /// T and d from the matrix that was packed for the same problem, in segments of at most `most` values.
     pub fn take(&mut self, matrix: &Matrix, most: usize) {
         let a = &matrix.a;
@@ -89,6 +96,13 @@ pub struct Dense {
 }
 
 impl Dense {
+    /// Forgets T; its memory stays.
+    pub fn clear(&mut self) {
+        self.value.clear();
+        self.offset.clear();
+        self.segments.clear();
+    }
+
     /// Whole rows of T in segments of at most `most` values; `cuts` are the rows where a segment may end.
     pub fn take(&mut self, matrix: &Matrix, most: usize, cuts: impl Iterator<Item = u32>) {
         let a = &matrix.a;

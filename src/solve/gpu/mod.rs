@@ -243,6 +243,11 @@ struct Sweeps {
     host: Host,
     /// Why the twin solves, where it does.
     reason: Option<String>,
+    /// Iterations so far, and what they are asked for.
+    done: u32,
+    budget: Budget,
+    /// Whether the problem has numbers that single precision has not.
+    is_beyond_single: bool,
 }
 
 impl Sweeps {
@@ -279,6 +284,9 @@ impl Sweeps {
             opened: None,
             host: Host::default(),
             reason: None,
+            done: 0,
+            budget: Budget::default(),
+            is_beyond_single: false,
         }
     }
 
@@ -290,27 +298,26 @@ impl Sweeps {
         }
     }
 
-    /// Does something on the device. Where that fails the twin starts afresh from the start, and does it.
+    /// Does something on the device, or on the twin where that solves. None where the device failed: the twin has then
+    /// done all iterations so far, from the start.
     fn on_engine<T>(
         &mut self,
-        mut action: impl FnMut(&mut dyn Engine, &Layout, &Program) -> Result<T, Trouble>,
-    ) -> T
-    where
-        T: Default,
-    {
+        action: impl FnOnce(&mut dyn Engine, &Layout, &Program) -> Result<T, Trouble>,
+    ) -> Option<T> {
         #[cfg(feature = "gpu")]
         if self.reason.is_none()
             && let Some(device) = &mut self.device
         {
             match action(device, &self.layout, &self.program) {
-                Ok(done) => return done,
+                Ok(done) => return Some(done),
                 Err(trouble) => {
                     self.device = None;
-                    self.use_host(trouble.0);
+                    self.catch_up(trouble.0);
+                    return None;
                 }
             }
         }
-        action(&mut self.host, &self.layout, &self.program).unwrap_or_default()
+        action(&mut self.host, &self.layout, &self.program).ok()
     }
 
     /// The twin solves from here on, from the start.
@@ -320,6 +327,51 @@ impl Sweeps {
         let _ = self.host.load(&self.layout, self.product, &self.program);
         self.monitors.clear();
         self.monitors.resize(1, Monitor::default());
+    }
+
+    /// The twin does what the device has done so far, and solves from here on.
+    #[cfg(feature = "gpu")]
+    fn catch_up(&mut self, reason: String) {
+        self.use_host(reason);
+        let (done, budget) = (std::mem::take(&mut self.done), self.budget);
+        while self.done < done && self.monitors[0].state == State::Running {
+            self.batch(&budget, done - self.done);
+        }
+    }
+
+    /// A batch of iterations, `most` at most; how many they were. Only one at first, and after a roll back: what is then
+    /// kept has not had the time to diverge.
+    fn batch(&mut self, budget: &Budget, most: u32) -> u32 {
+        let count = match self.monitors[0].goes_on() {
+            true => most.min(self.every),
+            false => 1,
+        };
+        let tuning = self.tuning(budget);
+        let run =
+            self.on_engine(|engine, layout, program| engine.run(layout, program, count, &tuning));
+        let Some(measured) = run else {
+            // This batch is to be done still, unless the twin has stopped on its way.
+            return match self.monitors[0].state {
+                State::Running => self.batch(budget, most),
+                _ => count,
+            };
+        };
+        self.done += count;
+        // Where the device fails in these the twin has done them.
+        match self.monitors[0].observe(measured.change(), budget) {
+            Verdict::Checkpoint => {
+                self.on_engine(|engine, layout, program| engine.keep(layout, program));
+            }
+            Verdict::RollBack => {
+                self.on_engine(|engine, layout, program| engine.go_back(layout, program));
+            }
+            Verdict::Continue | Verdict::Stop => {}
+        }
+        let monitor = &mut self.monitors[0];
+        if monitor.state == State::Running && monitor.is_stuck(budget) {
+            monitor.state = State::Stalled;
+        }
+        count
     }
 
     /// Opens the device, unless it is open.
@@ -357,19 +409,10 @@ impl Sweeps {
         4 * rows * rows
     }
 
-    /// Most bytes of T as a whole: what one buffer may have, and a gigabyte.
-    fn most_dense_bytes(&self) -> u64 {
-        #[cfg(feature = "gpu")]
-        if let Some(device) = &self.device {
-            return device.largest_buffer().min(MOST_DENSE);
-        }
-        MOST_DENSE
-    }
-
     /// Packs a problem and its start; T in segments of at most `most` values.
     fn lay_out(&mut self, problem: &Problem, lambda: &[f64], most: usize) {
         self.product = self.asked;
-        if self.asked == Product::Dense && self.dense_bytes(problem) > self.most_dense_bytes() {
+        if self.asked == Product::Dense && self.dense_bytes(problem) > MOST_DENSE {
             self.product = Product::Sparse;
         }
         self.packing.pack(problem, &mut self.packed, usize::MAX);
@@ -418,7 +461,12 @@ impl Sweeps {
 
     fn read_back(&mut self) {
         let mut read = std::mem::take(&mut self.read);
-        self.on_engine(|engine, _, _| engine.read(&mut read));
+        if self
+            .on_engine(|engine, _, _| engine.read(&mut read))
+            .is_none()
+        {
+            self.on_engine(|engine, _, _| engine.read(&mut read));
+        }
         self.lambda.clear();
         self.lambda.extend(read.iter().map(|x| f64::from(*x)));
         self.read = read;
@@ -429,11 +477,14 @@ impl ProxIteration for Sweeps {
     fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
         self.reason = self.open().err();
         self.lay_out(problem, lambda, self.most_values());
+        self.done = 0;
         self.monitors.clear();
         self.monitors.resize(1, Monitor::default());
+        let is_finite = self.layout.is_finite();
+        self.is_beyond_single = self.packed.is_finite() && !is_finite;
         if self.layout.blocks() == 0 {
             self.monitors[0].state = State::Converged;
-        } else if self.is_finite() {
+        } else if is_finite {
             self.load();
         }
         self.lambda.clone_from(&self.start);
@@ -444,25 +495,19 @@ impl ProxIteration for Sweeps {
     }
 
     fn iterate(&mut self, problem: &Problem, budget: &Budget) {
-        self.iterate_some(problem, budget, 1);
+        self.iterate_some(problem, budget, 1, false);
     }
 
-    fn iterate_some(&mut self, _problem: &Problem, budget: &Budget, most: u32) -> u32 {
-        let tuning = self.tuning(budget);
-        let count = most.min(self.every);
-        let measured =
-            self.on_engine(|engine, layout, program| engine.run(layout, program, count, &tuning));
-        let monitor = &mut self.monitors[0];
-        match monitor.observe(measured.change(), budget) {
-            Verdict::Checkpoint => self.on_engine(|e, layout, program| e.keep(layout, program)),
-            Verdict::RollBack => self.on_engine(|e, layout, program| e.go_back(layout, program)),
-            Verdict::Continue | Verdict::Stop => {}
-        }
-        let monitor = &mut self.monitors[0];
-        if monitor.state == State::Running && monitor.is_at_rounding(budget) {
-            monitor.state = State::Stalled;
-        }
-        if most == 1 {
+    fn iterate_some(
+        &mut self,
+        _problem: &Problem,
+        budget: &Budget,
+        most: u32,
+        with_impulses: bool,
+    ) -> u32 {
+        self.budget = *budget;
+        let count = self.batch(budget, most);
+        if with_impulses {
             self.read_back();
         }
         count
@@ -477,7 +522,7 @@ impl ProxIteration for Sweeps {
             return;
         }
         if self.monitors[0].is_worse_than_checkpoint() {
-            self.on_engine(|engine, layout, program| engine.go_back(layout, program));
+            let _ = self.on_engine(|engine, layout, program| engine.go_back(layout, program));
         }
         self.read_back();
     }
@@ -569,6 +614,23 @@ impl Solver for GpuSolver {
             ));
             return report;
         }
-        self.device.solve(problem, request, lambda, u)
+        let report = self.device.solve(problem, request, lambda, u);
+        if self.device.iteration.is_beyond_single {
+            let mut report = self.twin.solve(problem, request, lambda, u);
+            let name = self.twin.info().name;
+            report.remarks.push(format!(
+                "solved on the CPU by {name}: single precision has no such numbers"
+            ));
+            return report;
+        }
+        report
+    }
+
+    fn state(&self) -> Vec<u8> {
+        self.twin.state()
+    }
+
+    fn set_state(&mut self, state: &[u8]) {
+        self.twin.set_state(state);
     }
 }

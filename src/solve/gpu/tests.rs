@@ -395,6 +395,53 @@ fn devices_that_fail_leave_the_step_to_the_twin_and_say_so() {
     }
 }
 
+/// A device that fails on the way leaves the whole solve to the twin: its iterations from the start, and its result.
+#[test]
+fn what_fails_on_the_way_is_done_again_by_the_twin() {
+    if gpu().is_none() {
+        return;
+    }
+    let problem = posed("disc_pyramid", 1);
+    let budget = Budget {
+        iterations: 60,
+        tolerance: 0.0,
+        ..Budget::default()
+    };
+    let start = vec![0.0; problem.row_count()];
+    // The device is lost after so many batches, or never; the twin alone does the last one.
+    let solve = |sweep, info: &SolverInfo, lost_after: Option<u32>| {
+        let mut sweeps = Sweeps::new(sweep, &parameters(info, "matrix-free"));
+        let gpu = Gpu::open(|_| ()).map(Arc::new);
+        sweeps.opened = Some(match lost_after {
+            Some(_) => gpu.clone(),
+            None => Err("nothing is asked of it".into()),
+        });
+        sweeps.prepare(&problem, &start);
+        let (mut count, mut batches) = (0, 0);
+        while count < budget.iterations {
+            if lost_after == Some(batches) {
+                gpu.as_ref().expect("a device").destroy();
+            }
+            count += sweeps.iterate_some(&problem, &budget, budget.iterations - count, false);
+            batches += 1;
+        }
+        if lost_after == Some(u32::MAX) {
+            gpu.as_ref().expect("a device").destroy();
+        }
+        sweeps.return_to_checkpoints();
+        assert!(sweeps.reason.is_some());
+        (sweeps.lambda, sweeps.monitors[0].iterations)
+    };
+    for (info, sweep) in [(&JOR, Sweep::Jor), (&SOR, Sweep::Sor)] {
+        let (expected, iterations) = solve(sweep, info, None);
+        for lost_after in [0, 1, 3, u32::MAX] {
+            let (lambda, count) = solve(sweep, info, Some(lost_after));
+            assert_eq!(lambda, expected, "{} lost after {lost_after}", info.name);
+            assert_eq!(count, iterations, "{} lost after {lost_after}", info.name);
+        }
+    }
+}
+
 /// T of this problem has 430 kB: where a binding holds less it is split, and nothing else changes.
 #[test]
 fn a_matrix_beyond_the_limit_of_bindings_is_split() {

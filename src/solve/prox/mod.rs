@@ -79,8 +79,15 @@ pub(super) trait ProxIteration<P: Packs = Problem> {
     /// One iteration of every part that still runs: Λ ← prox(Λ − R(A Λ + b)), and its monitor.
     fn iterate(&mut self, problem: &P, budget: &Budget);
 
-    /// As many iterations as it does in one go, `most` at most; how many they were.
-    fn iterate_some(&mut self, problem: &P, budget: &Budget, _most: u32) -> u32 {
+    /// As many iterations as it does in one go, `most` at most; how many they were. With `with_impulses` Λ is wanted
+    /// then, which must change nothing else.
+    fn iterate_some(
+        &mut self,
+        problem: &P,
+        budget: &Budget,
+        _most: u32,
+        _with_impulses: bool,
+    ) -> u32 {
         self.iterate(problem, budget);
         1
     }
@@ -234,8 +241,7 @@ fn iterate<P: Packs>(
     let mut workspace = ResidualWorkspace::default();
     while report.iterations < request.budget.iterations && is_running(solver.monitors()) {
         let left = request.budget.iterations - report.iterations;
-        let most = if request.history { 1 } else { left };
-        report.iterations += solver.iterate_some(problem, &request.budget, most);
+        report.iterations += solver.iterate_some(problem, &request.budget, left, request.history);
         clock.record(&mut report, delta(solver.monitors()), || {
             solver.store(problem, lambda);
             let law = solver.judged_law();

@@ -211,13 +211,20 @@ impl Monitor {
         self.kept = self.previous;
     }
 
-    /// Whether single precision brings it no further: its changes are as small as roundings, or have not become smaller
-    /// for long, and are above the tolerance.
+    /// Whether single precision brings it no further: its changes are as small as roundings of the impulses or of the
+    /// velocities, or have not become smaller for long, and are above the tolerance.
     pub fn is_at_rounding(&self, budget: &Budget) -> bool {
         let size = self.change.speed_squared.sqrt();
-        let near = (NEAR_ROUNDING * self.change.rounding).max(NEAR_LARGEST * self.largest);
+        let near = size <= NEAR_LARGEST * self.largest && size > budget.tolerance;
+        near || self.is_stuck(budget)
+    }
+
+    /// The same but for roundings of the velocities, where those are computed afresh in every iteration or batch.
+    pub fn is_stuck(&self, budget: &Budget) -> bool {
+        let size = self.change.speed_squared.sqrt();
+        let near = size <= NEAR_ROUNDING * self.change.rounding;
         let idle = self.idle() >= IDLE && size <= IDLE_LARGEST * self.largest;
-        (size <= near || idle) && size > budget.tolerance
+        (near || idle) && size > budget.tolerance
     }
 
     /// Whether the last change is larger than the first one was: then the result is perhaps worse
