@@ -82,7 +82,7 @@ pub struct SolveReport {
     pub record_time: f64,
     /// ‖Λ^{k+1} − Λ^k‖∞ of the last iteration (N s).
     pub delta: f64,
-    /// One point per iteration, or per batch where a solver does several in one go, when asked for. The last one is the result, unless the budget ran out
+    /// One point per iteration, when asked for. The last one is the result, unless the budget ran out
     /// on the way to divergence: then the result is an earlier, better point.
     pub history: Vec<HistoryPoint>,
     /// The solver's own numbers.

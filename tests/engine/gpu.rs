@@ -187,6 +187,7 @@ fn a_history_changes_nothing() {
         assert_eq!(plain, watched, "{solver}");
         assert_eq!(report.iterations, with.iterations, "{solver}");
         let last = with.history.last().expect("points");
+        assert_eq!(with.history.len(), with.iterations as usize, "{solver}");
         assert_eq!(last.iteration, with.iterations, "{solver}");
     }
 }

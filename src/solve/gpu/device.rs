@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::kernels::{Buffer, PARAMS, Pipelines, STRIDE};
 use super::layout::{Layout, Product};
-use super::program::{Kernel, Program, Step, WORKGROUP, grid};
+use super::program::{Batch, Kernel, Program, Step, WORKGROUP, grid};
 use super::{Engine, Measured, Trouble, Tuning};
 
 /// Bytes that are uploaded before the device is waited for: what stages an upload is given back then.
@@ -586,7 +586,7 @@ impl Engine for Device {
         &mut self,
         _: &Layout,
         program: &Program,
-        iterations: u32,
+        batch: Batch,
         tuning: &Tuning,
     ) -> Result<Measured, Trouble> {
         let gpu = Arc::clone(&self.gpu);
@@ -594,7 +594,7 @@ impl Engine for Device {
             self.tune(tuning);
             let mut steps = std::mem::take(&mut self.batch);
             steps.clear();
-            program.in_batch(iterations, |step| steps.push(*step));
+            program.in_batch(batch, |step| steps.push(*step));
             self.submit(&steps, Some((Buffer::Total, 32)));
             self.batch = steps;
             let words = self.map(32, |bytes| {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::layout::{Body, Frame, LAW_SHIFT, Layout, Product, Prox, ROWS, Row};
 use super::matrices::BlockRow;
-use super::program::{Kernel, Program, Step};
+use super::program::{Batch, Kernel, Program, Step};
 use super::{Engine, Measured, Trouble, Tuning};
 
 type V = [f32; 3];
@@ -515,10 +515,10 @@ impl Engine for Host {
         &mut self,
         layout: &Layout,
         program: &Program,
-        iterations: u32,
+        batch: Batch,
         tuning: &Tuning,
     ) -> Result<Measured, Trouble> {
-        program.in_batch(iterations, |step| self.dispatch(layout, step, tuning));
+        program.in_batch(batch, |step| self.dispatch(layout, step, tuning));
         Ok(self.measured)
     }
 

@@ -18,7 +18,7 @@ mod tests;
 
 use host::Host;
 use layout::{Layout, Product};
-use program::{Program, Sweep, WORKGROUP};
+use program::{Batch, Program, Sweep, WORKGROUP};
 
 use super::prox::block::Change;
 use super::prox::colored_gs::edges::MOST_POINTS;
@@ -200,12 +200,12 @@ trait Engine: Send {
     fn load(&mut self, layout: &Layout, product: Product, program: &Program)
     -> Result<(), Trouble>;
 
-    /// A batch of iterations, and what its last one changed.
+    /// Iterations of a batch, and what the last one changed.
     fn run(
         &mut self,
         layout: &Layout,
         program: &Program,
-        iterations: u32,
+        batch: Batch,
         tuning: &Tuning,
     ) -> Result<Measured, Trouble>;
 
@@ -243,8 +243,9 @@ struct Sweeps {
     host: Host,
     /// Why the twin solves, where it does.
     reason: Option<String>,
-    /// Iterations so far, and what they are asked for.
+    /// Iterations so far, those left of a batch that is done one by one, and what they are asked for.
     done: u32,
+    left: u32,
     budget: Budget,
     /// Whether the problem has numbers that single precision has not.
     is_beyond_single: bool,
@@ -285,6 +286,7 @@ impl Sweeps {
             host: Host::default(),
             reason: None,
             done: 0,
+            left: 0,
             budget: Budget::default(),
             is_beyond_single: false,
         }
@@ -325,6 +327,7 @@ impl Sweeps {
         self.reason = Some(reason);
         // It cannot fail: it only copies.
         let _ = self.host.load(&self.layout, self.product, &self.program);
+        self.left = 0;
         self.monitors.clear();
         self.monitors.resize(1, Monitor::default());
     }
@@ -335,28 +338,40 @@ impl Sweeps {
         self.use_host(reason);
         let (done, budget) = (std::mem::take(&mut self.done), self.budget);
         while self.done < done && self.monitors[0].state == State::Running {
-            self.batch(&budget, done - self.done);
+            self.batch(&budget, done - self.done, false);
         }
     }
 
-    /// A batch of iterations, `most` at most; how many they were. Only one at first, and after a roll back: what is then
-    /// kept has not had the time to diverge.
-    fn batch(&mut self, budget: &Budget, most: u32) -> u32 {
-        let count = match self.monitors[0].goes_on() {
-            true => most.min(self.every),
-            false => 1,
+    /// A batch of iterations, `most` at most, or the next one of it; how many they were. A batch has only one at first, and
+    /// after a roll back: what is then kept has not had the time to diverge.
+    fn batch(&mut self, budget: &Budget, most: u32, one_by_one: bool) -> u32 {
+        let begins = self.left == 0;
+        let size = match (begins, self.monitors[0].goes_on()) {
+            (false, _) => self.left,
+            (true, true) => most.min(self.every),
+            (true, false) => 1,
+        };
+        let count = if one_by_one { 1 } else { size };
+        let batch = Batch {
+            iterations: count,
+            begins,
         };
         let tuning = self.tuning(budget);
         let run =
-            self.on_engine(|engine, layout, program| engine.run(layout, program, count, &tuning));
+            self.on_engine(|engine, layout, program| engine.run(layout, program, batch, &tuning));
         let Some(measured) = run else {
             // This batch is to be done still, unless the twin has stopped on its way.
             return match self.monitors[0].state {
-                State::Running => self.batch(budget, most),
+                State::Running => self.batch(budget, most, one_by_one),
                 _ => count,
             };
         };
         self.done += count;
+        self.left = size - count;
+        if self.left > 0 {
+            self.monitors[0].change = measured.change();
+            return count;
+        }
         // Where the device fails in these the twin has done them.
         match self.monitors[0].observe(measured.change(), budget) {
             Verdict::Checkpoint => {
@@ -477,7 +492,7 @@ impl ProxIteration for Sweeps {
     fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
         self.reason = self.open().err();
         self.lay_out(problem, lambda, self.most_values());
-        self.done = 0;
+        (self.done, self.left) = (0, 0);
         self.monitors.clear();
         self.monitors.resize(1, Monitor::default());
         let is_finite = self.layout.is_finite();
@@ -506,7 +521,7 @@ impl ProxIteration for Sweeps {
         with_impulses: bool,
     ) -> u32 {
         self.budget = *budget;
-        let count = self.batch(budget, most);
+        let count = self.batch(budget, most, with_impulses);
         if with_impulses {
             self.read_back();
         }

@@ -88,6 +88,14 @@ pub enum Sweep {
     Sor,
 }
 
+/// Iterations that are dispatched together.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch {
+    pub iterations: u32,
+    /// Whether a batch begins with them, and with what goes before it.
+    pub begins: bool,
+}
+
 /// The dispatches of a solve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
@@ -192,9 +200,12 @@ impl Program {
         program
     }
 
-    /// The dispatches of a batch of iterations, one after the other.
-    pub fn in_batch(&self, iterations: u32, mut dispatch: impl FnMut(&Step)) {
-        self.begin.iter().for_each(&mut dispatch);
+    /// The dispatches of iterations, one after the other.
+    pub fn in_batch(&self, batch: Batch, mut dispatch: impl FnMut(&Step)) {
+        let Batch { iterations, begins } = batch;
+        if begins {
+            self.begin.iter().for_each(&mut dispatch);
+        }
         for k in 0..iterations {
             if k + 1 == iterations {
                 self.note.iter().for_each(&mut dispatch);

@@ -79,8 +79,8 @@ pub(super) trait ProxIteration<P: Packs = Problem> {
     /// One iteration of every part that still runs: Λ ← prox(Λ − R(A Λ + b)), and its monitor.
     fn iterate(&mut self, problem: &P, budget: &Budget);
 
-    /// As many iterations as it does in one go, `most` at most; how many they were. With `with_impulses` Λ is wanted
-    /// then, which must change nothing else.
+    /// As many iterations as it does in one go, `most` at most; how many they were. With `with_impulses` it is one, after
+    /// which Λ is wanted; this must change nothing else.
     fn iterate_some(
         &mut self,
         problem: &P,
