@@ -254,9 +254,9 @@ impl Device {
 
     fn most_bytes(&self) -> u64 {
         let limits = &self.gpu.limits;
-        limits
-            .max_storage_buffer_binding_size
-            .min(limits.max_buffer_size)
+        let most = limits.max_storage_buffer_binding_size;
+        // Buffers have whole multiples of 64 bytes.
+        most.min(limits.max_buffer_size) & !63
     }
 
     /// A buffer with room for so many bytes: the one that is there, or a new one with some room to grow.
