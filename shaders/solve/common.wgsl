@@ -151,6 +151,14 @@ fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }
 
+// Λ + ν(z − Λ) where R was halved, for z that was formed with the whole R.
+fn towards(z: vec3f, old: vec3f) -> vec3f {
+    if params.scale == 1.0 {
+        return z;
+    }
+    return old + params.scale * (z - old);
+}
+
 // prox(z) of a contact (Nützi 2011, 5.6), relaxed by ω; `old` are its impulses.
 fn prox_contact(contact: Prox, z: vec3f, old: vec3f) -> vec3f {
     // A projection would hide it.

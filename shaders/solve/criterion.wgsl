@@ -1,19 +1,10 @@
 // What the last iteration changed (Nützi 2011, 4.49 and 4.50), reduced within each workgroup.
 
-struct Change {
-    // ‖ΔΛ‖∞, largest ‖ΔΛ‖/R, largest Λ_N/R_N, largest |ΔΛ| − |Λ| T_rel.
-    largest: vec4f,
-    // Σ|ΔΛ|, Σ ΔΛ², Σ Λ², and 0.
-    sums: vec4f,
-}
-
 @group(0) @binding(1) var<storage, read> prox: array<Prox>;
 @group(0) @binding(2) var<storage, read> rows: array<Row>;
 @group(0) @binding(3) var<storage, read> before: array<f32>;
 @group(0) @binding(4) var<storage, read> lambda: array<f32>;
 @group(0) @binding(5) var<storage, read_write> partial: array<Change>;
-
-var<workgroup> shared_change: array<Change, 64>;
 
 fn inverse(x: f32) -> f32 {
     return select(0.0, 1.0 / x, x > 0.0);
@@ -27,7 +18,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
 ) {
     let k = number(id, groups);
-    var change = Change(vec4f(0.0, 0.0, 0.0, -3.0e38), vec4f(0.0));
+    var change = no_change();
     if k < params.count {
         if k < params.contacts {
             let contact = prox[k];
@@ -61,19 +52,7 @@ fn main(
             change.sums = vec4f(abs(step), step * step, old * old, 0.0);
         }
     }
-    shared_change[lane] = change;
-    workgroupBarrier();
-    for (var half = 32u; half > 0u; half /= 2u) {
-        if lane < half {
-            let other = shared_change[lane + half];
-            let own = shared_change[lane];
-            shared_change[lane] = Change(
-                max(own.largest, other.largest),
-                own.sums + other.sums,
-            );
-        }
-        workgroupBarrier();
-    }
+    reduce(lane, change);
     if lane == 0u {
         partial[group.x + group.y * groups.x] = shared_change[0];
     }

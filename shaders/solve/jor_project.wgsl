@@ -33,12 +33,5 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     }
     let row = rows[k - params.contacts];
     let old = lambda[row.at];
-    var w = 0.0;
-    for (var e = row.entries.x; e < row.entries.y; e++) {
-        let entry = entries[e];
-        w += dot(entry.linear, bodies[entry.body].linear);
-        w += dot(entry.angular, bodies[entry.body].angular);
-    }
-    w += row.compliance * old + row.bias;
-    lambda[row.at] = prox_row(row, old - row.r * params.scale * w, old);
+    lambda[row.at] = prox_row(row, row_argument(row, old), old);
 }

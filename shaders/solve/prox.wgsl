@@ -15,11 +15,8 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
         let contact = prox[k];
         let at = contact.at;
         let old = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);
-        var z = vec3f(argument[at], argument[at + 1u], argument[at + 2u]);
-        if params.scale != 1.0 {
-            z = old + params.scale * (z - old);
-        }
-        let result = prox_contact(contact, z, old);
+        let z = vec3f(argument[at], argument[at + 1u], argument[at + 2u]);
+        let result = prox_contact(contact, towards(z, old), old);
         lambda[at] = result.x;
         lambda[at + 1u] = result.y;
         lambda[at + 2u] = result.z;
@@ -27,9 +24,6 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     }
     let row = rows[k - params.contacts];
     let old = lambda[row.at];
-    var z = argument[row.at];
-    if params.scale != 1.0 {
-        z = old + params.scale * (z - old);
-    }
-    lambda[row.at] = prox_row(row, z, old);
+    let z = argument[row.at];
+    lambda[row.at] = prox_row(row, towards(vec3f(z), vec3f(old)).x, old);
 }

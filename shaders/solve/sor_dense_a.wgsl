@@ -15,10 +15,7 @@ var<workgroup> impulses: array<f32, 64>;
 // z of a row of the diagonal block.
 fn argument_of(lane: u32, row: u32) -> f32 {
     let z = accumulated[lane] + offset[row];
-    if params.scale == 1.0 {
-        return z;
-    }
-    return impulses[lane] + params.scale * (z - impulses[lane]);
+    return towards(vec3f(z), vec3f(impulses[lane])).x;
 }
 
 @compute @workgroup_size(64)

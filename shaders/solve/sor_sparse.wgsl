@@ -21,20 +21,14 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
         if (unit.x & ROWS) != 0u {
             let row = rows[c];
             let old = lambda[row.at];
-            var z = block_product(row.block).x;
-            if params.scale != 1.0 {
-                z = old + params.scale * (z - old);
-            }
-            lambda[row.at] = prox_row(row, z, old);
+            let z = block_product(row.block).x;
+            lambda[row.at] = prox_row(row, towards(vec3f(z), vec3f(old)).x, old);
         } else {
             let contact = prox[c];
             let at = contact.at;
             let old = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);
-            var z = block_product(contact.block & BLOCK);
-            if params.scale != 1.0 {
-                z = old + params.scale * (z - old);
-            }
-            let result = prox_contact(contact, z, old);
+            let z = block_product(contact.block & BLOCK);
+            let result = prox_contact(contact, towards(z, old), old);
             lambda[at] = result.x;
             lambda[at + 1u] = result.y;
             lambda[at + 2u] = result.z;

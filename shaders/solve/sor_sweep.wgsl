@@ -13,14 +13,7 @@ fn sweep_rows(first: u32, count: u32) {
     for (var k = first; k < first + count; k++) {
         let row = rows[k];
         let old = lambda[row.at];
-        var w = 0.0;
-        for (var e = row.entries.x; e < row.entries.y; e++) {
-            let entry = entries[e];
-            w += dot(entry.linear, bodies[entry.body].linear);
-            w += dot(entry.angular, bodies[entry.body].angular);
-        }
-        w += row.compliance * old + row.bias;
-        let result = prox_row(row, old - row.r * params.scale * w, old);
+        let result = prox_row(row, row_argument(row, old), old);
         lambda[row.at] = result;
         let step = result - old;
         for (var e = row.entries.x; e < row.entries.y; e++) {

@@ -41,7 +41,7 @@ pub struct Description {
     pub writes: &'static [Buffer],
 }
 
-/// The source of a kernel behind what all share, and the product with a block row of T where it needs that.
+/// The source of a kernel behind what all share, and a part that it shares with another one.
 macro_rules! source {
     ($name:literal) => {
         concat!(
@@ -49,10 +49,10 @@ macro_rules! source {
             include_str!(concat!("../../../shaders/solve/", $name, ".wgsl")),
         )
     };
-    ($name:literal with product) => {
+    ($name:literal with $part:literal) => {
         concat!(
             source!($name),
-            include_str!("../../../shaders/solve/block_product.wgsl")
+            include_str!(concat!("../../../shaders/solve/", $part, ".wgsl")),
         )
     };
 }
@@ -83,7 +83,7 @@ impl Kernel {
         use Buffer::*;
         let (source, reads, writes): (&str, &[Buffer], &[Buffer]) = match self {
             Self::JorProject => (
-                source!("jor_project"),
+                source!("jor_project" with "row_argument"),
                 &[Prox, Frames, Rows, Entries, Bodies],
                 &[Lambda],
             ),
@@ -93,18 +93,18 @@ impl Kernel {
                 &[Bodies],
             ),
             Self::SorSweep => (
-                source!("sor_sweep"),
+                source!("sor_sweep" with "row_argument"),
                 &[Prox, Frames, Rows, Entries, Units],
                 &[Bodies, Lambda],
             ),
             Self::Product => (
-                source!("product" with product),
+                source!("product" with "block_product"),
                 &[VALUE, Column, BlockRows, Offset, Lambda],
                 &[Argument],
             ),
             Self::Prox => (source!("prox"), &[Prox, Rows, Argument], &[Lambda]),
             Self::SorSparse => (
-                source!("sor_sparse" with product),
+                source!("sor_sparse" with "block_product"),
                 &[Prox, Rows, Units, VALUE, Column, BlockRows, Offset],
                 &[Lambda],
             ),
@@ -128,11 +128,11 @@ impl Kernel {
             Self::Keep => (source!("keep"), &[Lambda], &[Checkpoint]),
             Self::Return => (source!("keep"), &[Checkpoint], &[Lambda]),
             Self::Criterion => (
-                source!("criterion"),
+                source!("criterion" with "reduce"),
                 &[Prox, Rows, Before, Lambda],
                 &[Partial],
             ),
-            Self::Total => (source!("criterion_sum"), &[Partial], &[Total]),
+            Self::Total => (source!("criterion_sum" with "reduce"), &[Partial], &[Total]),
         };
         Description {
             source,

@@ -1,5 +1,5 @@
 //! `gpu-jor` and `gpu-sor`: JOR and SOR Prox on the graphics processor (Nützi 2011, chapter 5; Munksgaard & Kaiser),
-//! sparse, through wgpu, in f32.
+//! through wgpu, in f32.
 //!
 //! A solve packs the problem once (`layout`), uploads it, and dispatches batches of iterations (`program`); what the
 //! last iteration of a batch changed is reduced on the device, and only that is read back. Every kernel has a twin on the
