@@ -81,6 +81,12 @@ fn schedules() -> impl TypedValueParser<Value = ResidualSchedule> {
     })
 }
 
+/// The hash of the state; none where it depends on timing.
+fn hash(simulation: &Simulation) -> Option<String> {
+    let has_one = simulation.solver_config().timing().is_none();
+    has_one.then(|| format!("{:016x}", simulation.world().state_hash()))
+}
+
 /// Simulated time of a run that names none (s).
 const DEFAULT_SECONDS: f64 = 10.0;
 
@@ -356,7 +362,7 @@ impl Record {
             "energy": self.energy().as_ref().map(energy::as_json),
             "kinetic_energy": world.bodies.kinetic_energy(),
             "potential_energy": world.potential_energy(),
-            "state_hash": format!("{:016x}", world.state_hash()),
+            "state_hash": hash(simulation),
         })
     }
 
@@ -445,7 +451,10 @@ impl Record {
                 format!("{kinetic:.6e} J kinetic, {potential:.6e} J potential"),
             ),
             ("velocities", off),
-            ("state hash", format!("{:016x}", world.state_hash())),
+            (
+                "state hash",
+                hash(simulation).unwrap_or_else(|| "none: the result depends on timing".into()),
+            ),
         ];
         let remarks = self
             .remarks(simulation)

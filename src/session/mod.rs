@@ -220,7 +220,7 @@ impl Session {
         };
         let simulation = &self.simulation;
         let seconds = simulation.report().timings.get(Stage::Step);
-        let is_exact = simulation.solver_config().budget.time <= 0.0;
+        let is_exact = simulation.solver_config().timing().is_none();
         let step = simulation.world().step_index;
         let memory = || simulation.world().memory();
         ring.note(step, (seconds, is_exact), || self.state(), memory);

@@ -53,12 +53,7 @@ pub(super) fn check(input: &Input) -> Result<(), InputError> {
 }
 
 fn check_solver(config: &SolverConfig) -> Result<(), InputError> {
-    if config.budget.time > 0.0 {
-        let why = format!(
-            "solver.budget.time is {} s, and a wall-time budget makes the result depend on the speed of the \
-             machine; expected 0",
-            config.budget.time
-        );
+    if let Some(why) = config.timing() {
         return Err(InputError::new("this cannot be recorded", why));
     }
     Ok(())

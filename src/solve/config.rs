@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
+use super::hybrid;
 use super::list::{SOLVERS, find};
 use super::parameter::{Parameters, Value};
 use super::solver::{Solver, SolverInfo};
@@ -140,6 +141,23 @@ impl SolverConfig {
             checked.insert(parameter.name, value);
         }
         Ok((info, Parameters(checked)))
+    }
+
+    /// Why the results depend on the speed of the machine or on timing, so that they have no hash to compare and cannot be
+    /// recorded; none where they do not.
+    pub fn timing(&self) -> Option<String> {
+        let time = self.budget.time;
+        if time > 0.0 {
+            return Some(format!(
+                "solver.budget.time is {time} s, and a wall-time budget makes the result depend on the speed of the \
+                 machine; expected 0"
+            ));
+        }
+        let depends = (self.name == hybrid::INFO.name).then(|| hybrid::timing(&self.parameters));
+        let depends = depends.flatten()?;
+        Some(format!(
+            "solver.parameters.{depends}; expected deterministic"
+        ))
     }
 
     /// Makes the solver.

@@ -1,7 +1,7 @@
 //! Some of a problem's contacts and rows as a problem of its own.
 
-use crate::problem::Problem;
-use crate::problem::islands::NO_ISLAND;
+use crate::problem::islands::{NO_ISLAND, span};
+use crate::problem::{NewContact, Problem};
 
 /// A part of a problem, and where its rows stand in the whole. Keeps its memory.
 #[derive(Debug, Default)]
@@ -27,41 +27,78 @@ impl Part {
 
     /// Takes the contacts and rows whose bodies are such, in the order of the whole, and none of their impulses.
     pub fn take_those(&mut self, whole: &Problem, is_wanted: impl Fn(&[u32]) -> bool) {
-        let part = &mut self.problem;
-        part.clear();
-        part.h = whole.h;
-        part.bodies.clone_from(&whole.bodies);
-        self.contacts.clear();
-        let contacts = &whole.contacts;
-        for (c, bodies) in contacts.bodies.iter().enumerate() {
+        self.begin(whole);
+        self.problem.bodies.clone_from(&whole.bodies);
+        for (c, bodies) in whole.contacts.bodies.iter().enumerate() {
             if is_wanted(bodies) {
-                self.contacts.push(c as u32);
-                let out = &mut part.contacts;
-                out.bodies.push(*bodies);
-                out.frame.push(contacts.frame[c]);
-                out.friction.push(contacts.friction[c]);
-                out.bias.push(contacts.bias[c]);
-                out.compliance.push(contacts.compliance[c]);
-                out.gap.push(contacts.gap[c]);
+                self.take_contact(whole, c, *bodies);
             }
         }
+        for r in 0..whole.rows.len() {
+            if is_wanted(whole.rows.bodies(r)) {
+                self.take_row(whole, r, |body| body);
+            }
+        }
+        self.problem.finish();
+    }
+
+    /// Takes these contacts and rows, and none of their impulses, between these bodies alone: `local` has the number that
+    /// each has here.
+    pub fn take_between(
+        &mut self,
+        whole: &Problem,
+        [contacts, rows]: [&[u32]; 2],
+        bodies: &[u32],
+        local: &[u32],
+    ) {
+        self.begin(whole);
+        for body in bodies.iter().map(|b| *b as usize) {
+            let own = &whole.bodies;
+            let (inverse_mass, inertia) = (own.inverse_mass[body], own.inverse_inertia[body]);
+            (self.problem).push_body(inverse_mass, inertia, own.free_velocity[body]);
+        }
+        let here = |body: u32| local[body as usize];
+        for c in contacts.iter().map(|c| *c as usize) {
+            self.take_contact(whole, c, whole.contacts.bodies[c].map(here));
+        }
+        for r in rows {
+            self.take_row(whole, *r as usize, here);
+        }
+        self.problem.finish();
+    }
+
+    fn begin(&mut self, whole: &Problem) {
+        self.problem.clear();
+        self.problem.bodies.part.clear();
+        self.problem.h = whole.h;
+        self.contacts.clear();
         self.rows.clear();
+    }
+
+    fn take_contact(&mut self, whole: &Problem, c: usize, bodies: [u32; 2]) {
+        self.contacts.push(c as u32);
+        let contacts = &whole.contacts;
+        self.problem.push_contact(NewContact {
+            bodies,
+            frame: contacts.frame[c],
+            friction: contacts.friction[c],
+            bias: contacts.bias[c],
+            compliance: contacts.compliance[c],
+            gap: contacts.gap[c],
+        });
+    }
+
+    fn take_row(&mut self, whole: &Problem, r: usize, here: impl Fn(u32) -> u32) {
+        self.rows.push(r as u32);
         let rows = &whole.rows;
-        for r in 0..rows.len() {
-            if is_wanted(rows.bodies(r)) {
-                self.rows.push(r as u32);
-                let span = rows.start[r] as usize..rows.start[r + 1] as usize;
-                let entries = span.map(|e| (rows.body[e], rows.jacobian[e]));
-                part.push_row(
-                    entries,
-                    rows.bounds[r],
-                    rows.bias[r],
-                    rows.compliance[r],
-                    rows.position_error[r],
-                );
-            }
-        }
-        part.finish();
+        let entries = span(&rows.start, r).map(|e| (here(rows.body[e]), rows.jacobian[e]));
+        self.problem.push_row(
+            entries,
+            rows.bounds[r],
+            rows.bias[r],
+            rows.compliance[r],
+            rows.position_error[r],
+        );
     }
 
     /// Takes the impulses of the whole.

@@ -2,6 +2,9 @@
 //!
 //! - `partition`: which bodies are solved together;
 //! - `parts`: the problems of the parts and of what couples them, and their solvers;
+//! - `turns`: all parts, then all that couples them, and so on;
+//! - `asynchronous`, `units` and `schedule`: each of these as soon as a thread comes to it;
+//! - `slot`: some of a problem's contacts and rows, and their solver;
 //! - `exact`: what the parts answer to the impulses that couple them, and `small`: the problem that this makes of these.
 //!
 //! The primary parts are what hangs together within the parts of bodies: they share no body, and are solved side by side.
@@ -9,26 +12,47 @@
 //! the other what its impulses have made of the bodies' velocities, and nothing else. Iterations alternate between both
 //! (algorithm 1).
 
+mod asynchronous;
 mod exact;
 mod partition;
 mod parts;
+mod schedule;
+#[cfg(test)]
+mod schedule_tests;
+mod slot;
 mod small;
 #[cfg(test)]
 mod tests;
+mod turns;
+mod units;
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
+use self::asynchronous::Asynchronous;
 use self::partition::{Cuts, Partition};
-use self::parts::Parts;
+use self::turns::Turns;
 use super::bpp::FACTORIZATIONS;
 use super::prox::shorten;
 use super::{
-    HistoryPoint, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver,
-    SolverInfo, Status,
+    Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo, Status,
+    Value,
 };
 use crate::math::Twist;
 use crate::problem::Problem;
-use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
+use crate::problem::residual::JudgedLaw;
+
+/// How the work is spread.
+const DETERMINISTIC: &str = "deterministic";
+const ASYNC: &str = "async";
+
+/// Why the results of `hybrid` with these parameters depend on timing, if they do.
+pub fn timing(parameters: &BTreeMap<String, Value>) -> Option<&'static str> {
+    let execution = parameters.get("execution")?;
+    (*execution == Value::Choice(ASYNC.into())).then_some(
+        "execution: async takes parts in the order in which threads come to them, so that the result depends on timing",
+    )
+}
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -102,74 +126,63 @@ pub static INFO: SolverInfo = SolverInfo {
                 options: &["exact", "plain", "conjugate"],
             },
         },
+        Parameter {
+            name: "execution",
+            unit: "-",
+            summary: "deterministic: parts side by side, then couplings. async: every part and every coupling as soon as what                       it depends on is news, with plain couplings; results depend on timing, so that they have no hash and                       cannot be recorded",
+            source: "Lacoursière 2007, section 5",
+            kind: ParameterKind::Choice {
+                default: DETERMINISTIC,
+                options: &[DETERMINISTIC, ASYNC],
+            },
+        },
     ],
     make: |parameters| Box::new(Hybrid::new(parameters)),
 };
-
-/// Damping of exact couplings, as a share of what their impulses do to their own bodies (-): the least one, and what it
-/// falls to after one that led nearer, and rises from after one that did not.
-const LEAST_DAMPING: f64 = 1e-4;
-const RELEASE: f64 = 0.1;
-
-/// How couplings are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Coupling {
-    Exact,
-    Plain,
-    Conjugate,
-}
 
 /// One solve.
 struct Run<'a> {
     problem: &'a Problem,
     request: &'a Request,
     start: Instant,
-    /// The least residual (m/s).
-    least: f64,
+}
+
+/// How the work is spread.
+enum Execution {
+    Turns(Box<Turns>),
+    Async(Box<Asynchronous>),
 }
 
 /// The solver. It carries no state from step to step, only memory.
 struct Hybrid {
     cuts: Cuts,
-    coupling: Coupling,
     law: JudgedLaw,
     partition: Partition,
-    parts: Parts,
-    workspace: ResidualWorkspace,
-    best: Vec<f64>,
-    /// Exact couplings that led no nearer.
-    undone: u32,
-    damping: f64,
+    execution: Execution,
 }
 
 impl Hybrid {
     fn new(parameters: &Parameters) -> Self {
-        let is_exact = parameters.choice("primary") == "newton";
+        let law = match parameters.choice("primary") {
+            "newton" => JudgedLaw::Own,
+            _ => JudgedLaw::Intervals,
+        };
         Self {
             cuts: Cuts {
                 depth: parameters.integer("depth") as usize,
                 segment: parameters.integer("segment") as usize,
             },
-            coupling: match parameters.choice("coupling") {
-                "plain" => Coupling::Plain,
-                "conjugate" => Coupling::Conjugate,
-                _ => Coupling::Exact,
-            },
-            law: match is_exact {
-                true => JudgedLaw::Own,
-                false => JudgedLaw::Intervals,
-            },
+            law,
             partition: Partition::default(),
-            parts: Parts::new(parameters),
-            workspace: ResidualWorkspace::default(),
-            best: Vec::new(),
-            undone: 0,
-            damping: 0.0,
+            execution: match parameters.choice("execution") {
+                ASYNC => Execution::Async(Box::new(Asynchronous::new(parameters, law))),
+                _ => Execution::Turns(Box::new(Turns::new(parameters, law))),
+            },
         }
     }
 
-    /// Iterates on the parts that are there, since `start`.
-    fn iterate(
+    /// Solves the parts that are there, since `start`.
+    fn run(
         &mut self,
         problem: &Problem,
         request: &Request,
@@ -177,209 +190,94 @@ impl Hybrid {
         lambda: &mut [f64],
         u: &mut Vec<Twist>,
     ) -> SolveReport {
-        let mut report = SolveReport {
-            prepare_time: start.elapsed().as_secs_f64(),
-            ..SolveReport::default()
-        };
-        let mut run = Run {
-            problem,
-            request,
-            start: Instant::now(),
-            least: f64::INFINITY,
-        };
-        self.best.clear();
-        self.best.extend_from_slice(lambda);
-        lambda.fill(0.0);
-        self.parts.begin();
-        self.undone = 0;
-        self.damping = 0.0;
-        let failure = self.couple(&mut run, lambda, &mut report).err();
-        report.delta = self.parts.change();
-        lambda.copy_from_slice(&self.best);
-        problem.velocities(lambda, u);
-        let (least, tolerance) = (run.least, request.budget.tolerance);
-        report.status = match failure {
-            Some(why) => Status::Failed(why),
-            None if !least.is_finite() => Status::Failed("a number that is not finite".into()),
-            None if least <= tolerance => Status::Converged,
-            None if self.parts.are_coupled() => Status::Budget,
-            None => self.parts.status(),
-        };
-        // The result is the best of them.
-        if let Some(last) = report.history.last_mut() {
-            last.residual = least;
-        }
-        let is_whole = report.status == Status::Converged || !report.status.is_usable();
-        if !is_whole && shorten(problem, lambda, u) {
-            problem.velocities(lambda, u);
-        }
-        report.solve_time = run.start.elapsed().as_secs_f64() - report.record_time;
-        self.note(&mut report);
-        report
-    }
-
-    /// Couples until the residual is at most the tolerance, or the budget is spent.
-    fn couple(
-        &mut self,
-        run: &mut Run<'_>,
-        lambda: &mut [f64],
-        report: &mut SolveReport,
-    ) -> Result<(), String> {
-        let budget = &run.request.budget;
-        let is_exact = self.coupling == Coupling::Exact;
-        let is_coupled = self.parts.are_coupled();
-        let mut error = f64::INFINITY;
-        if is_exact || !is_coupled {
-            self.parts.solve_parts(run.problem, true)?;
-            error = self.measure(run, lambda);
-            if error <= budget.tolerance || !is_coupled {
-                report.iterations = 1;
-                self.record(run, error, report);
-                return Ok(());
-            }
-        }
-        let limit = budget.time_limit();
-        while report.iterations < budget.iterations
-            && limit.is_none_or(|limit| run.start.elapsed() < limit)
-        {
-            let is_first = report.iterations == 0;
-            report.iterations += 1;
-            error = match self.coupling {
-                Coupling::Exact => self.couple_exactly(run, lambda, error)?,
-                accelerated => {
-                    let accelerates = accelerated == Coupling::Conjugate;
-                    self.parts.solve_parts(run.problem, is_first)?;
-                    self.parts.solve_couplings(run.problem, accelerates)?;
-                    self.measure(run, lambda)
-                }
-            };
-            self.record(run, error, report);
-            if error <= budget.tolerance {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// One exact coupling, and the parts under it. Where the parts' sets change on the way, so that it leads no nearer, one
-    /// that is damped more and more; where none leads nearer, a plain one in its place.
-    fn couple_exactly(
-        &mut self,
-        run: &mut Run<'_>,
-        lambda: &mut [f64],
-        before: f64,
-    ) -> Result<f64, String> {
-        let problem = run.problem;
-        self.parts.keep();
-        loop {
-            if self.parts.couple_exactly(problem, self.damping) {
-                self.parts.solve_parts(problem, false)?;
-                let error = self.measure(run, lambda);
-                let [begin, end] = self.parts.slopes(problem);
-                if error < before || (begin < 0.0 && end <= 0.0) {
-                    self.damping *= RELEASE;
-                    if self.damping < LEAST_DAMPING {
-                        self.damping = 0.0;
-                    }
-                    return Ok(error);
-                }
-            }
-            self.parts.go_back();
-            if self.damping >= 1.0 {
-                break;
-            }
-            self.damping = (self.damping / RELEASE).max(LEAST_DAMPING);
-        }
-        self.undone += 1;
-        self.parts.solve_couplings(problem, false)?;
-        self.parts.solve_parts(problem, false)?;
-        Ok(self.measure(run, lambda))
-    }
-
-    /// The residual of what the parts have come to (m/s), which is kept if it is the best.
-    fn measure(&mut self, run: &mut Run<'_>, lambda: &mut [f64]) -> f64 {
-        self.parts.store(run.problem, lambda);
-        let judged = residual::evaluate(run.problem, lambda, self.law, &mut self.workspace);
-        let error = judged.residual;
-        if error < run.least {
-            run.least = error;
-            self.best.copy_from_slice(lambda);
-        }
-        error
-    }
-
-    fn record(&self, run: &Run<'_>, residual: f64, report: &mut SolveReport) {
-        if run.request.history {
-            report.history.push(HistoryPoint {
-                iteration: report.iterations,
-                time: run.start.elapsed().as_secs_f64(),
-                residual,
-                delta: self.parts.change(),
-            });
+        let of = (problem, &self.partition);
+        match &mut self.execution {
+            Execution::Turns(turns) => turns.solve(of, request, start, lambda, u),
+            Execution::Async(units) => units.solve(of, request, start, lambda, u),
         }
     }
+}
 
-    fn note(&self, report: &mut SolveReport) {
-        let [bodies, rows] = self.parts.largest(&self.partition);
-        let [primaries, secondaries] = self.parts.times();
+/// Finds the velocities and the status of a solve that has not failed by itself, and what is to be done about a result
+/// that leaves this residual (m/s).
+fn conclude(
+    run: &Run<'_>,
+    residual: f64,
+    lambda: &mut [f64],
+    u: &mut Vec<Twist>,
+    report: &mut SolveReport,
+) {
+    run.problem.velocities(lambda, u);
+    if !report.status.is_usable() {
+        return;
+    }
+    if !residual.is_finite() {
+        report.status = Status::Failed("a number that is not finite".into());
+    } else if residual <= run.request.budget.tolerance {
+        report.status = Status::Converged;
+    } else if shorten(run.problem, lambda, u) {
+        run.problem.velocities(lambda, u);
+    }
+}
+
+/// What is reported, however the work is spread.
+struct Numbers {
+    /// Rows that couple parts.
+    rows: usize,
+    couplings: f64,
+    /// Of parts and of couplings (s).
+    times: [f64; 2],
+}
+
+impl Numbers {
+    fn note(&self, partition: &Partition, report: &mut SolveReport) {
+        let [parts, couplings] = self.times;
         let numbers = [
             (
                 "parts",
                 "Of bodies, those of whole islands included.",
                 "-",
                 Over::Last,
-                self.partition.len() as f64,
+                partition.len() as f64,
             ),
             (
                 "bodies of the largest part",
                 "Of all parts.",
                 "-",
                 Over::Last,
-                bodies,
-            ),
-            (
-                "couplings undone",
-                "Exact ones that led no nearer, however damped, in whose place a plain one was made.",
-                "-",
-                Over::Sum,
-                f64::from(self.undone),
+                partition.largest() as f64,
             ),
             (
                 "coupling rows",
                 "Of contacts and joints between bodies of different parts.",
                 "-",
                 Over::Last,
-                rows,
+                self.rows as f64,
             ),
             (
                 "couplings",
-                "Times that every part and every coupling was solved.",
+                "Times that every part and every coupling was solved, or in the mean where these are not the same.",
                 "-",
                 Over::Sum,
-                f64::from(report.iterations),
+                self.couplings,
             ),
             (
                 "time of parts",
-                "Of all kinds of them, one after the other.",
+                "Of all of them, as if one after the other.",
                 "ms",
                 Over::Sum,
-                1e3 * primaries,
+                1e3 * parts,
             ),
             (
                 "time of couplings",
-                "What the parts answer included.",
+                "What the parts answered included.",
                 "ms",
                 Over::Sum,
-                1e3 * secondaries,
+                1e3 * couplings,
             ),
         ];
         for (name, summary, unit, over, value) in numbers {
             report.note(name, summary, unit, over, value);
-        }
-        if let Some([most, least]) = self.parts.norms(&self.partition) {
-            let summary = "‖S_ij‖ of what two parts answer to the impulses that couple them.";
-            report.note("strongest coupling", summary, "1/kg", Over::Last, most);
-            report.note("weakest coupling", summary, "1/kg", Over::Last, least);
         }
     }
 }
@@ -402,9 +300,11 @@ impl Solver for Hybrid {
     ) -> SolveReport {
         let start = Instant::now();
         self.partition.find(problem, self.cuts);
-        self.parts.take(problem, &self.partition);
-        self.parts.load(problem, lambda);
-        self.iterate(problem, request, start, lambda, u)
+        match &mut self.execution {
+            Execution::Turns(turns) => turns.parts.take(problem, &self.partition),
+            Execution::Async(own) => own.units.take(problem, &self.partition),
+        }
+        self.run(problem, request, start, lambda, u)
     }
 
     fn solve_again(
@@ -415,8 +315,13 @@ impl Solver for Hybrid {
         u: &mut Vec<Twist>,
     ) -> SolveReport {
         let start = Instant::now();
-        self.parts.renew(problem);
-        self.parts.load(problem, lambda);
-        self.iterate(problem, request, start, lambda, u)
+        match &mut self.execution {
+            Execution::Turns(turns) => turns.parts.renew(problem),
+            Execution::Async(own) if own.units.are_forgotten() => {
+                return self.solve(problem, request, lambda, u);
+            }
+            Execution::Async(own) => own.units.renew(problem),
+        }
+        self.run(problem, request, start, lambda, u)
     }
 }

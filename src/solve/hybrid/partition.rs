@@ -70,6 +70,24 @@ impl Partition {
         self.group.len()
     }
 
+    /// Finds the number of every body within its part.
+    pub fn number_within(&self, within: &mut Vec<u32>) {
+        let mut bodies = vec![0; self.len()];
+        within.clear();
+        within.extend(self.of_body.iter().map(|part| {
+            let next = bodies.get_mut(*part as usize);
+            next.map_or(0, |next| std::mem::replace(next, *next + 1))
+        }));
+    }
+
+    /// Bodies of the largest part.
+    pub fn largest(&self) -> usize {
+        let mut bodies = vec![0; self.len()];
+        let own = self.of_body.iter().filter(|part| **part != NO_PART);
+        own.for_each(|part| bodies[*part as usize] += 1);
+        bodies.into_iter().max().unwrap_or(0)
+    }
+
     fn find_neighbours(&mut self, problem: &Problem) {
         let n = problem.bodies.len();
         self.of_body.clear();

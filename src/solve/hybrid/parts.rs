@@ -5,18 +5,11 @@ use std::time::Instant;
 
 use super::exact::{self, Exact};
 use super::partition::Partition;
+use super::slot::{Slot, Solvers};
 use crate::math::Twist;
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::part::Part;
-use crate::solve::prox::gauss_seidel;
-use crate::solve::{Budget, Parameters, Request, Solver, Status, Value, bpp, newton};
-
-/// Where sweeps of segments end: after so many, or where the largest change of an impulse is so small (m/s).
-const SWEEPS: u32 = 20;
-const SWEPT: f64 = 1e-3;
-/// What direct solvers are granted: iterations that end by themselves, and a tolerance that asks for all they can.
-const ITERATIONS: u32 = 50_000;
-const FINEST: f64 = 1e-12;
+use crate::solve::{Parameters, Status};
 
 /// The kinds of parts, in the order in which they are solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,86 +26,10 @@ enum Kind {
 
 const KINDS: [Kind; 4] = [Kind::Alone, Kind::Main, Kind::Segments, Kind::Secondary];
 
-/// All parts of one kind and their solver.
-struct Slot {
-    part: Part,
-    solver: Box<dyn Solver>,
-    budget: Budget,
-    velocity: Vec<Twist>,
-    /// Jᵀ Λ of this kind (N s, N m s).
-    momenta: Vec<Twist>,
-    /// Impulses to go back to.
-    kept: Vec<f64>,
-    /// Whether the solver has solved this matrix before.
-    is_known: bool,
-    time: f64,
-    /// How the last solve ended.
-    status: Status,
-}
-
-impl Slot {
-    fn new(solver: Box<dyn Solver>, iterations: u32, tolerance: f64) -> Self {
-        Self {
-            part: Part::default(),
-            solver,
-            budget: Budget {
-                iterations,
-                tolerance,
-                ..Budget::default()
-            },
-            velocity: Vec::new(),
-            momenta: Vec::new(),
-            kept: Vec::new(),
-            is_known: false,
-            time: 0.0,
-            status: Status::Converged,
-        }
-    }
-
-    /// Solves under the momenta of others. Says why where that fails.
-    fn solve(&mut self, whole: &Problem, others: [&[Twist]; 2]) -> Result<(), String> {
-        self.status = Status::Converged;
-        if self.part.is_empty() {
-            return Ok(());
-        }
-        let start = Instant::now();
-        let free = &mut self.part.problem.bodies.free_velocity;
-        for (body, free) in free.iter_mut().enumerate() {
-            let mut momentum = Twist::ZERO;
-            for other in others.iter().filter_map(|o| o.get(body)) {
-                momentum.linear += other.linear;
-                momentum.angular += other.angular;
-            }
-            *free = whole.velocity_after(body, &momentum);
-        }
-        let request = Request {
-            budget: self.budget,
-            history: false,
-        };
-        let Part {
-            problem, lambda, ..
-        } = &mut self.part;
-        let (solver, u) = (&mut self.solver, &mut self.velocity);
-        let report = match self.is_known {
-            true => solver.solve_again(problem, &request, lambda, u),
-            false => solver.solve(problem, &request, lambda, u),
-        };
-        self.is_known = true;
-        problem.momenta(lambda, &mut self.momenta);
-        self.time += start.elapsed().as_secs_f64();
-        self.status = report.status;
-        match &self.status {
-            Status::Failed(why) => Err(why.clone()),
-            _ => Ok(()),
-        }
-    }
-}
-
 /// The parts of a problem. Keeps its memory.
 pub struct Parts {
     slots: [Slot; 4],
-    sweeps_segments: bool,
-    has_boxes: bool,
+    solvers: Solvers,
     exact: Exact,
     /// Whether `exact` is of the present parts.
     is_taken: bool,
@@ -130,17 +47,11 @@ pub struct Parts {
 impl Parts {
     /// With the solvers that the parameters name.
     pub fn new(parameters: &Parameters) -> Self {
-        let name = parameters.choice("primary");
-        let sweeps_segments = parameters.choice("segments") != "direct";
-        let direct = || Slot::new(direct(name, parameters), ITERATIONS, FINEST);
-        let swept = match sweeps_segments {
-            true => Slot::new(gauss_seidel::INFO.with_defaults(), SWEEPS, SWEPT),
-            false => direct(),
-        };
+        let solvers = Solvers::new(parameters);
+        let is_swept = |kind| solvers.sweeps_segments && kind == Kind::Segments;
         Self {
-            slots: [direct(), direct(), swept, direct()],
-            sweeps_segments,
-            has_boxes: name == "bpp",
+            slots: KINDS.map(|kind| solvers.slot(is_swept(kind))),
+            solvers,
             exact: Exact::default(),
             is_taken: false,
             before: Vec::new(),
@@ -156,7 +67,7 @@ impl Parts {
     pub fn take(&mut self, problem: &Problem, partition: &Partition) {
         self.is_taken = false;
         let lowest = partition.group.iter().min().copied();
-        let sweeps_segments = self.sweeps_segments;
+        let sweeps_segments = self.solvers.sweeps_segments;
         let kind = |bodies: &[u32]| {
             let island = bodies.iter().map(|b| problem.islands.of_body[*b as usize]);
             let island = island
@@ -175,7 +86,7 @@ impl Parts {
             slot.part
                 .take_those(problem, |bodies| kind(bodies) == Some(own));
             slot.is_known = false;
-            if self.has_boxes && own == Kind::Segments {
+            if self.solvers.have_boxes() && own == Kind::Segments {
                 // What pivoting solves, sweeps are to solve too.
                 let friction = slot.part.problem.contacts.friction.iter_mut();
                 let discs = friction.filter(|f| f.law == FrictionLaw::Disc);
@@ -195,16 +106,10 @@ impl Parts {
     pub fn load(&mut self, problem: &Problem, lambda: &[f64]) {
         self.change = 0.0;
         for slot in &mut self.slots {
-            slot.part.load(problem, lambda);
-            slot.time = 0.0;
+            slot.load(problem, lambda);
             slot.momenta.clear();
         }
-        let Part {
-            problem, lambda, ..
-        } = &self.slots[Kind::Secondary as usize].part;
-        let mut momenta = Vec::new();
-        problem.momenta(lambda, &mut momenta);
-        self.slots[Kind::Secondary as usize].momenta = momenta;
+        self.slots[Kind::Secondary as usize].find_momenta();
     }
 
     /// Forgets the direction of earlier iterations.
@@ -222,12 +127,12 @@ impl Parts {
         let ((first, second), third) = rayon::join(
             || {
                 rayon::join(
-                    || main.solve(problem, [coupling, &[]]),
-                    || segments.solve(problem, [coupling, &[]]),
+                    || main.solve(|body| after(problem, body, [coupling])),
+                    || segments.solve(|body| after(problem, body, [coupling])),
                 )
             },
             || match is_first {
-                true => alone.solve(problem, [&[], &[]]),
+                true => alone.solve(|body| problem.bodies.free_velocity[body]),
                 false => Ok(()),
             },
         );
@@ -239,7 +144,8 @@ impl Parts {
     pub fn solve_couplings(&mut self, problem: &Problem, accelerates: bool) -> Result<(), String> {
         let [_, main, segments, secondary] = &mut self.slots;
         self.before.clone_from(&secondary.part.lambda);
-        let solved = secondary.solve(problem, [&main.momenta, &segments.momenta]);
+        let primaries = [&main.momenta, &segments.momenta].map(Vec::as_slice);
+        let solved = secondary.solve(|body| after(problem, body, primaries));
         self.note_change();
         let secondary = &mut self.slots[Kind::Secondary as usize];
         if accelerates && !secondary.part.is_empty() {
@@ -278,7 +184,7 @@ impl Parts {
             problem, lambda, ..
         } = &mut secondary.part;
         let is_solved = {
-            let how = (self.has_boxes, damping);
+            let how = (self.solvers.have_boxes(), damping);
             (self.exact).solve(problem, lambda, u, primaries, how)
         };
         exact::gaps(problem, &self.before, u, &mut self.gaps);
@@ -331,11 +237,8 @@ impl Parts {
     /// Goes back to the impulses that were kept.
     pub fn go_back(&mut self) {
         for slot in &mut self.slots {
-            let Part {
-                problem, lambda, ..
-            } = &mut slot.part;
-            lambda.clone_from(&slot.kept);
-            problem.momenta(lambda, &mut slot.momenta);
+            slot.part.lambda.clone_from(&slot.kept);
+            slot.find_momenta();
         }
     }
 
@@ -362,20 +265,10 @@ impl Parts {
         }
     }
 
-    /// Bodies of the largest part, and rows that couple parts.
-    pub fn largest(&self, partition: &Partition) -> [f64; 2] {
-        let mut bodies = vec![0_u32; partition.len()];
-        for part in &partition.of_body {
-            if let Some(count) = bodies.get_mut(*part as usize) {
-                *count += 1;
-            }
-        }
-        let largest = bodies.iter().max().copied().unwrap_or(0);
-        let rows = self.slots[Kind::Secondary as usize]
-            .part
-            .problem
-            .row_count();
-        [f64::from(largest), rows as f64]
+    /// Rows that couple parts.
+    pub fn coupling_rows(&self) -> usize {
+        let secondary = &self.slots[Kind::Secondary as usize];
+        secondary.part.problem.row_count()
     }
 
     /// The largest and the least ‖S_ij‖ of parts that are coupled (1/kg); none where couplings were not exact.
@@ -412,28 +305,19 @@ fn energy(problem: &Problem, lambda: &[f64], momenta: &mut Vec<Twist>) -> f64 {
     momenta.iter().enumerate().map(of).sum()
 }
 
-/// u_free + M⁻¹ times momenta that add up.
-fn find_velocities(problem: &Problem, momenta: [&Vec<Twist>; 3], u: &mut Vec<Twist>) {
-    u.clear();
-    u.extend((0..problem.bodies.len()).map(|body| {
-        let mut sum = Twist::ZERO;
-        for own in momenta.iter().filter_map(|m| m.get(body)) {
-            sum.linear += own.linear;
-            sum.angular += own.angular;
-        }
-        problem.velocity_after(body, &sum)
-    }));
+/// u_free + M⁻¹ times momenta that add up, of one body.
+fn after<const N: usize>(problem: &Problem, body: usize, momenta: [&[Twist]; N]) -> Twist {
+    let mut sum = Twist::ZERO;
+    for own in momenta.iter().filter_map(|m| m.get(body)) {
+        sum.linear += own.linear;
+        sum.angular += own.angular;
+    }
+    problem.velocity_after(body, &sum)
 }
 
-/// A direct solver for parts.
-fn direct(name: &str, parameters: &Parameters) -> Box<dyn Solver> {
-    match name {
-        "bpp" => {
-            let mut own = Parameters::defaults(bpp::INFO.parameters);
-            let factorization = parameters.choice("factorization").to_owned();
-            own.0.insert("factorization", Value::Choice(factorization));
-            (bpp::INFO.make)(&own)
-        }
-        _ => newton::INFO.with_defaults(),
-    }
+/// The same of all bodies.
+fn find_velocities(problem: &Problem, momenta: [&Vec<Twist>; 3], u: &mut Vec<Twist>) {
+    let momenta = momenta.map(Vec::as_slice);
+    u.clear();
+    u.extend((0..problem.bodies.len()).map(|body| after(problem, body, momenta)));
 }

@@ -220,3 +220,193 @@ fn the_vehicle_tows_its_cable_in_parts() {
     let fastest = speeds.fold(0.0, f64::max);
     assert!((1.0..3.0).contains(&fastest), "{fastest} m/s");
 }
+
+/// A solver that solves asynchronously.
+fn asynchronous(parameters: &[(&str, Value)]) -> Hybrid {
+    let given = [("execution", word(ASYNC))];
+    let mut all = Parameters::defaults(INFO.parameters);
+    for (name, value) in parameters.iter().chain(&given) {
+        let declared = INFO.parameters.iter().find(|p| p.name == *name);
+        all = all.with(declared.expect("a parameter").name, value.clone());
+    }
+    Hybrid::new(&all)
+}
+
+impl Hybrid {
+    fn asynchronous(&mut self) -> &mut Asynchronous {
+        match &mut self.execution {
+            Execution::Async(own) => own,
+            Execution::Turns(_) => panic!("not asynchronous"),
+        }
+    }
+}
+
+/// On threads of its own.
+fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.expect("a pool").install(work)
+}
+
+#[test]
+fn what_is_solved_asynchronously_is_the_same_problem() {
+    let (problem, reach) = posed("train", 250);
+    let (whole, _) = solved(&mut *solver("bpp", &[]), &problem, &request(50_000, 1e-12));
+    for threads in [1, 2, 4] {
+        let mut hybrid = asynchronous(&[]);
+        let (u, report) = on_threads(threads, || {
+            solved(&mut hybrid, &problem, &request(10_000, 1e-8))
+        });
+        assert_eq!(report.status, Status::Converged, "{threads} threads");
+        let distance = velocity_distance(&problem, &u, &whole, &reach);
+        assert!(distance < 1e-5, "{threads} threads: {distance:e} m/s");
+        // A history ends at the result.
+        let history = residuals(&report);
+        assert!(history.len() > 2 && history[0] > 1e-8, "{history:?}");
+        assert!(history.last().is_some_and(|r| *r <= 1e-8), "{history:?}");
+    }
+}
+
+#[test]
+fn the_order_of_units_replayed_leads_to_the_same_impulses_bit_for_bit() {
+    let short = [("segment", Value::Integer(2)), ("depth", Value::Integer(0))];
+    for (scene, steps, parameters) in [
+        ("simple_crane", 60, &short[..]),
+        ("train", 250, &[]),
+        ("tethered_vehicle", 120, &[]),
+        ("bridge", 60, &short[..]),
+    ] {
+        let (problem, _) = posed(scene, steps);
+        for threads in [1, 2, 4] {
+            let mut hybrid = asynchronous(parameters);
+            let mut lambda = vec![0.0; problem.row_count()];
+            let mut u = Vec::new();
+            let once = Request {
+                history: false,
+                ..request(20, 1e-9)
+            };
+            let report = on_threads(threads, || {
+                hybrid.solve(&problem, &once, &mut lambda, &mut u)
+            });
+            assert!(report.status.is_usable(), "{scene}: {report:?}");
+            let order = std::mem::take(&mut hybrid.asynchronous().order);
+            assert!(order.len() > 20, "{scene}: {} units solved", order.len());
+
+            // What it has left of impulses, before they are shortened.
+            let mut left = vec![0.0; problem.row_count()];
+            let units = &mut hybrid.asynchronous().units;
+            units.store(&problem, &mut left);
+            let mut again = asynchronous(parameters);
+            again.partition.find(&problem, again.cuts);
+            let mut replayed = vec![0.0; problem.row_count()];
+            let partition = again.partition.clone();
+            let units = &mut again.asynchronous().units;
+            units.take(&problem, &partition);
+            units
+                .replay(&problem, &mut replayed, &order)
+                .expect("a replay");
+            let bits = |all: &[f64]| all.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&left), bits(&replayed), "{scene}, {threads} threads");
+
+            // The shared data are those that the impulses make.
+            problem.velocities(&left, &mut u);
+            let shared = &hybrid.asynchronous().units.shared;
+            for (body, (a, b)) in u.iter().zip(shared).enumerate() {
+                // Whole islands share nothing.
+                let island = problem.islands.of_body[body] as usize;
+                if partition.is_cut.get(island) != Some(&true) {
+                    continue;
+                }
+                let free = problem.bodies.free_velocity[body];
+                let size =
+                    a.linear.norm() + free.linear.norm() + a.angular.norm() + free.angular.norm();
+                let off = (a.linear - b.linear).norm() + (a.angular - b.angular).norm();
+                assert!(
+                    off <= 1e-12 * size.max(1e-3),
+                    "{scene}, body {body}: {off:e} of {size:e}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_panics_fails_the_solve_and_nothing_of_it_is_used() {
+    let scene = library::shipped("train").expect("a shipped scene");
+    for unit in [1, 3, 12] {
+        let budget = request(20, 1e-6).budget;
+        let stepped = |panics: Option<usize>, steps: usize| {
+            let mut simulation = scene.simulation(2).expect("a simulation");
+            let mut hybrid = asynchronous(&[]);
+            hybrid.asynchronous().units.panics = panics;
+            simulation.plug_in(Box::new(hybrid), budget);
+            for _ in 0..steps {
+                simulation
+                    .step()
+                    .expect("a step, by the fallback where it must");
+            }
+            simulation
+        };
+        let failed = stepped(Some(unit), 5);
+        let Status::Failed(why) = &failed.report().solve.status else {
+            panic!("{:?}", failed.report().solve.status);
+        };
+        assert_eq!(why, "a worker panicked: as it was asked to");
+        // Whichever unit it was, the steps are the fallback's alone.
+        let other = stepped(Some(2), 5);
+        assert_eq!(failed.world().state_hash(), other.world().state_hash());
+        assert!(stepped(None, 3).report().solve.status.is_usable());
+    }
+
+    // The same solver goes on after it.
+    let (problem, _) = posed("train", 30);
+    let mut hybrid = asynchronous(&[]);
+    hybrid.asynchronous().units.panics = Some(0);
+    let (_, report) = solved(&mut hybrid, &problem, &request(20, 1e-6));
+    assert!(!report.status.is_usable());
+    hybrid.asynchronous().units.panics = None;
+    let (_, report) = solved(&mut hybrid, &problem, &request(10_000, 1e-6));
+    assert_eq!(report.status, Status::Converged);
+}
+
+/// Solves so often on two threads, and fails when one solve takes longer than a minute.
+fn solve_under_a_watchdog(solves: usize) {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let worker = std::thread::spawn(move || {
+        on_threads(2, || {
+            let cut = [("segment", Value::Integer(2)), ("depth", Value::Integer(0))];
+            let (problem, _) = posed("simple_crane", 60);
+            let mut hybrid = asynchronous(&cut);
+            let mut lambda = vec![0.0; problem.row_count()];
+            let mut u = Vec::new();
+            let once = Request {
+                history: false,
+                ..request(5, 1e-6)
+            };
+            for solve in 0..solves {
+                if solve % 10 == 0 {
+                    lambda.fill(0.0);
+                }
+                let report = hybrid.solve(&problem, &once, &mut lambda, &mut u);
+                assert!(report.status.is_usable(), "solve {solve}: {report:?}");
+                sender.send(solve).expect("somebody who listens");
+            }
+        });
+    });
+    let minute = std::time::Duration::from_secs(60);
+    for solve in 0..solves {
+        let next = receiver.recv_timeout(minute);
+        assert_eq!(next, Ok(solve), "a solve that does not end");
+    }
+    worker.join().expect("the solves");
+}
+
+#[test]
+fn many_solves_end() {
+    solve_under_a_watchdog(2_000);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn a_hundred_thousand_solves_end() {
+    solve_under_a_watchdog(100_000);
+}

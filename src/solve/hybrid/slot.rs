@@ -1,0 +1,149 @@
+//! A part of the problem with its solver.
+
+use std::time::Instant;
+
+use crate::math::Twist;
+use crate::problem::Problem;
+use crate::solve::part::Part;
+use crate::solve::prox::gauss_seidel;
+use crate::solve::{Budget, Parameters, Request, Solver, Status, Value, bpp, newton};
+
+/// Where sweeps of segments end: after so many, or where the largest change of an impulse is so small (m/s).
+const SWEEPS: u32 = 20;
+const SWEPT: f64 = 1e-3;
+/// What direct solvers are granted: iterations that end by themselves, and a tolerance that asks for all they can.
+const ITERATIONS: u32 = 50_000;
+const FINEST: f64 = 1e-12;
+
+/// What parts are solved by.
+#[derive(Clone, Debug)]
+pub struct Solvers {
+    /// The direct solver's name, and its parameters.
+    name: String,
+    factorization: String,
+    /// Whether segments of chains are swept.
+    pub sweeps_segments: bool,
+}
+
+impl Solvers {
+    /// Those that the parameters of `hybrid` name.
+    pub fn new(parameters: &Parameters) -> Self {
+        Self {
+            name: parameters.choice("primary").to_owned(),
+            factorization: parameters.choice("factorization").to_owned(),
+            sweeps_segments: parameters.choice("segments") != "direct",
+        }
+    }
+
+    /// Whether friction is solved as a box, whatever a contact's own law is.
+    pub fn have_boxes(&self) -> bool {
+        self.name == "bpp"
+    }
+
+    /// A part that is solved directly, or swept.
+    pub fn slot(&self, is_swept: bool) -> Slot {
+        match is_swept {
+            true => Slot::new(gauss_seidel::INFO.with_defaults(), SWEEPS, SWEPT),
+            false => Slot::new(self.direct(), ITERATIONS, FINEST),
+        }
+    }
+
+    fn direct(&self) -> Box<dyn Solver> {
+        match self.have_boxes() {
+            true => {
+                let mut own = Parameters::defaults(bpp::INFO.parameters);
+                let factorization = Value::Choice(self.factorization.clone());
+                own.0.insert("factorization", factorization);
+                (bpp::INFO.make)(&own)
+            }
+            false => newton::INFO.with_defaults(),
+        }
+    }
+}
+
+/// Some of a problem's contacts and rows, and their solver. Keeps its memory.
+pub struct Slot {
+    /// The contacts and rows.
+    pub part: Part,
+    solver: Box<dyn Solver>,
+    budget: Budget,
+    /// Scratch.
+    pub velocity: Vec<Twist>,
+    /// Jᵀ Λ (N s, N m s).
+    pub momenta: Vec<Twist>,
+    /// Impulses to go back to.
+    pub kept: Vec<f64>,
+    /// Whether the solver has solved this matrix before.
+    pub is_known: bool,
+    /// Solve time (s).
+    pub time: f64,
+    /// How the last solve ended.
+    pub status: Status,
+}
+
+impl Slot {
+    fn new(solver: Box<dyn Solver>, iterations: u32, tolerance: f64) -> Self {
+        Self {
+            part: Part::default(),
+            solver,
+            budget: Budget {
+                iterations,
+                tolerance,
+                ..Budget::default()
+            },
+            velocity: Vec::new(),
+            momenta: Vec::new(),
+            kept: Vec::new(),
+            is_known: false,
+            time: 0.0,
+            status: Status::Converged,
+        }
+    }
+
+    /// Solves where bodies have these velocities without it. Says why where that fails.
+    pub fn solve(&mut self, velocity: impl Fn(usize) -> Twist) -> Result<(), String> {
+        self.status = Status::Converged;
+        if self.part.is_empty() {
+            return Ok(());
+        }
+        let start = Instant::now();
+        let free = &mut self.part.problem.bodies.free_velocity;
+        for (body, free) in free.iter_mut().enumerate() {
+            *free = velocity(body);
+        }
+        let request = Request {
+            budget: self.budget,
+            history: false,
+        };
+        let Part {
+            problem, lambda, ..
+        } = &mut self.part;
+        let (solver, u) = (&mut self.solver, &mut self.velocity);
+        let report = match self.is_known {
+            true => solver.solve_again(problem, &request, lambda, u),
+            false => solver.solve(problem, &request, lambda, u),
+        };
+        self.is_known = true;
+        problem.momenta(lambda, &mut self.momenta);
+        self.time += start.elapsed().as_secs_f64();
+        self.status = report.status;
+        match &self.status {
+            Status::Failed(why) => Err(why.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the impulses of the whole.
+    pub fn load(&mut self, whole: &Problem, lambda: &[f64]) {
+        self.part.load(whole, lambda);
+        self.time = 0.0;
+    }
+
+    /// Finds Jᵀ Λ.
+    pub fn find_momenta(&mut self) {
+        let Part {
+            problem, lambda, ..
+        } = &self.part;
+        problem.momenta(lambda, &mut self.momenta);
+    }
+}
