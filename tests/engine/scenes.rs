@@ -105,6 +105,15 @@ fn every_small_scene_takes_steps_without_a_failed_solve() {
     }
 }
 
+/// 2·24·23 ropes between 24 × 24 nodes, less those between the nodes of an upper edge that is fixed.
+#[test]
+fn nets_have_a_rope_between_all_neighbours() {
+    for (id, ropes) in [("rope_net_flat", 1_104), ("rope_net", 1_104 - 23)] {
+        let world = open(id).build().expect("a good scene");
+        assert_eq!(world.joints().len(), ropes, "{id}");
+    }
+}
+
 /// Poulsen 2010, table 3.2: bodies and contacts of the ball grids.
 #[test]
 fn ball_grids_have_their_published_contacts() {

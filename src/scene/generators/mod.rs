@@ -87,8 +87,12 @@ generators! {
     vehicle::Vehicle,
     /// A tower of logs.
     log_tower::LogTower,
+    /// A heap of logs between stakes.
+    logs::Logs,
     /// A bridge of planks, hung on two chains.
     plank_bridge::PlankBridge,
+    /// A net of ropes.
+    rope_net::RopeNet,
     /// A masonry arch of wedge-shaped stones.
     arch::Arch,
 }
