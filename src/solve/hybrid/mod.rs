@@ -1,6 +1,6 @@
 //! `hybrid`: direct solvers on parts of islands, whose couplings are iterated (Lacoursière 2007).
 //!
-//! - `partition`: which bodies are solved together;
+//! - `partition` and `graph`: which bodies are solved together;
 //! - `parts`: the problems of the parts and of what couples them, and their solvers;
 //! - `turns`: all parts, then all that couples them, and so on;
 //! - `asynchronous`, `units` and `schedule`: each of these as soon as a thread comes to it;
@@ -14,6 +14,7 @@
 
 mod asynchronous;
 mod exact;
+mod graph;
 mod partition;
 mod parts;
 mod schedule;
@@ -30,7 +31,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use self::asynchronous::Asynchronous;
-use self::partition::{Cuts, Partition};
+use self::graph::Order;
+use self::partition::{Cuts, Method, Partition};
 use self::turns::Turns;
 use super::bpp::FACTORIZATIONS;
 use super::prox::shorten;
@@ -63,6 +65,28 @@ pub static INFO: SolverInfo = SolverInfo {
     least_iterations: 1,
     obstacle: || None,
     parameters: &[
+        Parameter {
+            name: "partition",
+            unit: "-",
+            summary: "where islands are cut in which nobody has named groups. chains: at chains of joints. strength: into \
+                      parts of about as many bodies, where constraints depend least on each other, by growing and \
+                      refining. spectral: the same in the order of the Fiedler vector",
+            source: "Lacoursière 2007, section 4; Fiduccia & Mattheyses 1982; Pothen, Simon & Liou 1990",
+            kind: ParameterKind::Choice {
+                default: "chains",
+                options: &["chains", "strength", "spectral"],
+            },
+        },
+        Parameter {
+            name: "bodies",
+            unit: "-",
+            summary: "most bodies of a part that is cut by strength",
+            source: "-",
+            kind: ParameterKind::Integer {
+                default: 50,
+                range: [1, 1_000_000],
+            },
+        },
         Parameter {
             name: "depth",
             unit: "-",
@@ -171,6 +195,12 @@ impl Hybrid {
             cuts: Cuts {
                 depth: parameters.integer("depth") as usize,
                 segment: parameters.integer("segment") as usize,
+                method: match parameters.choice("partition") {
+                    "strength" => Method::Strength(Order::Grown),
+                    "spectral" => Method::Strength(Order::Spectral),
+                    _ => Method::Chains,
+                },
+                bodies: parameters.integer("bodies") as usize,
             },
             law,
             partition: Partition::default(),

@@ -1,14 +1,29 @@
-//! Which bodies are solved together: Lacoursière's heuristic (2007, section 4).
+//! Which bodies are solved together: Lacoursière's heuristic (2007, section 4), or a cut of the graph of bodies where
+//! their constraints depend least on each other.
 
+use super::graph::{Graph, Order, cut};
+use crate::math::Vec3;
 use crate::problem::Problem;
 use crate::problem::islands::{Grouped, NO_ISLAND};
 
 /// Marks a body that is in no part: it is fixed, or nothing touches it.
 pub const NO_PART: u32 = u32::MAX;
 
-/// Marks a body of a chain that is being looked at, and the largest number of a group.
+/// Marks a body of a chain that is being looked at. Groups behind all that are named: of what nobody has named in an
+/// island where somebody has named others, and of chains.
 const SEEN: u32 = u32::MAX - 1;
-const MOST: u32 = u32::MAX - 2;
+const CHAIN: u32 = u32::MAX - 2;
+const UNNAMED: u32 = u32::MAX - 3;
+const MOST: u32 = u32::MAX - 4;
+
+/// Where islands are cut in which nobody has named groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// At chains of joints.
+    Chains,
+    /// Where constraints depend least on each other, in this order.
+    Strength(Order),
+}
 
 /// How parts are made.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +32,10 @@ pub struct Cuts {
     pub depth: usize,
     /// Most bodies of a segment of a chain.
     pub segment: usize,
+    /// Where else islands are cut.
+    pub method: Method,
+    /// Most bodies of a part that is cut by strength.
+    pub bodies: usize,
 }
 
 /// The parts of all bodies. Keeps its memory.
@@ -28,6 +47,8 @@ pub struct Partition {
     pub group: Vec<u32>,
     /// Of each island: whether it has more than one part.
     pub is_cut: Vec<bool>,
+    /// Parts that are cut by strength, which are the first ones.
+    balanced: usize,
     /// The group of each body: of those with the lowest number a part is made first.
     groups: Vec<u32>,
     /// Of each island: whether somebody has named groups.
@@ -45,7 +66,12 @@ impl Partition {
     pub fn find(&mut self, problem: &Problem, cuts: Cuts) {
         self.find_neighbours(problem);
         self.name_groups(problem);
-        self.find_groups(problem, cuts);
+        self.group.clear();
+        if let Method::Strength(order) = cuts.method {
+            self.cut_by_strength(problem, cuts.bodies, order);
+        }
+        self.balanced = self.group.len();
+        self.find_chains(cuts);
         self.collect(cuts.depth);
         self.cut_chains(cuts.segment);
         self.is_cut.clear();
@@ -119,7 +145,7 @@ impl Partition {
         pairs.clear();
     }
 
-    /// Groups that somebody has named are as they are, in all of an island where one is.
+    /// Groups that somebody has named are as they are, before all that nobody has.
     fn name_groups(&mut self, problem: &Problem) {
         let part = &problem.bodies.part;
         let islands = &problem.islands;
@@ -130,27 +156,42 @@ impl Partition {
         );
         self.groups.clear();
         // What no group is asked of is in no part.
-        let groups = islands
-            .of_body
-            .iter()
-            .enumerate()
-            .map(|(body, island)| match *island {
+        let groups = islands.of_body.iter().zip(0..);
+        self.groups
+            .extend(groups.map(|(island, body)| match *island {
                 NO_ISLAND => NO_PART,
-                island if self.is_named[island as usize] => named(body as u32).min(MOST),
-                _ => 0,
-            });
-        self.groups.extend(groups);
+                _ if named(body) > 0 => named(body).min(MOST),
+                _ => UNNAMED,
+            }));
     }
 
-    /// Chains of joints are a group of their own, behind everything else: runs of bodies that have two neighbours by joints
-    /// at most, where they are too long for both ends of them to be taken in by what they hang on.
-    fn find_groups(&mut self, problem: &Problem, cuts: Cuts) {
-        const CHAIN: u32 = 1;
+    /// Cuts islands in which nobody has named groups into parts of so many bodies at most.
+    fn cut_by_strength(&mut self, problem: &Problem, most: usize, order: Order) {
+        let islands = &problem.islands;
+        let open =
+            |island: &usize| !self.is_named[*island] && islands.bodies.of(*island).len() > most;
+        let open: Vec<usize> = (0..islands.len()).filter(open).collect();
+        if open.is_empty() {
+            return;
+        }
+        let graph = Graph::from_edges(problem.bodies.len(), &strengths(problem));
+        for island in open {
+            let bodies = islands.bodies.of(island);
+            let (parts, of) = cut(&graph, bodies, most, order);
+            let first = self.group.len() as u32;
+            self.group.extend(std::iter::repeat_n(UNNAMED, parts));
+            for (body, part) in bodies.iter().zip(of) {
+                self.of_body[*body as usize] = first + part;
+            }
+        }
+    }
+
+    /// Chains of joints are a group of their own, behind everything else: runs of bodies that nobody has named, which have
+    /// two neighbours by joints at most, where they are too long for both ends of them to be taken in by what they hang on.
+    fn find_chains(&mut self, cuts: Cuts) {
         let is_link = |jointed: &Grouped, body: usize| (1..=2).contains(&jointed.of(body).len());
         for body in 0..self.groups.len() {
-            let island = problem.islands.of_body[body];
-            let is_open = self.groups[body] == 0 && !self.is_named[island as usize];
-            if !is_open || !is_link(&self.jointed, body) {
+            if self.groups[body] != UNNAMED || !is_link(&self.jointed, body) {
                 continue;
             }
             self.queue.clear();
@@ -161,7 +202,7 @@ impl Partition {
                 next += 1;
                 for other in self.jointed.of(*link as usize) {
                     let o = *other as usize;
-                    if self.groups[o] == 0 && is_link(&self.jointed, o) {
+                    if self.groups[o] == UNNAMED && is_link(&self.jointed, o) {
                         self.groups[o] = SEEN;
                         self.queue.push(*other);
                     }
@@ -174,15 +215,43 @@ impl Partition {
             }
         }
         for group in self.groups.iter_mut().filter(|g| **g == SEEN) {
-            *group = 0;
+            *group = UNNAMED;
         }
     }
 
+    /// Whether so few bodies of each body's group hang together with it.
+    fn is_small(&mut self, few: usize) -> Vec<bool> {
+        let mut small = vec![false; self.groups.len()];
+        let mut seen = vec![false; self.groups.len()];
+        for body in 0..self.groups.len() {
+            let group = self.groups[body];
+            if group == NO_PART || std::mem::replace(&mut seen[body], true) {
+                continue;
+            }
+            self.queue.clear();
+            self.queue.push(body as u32);
+            let mut next = 0;
+            while let Some(own) = self.queue.get(next) {
+                next += 1;
+                for other in self.coupled.of(*own as usize) {
+                    let o = *other as usize;
+                    if self.groups[o] == group && !std::mem::replace(&mut seen[o], true) {
+                        self.queue.push(*other);
+                    }
+                }
+            }
+            if self.queue.len() <= few {
+                (self.queue.iter()).for_each(|b| small[*b as usize] = true);
+            }
+        }
+        small
+    }
+
     /// From the first body of the lowest group that is in no part: all that are coupled with it by bodies of its group, and
-    /// the links of chains of higher groups down to a depth. Machines of higher groups are not torn apart: their wheels
-    /// would stand alone on the ground.
+    /// the links of chains of higher groups down to a depth, but of those that it would take whole from both ends. Machines
+    /// of higher groups are not torn apart: their wheels would stand alone on the ground.
     fn collect(&mut self, depth: usize) {
-        self.group.clear();
+        let is_small = self.is_small(2 * depth);
         let n = self.groups.len() as u32;
         let mut order: Vec<u32> = (0..n)
             .filter(|b| self.groups[*b as usize] != NO_PART)
@@ -198,18 +267,25 @@ impl Partition {
             self.queue.clear();
             self.queue.push(first);
             self.of_body[first as usize] = part;
-            self.spread(0, part, |g, _| g == group);
+            self.spread(0, part, |o, groups, _| groups[o] == group);
             let mut begin = 0;
             for _ in 0..depth {
                 let end = self.queue.len();
-                self.spread_once(begin..end, part, |g, links| g > group && links <= 2);
+                self.spread_once(begin..end, part, |o, groups, links| {
+                    groups[o] > group && links <= 2 && !is_small[o]
+                });
                 begin = end;
             }
         }
     }
 
     /// Takes in what is coupled with the queue from `next` on, and with that.
-    fn spread(&mut self, mut next: usize, part: u32, is_wanted: impl Fn(u32, usize) -> bool) {
+    fn spread(
+        &mut self,
+        mut next: usize,
+        part: u32,
+        is_wanted: impl Fn(usize, &[u32], usize) -> bool,
+    ) {
         while next < self.queue.len() {
             let end = self.queue.len();
             self.spread_once(next..end, part, &is_wanted);
@@ -221,14 +297,14 @@ impl Partition {
         &mut self,
         from: std::ops::Range<usize>,
         part: u32,
-        is_wanted: impl Fn(u32, usize) -> bool,
+        is_wanted: impl Fn(usize, &[u32], usize) -> bool,
     ) {
         for k in from {
             let body = self.queue[k] as usize;
             for other in self.coupled.of(body) {
                 let o = *other as usize;
                 let is_open = self.of_body[o] == NO_PART && self.groups[o] != NO_PART;
-                if is_open && is_wanted(self.groups[o], self.jointed.of(o).len()) {
+                if is_open && is_wanted(o, &self.groups, self.jointed.of(o).len()) {
                     self.of_body[o] = part;
                     self.queue.push(*other);
                 }
@@ -242,7 +318,8 @@ impl Partition {
         let mut seen = vec![false; self.of_body.len()];
         for body in 0..self.of_body.len() {
             let part = self.of_body[body];
-            if part == NO_PART || seen[body] || self.links(body).count() == 0 {
+            let is_whole = part == NO_PART || (part as usize) < self.balanced;
+            if is_whole || seen[body] || self.links(body).count() == 0 {
                 continue;
             }
             // An end of the chain, if it has one; else where it begins does not matter.
@@ -301,4 +378,49 @@ fn fill(out: &mut Grouped, bodies: usize, pairs: &mut Vec<(u32, u32)>) {
     pairs.sort_unstable();
     pairs.dedup();
     out.fill(bodies, pairs.iter().copied());
+}
+
+/// How much the constraints between two bodies depend on others at these bodies: for each row the sum of the bounds of
+/// ‖S_cd‖ / √(‖S_cc‖ ‖S_dd‖) over the other rows d, by the share of a row's own inverse mass that is one body's.
+fn strengths(problem: &Problem) -> Vec<(u32, u32, f64)> {
+    // Of every row and body: the root of the share of the row's S that comes from that body.
+    let mut shares: Vec<(u32, u32, f64)> = Vec::new();
+    let mut add = |row: u32, all: &[(u32, f64)]| {
+        let own: f64 = all.iter().map(|(_, s)| s).sum();
+        let moved = all.iter().filter(|(_, s)| *s > 0.0);
+        shares.extend(moved.map(|(body, s)| (row, *body, (s / own).sqrt())));
+    };
+    let own = |body: u32, linear: Vec3, angular: Vec3| {
+        let turned = problem.bodies.inverse_inertia[body as usize].mul_vec(angular);
+        problem.bodies.inverse_mass[body as usize] * linear.norm_squared() + angular.dot(&turned)
+    };
+    let contacts = &problem.contacts;
+    let mut row = 0;
+    for (frame, bodies) in contacts.frame.iter().zip(&contacts.bodies) {
+        for axis in frame.axes() {
+            let sides =
+                [0, 1].map(|k| (bodies[k], own(bodies[k], axis, frame.arms[k].cross(&axis))));
+            add(row, &sides);
+            row += 1;
+        }
+    }
+    for r in 0..problem.rows.len() {
+        let entries = problem.rows.entries(r);
+        let all = entries.map(|(body, j)| (body as u32, own(body as u32, j.linear, j.angular)));
+        add(row, &all.collect::<Vec<_>>());
+        row += 1;
+    }
+    let mut of_body = vec![0.0; problem.bodies.len()];
+    (shares.iter()).for_each(|(_, body, share)| of_body[*body as usize] += share);
+    let mut edges = Vec::new();
+    for row in shares.chunk_by(|a, b| a.0 == b.0) {
+        let others = |(_, body, share): &(u32, u32, f64)| share * (of_body[*body as usize] - share);
+        let weight: f64 = row.iter().map(others).sum();
+        let pairs = row.len() * row.len().saturating_sub(1) / 2;
+        for (k, (_, a, _)) in row.iter().enumerate() {
+            let rest = row[k + 1..].iter();
+            edges.extend(rest.map(|(_, b, _)| (*a, *b, weight / pairs as f64)));
+        }
+    }
+    edges
 }

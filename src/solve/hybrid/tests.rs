@@ -144,6 +144,8 @@ fn a_vehicle_with_a_cable_is_cut_as_the_paper_has_it() {
         let cuts = Cuts {
             depth: 2,
             segment: 10,
+            method: Method::Chains,
+            bodies: 50,
         };
         partition.find(problem, cuts);
         assert_eq!(partition.len(), parts, "{links} links");
@@ -176,6 +178,8 @@ fn named_parts(scene: &str, steps: usize) -> (usize, impl Fn(&str) -> u32) {
     let cuts = Cuts {
         depth: 2,
         segment: 10,
+        method: Method::Chains,
+        bodies: 50,
     };
     partition.find(simulation.problem(), cuts);
     let names = simulation.world().bodies.name.clone();
