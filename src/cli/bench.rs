@@ -62,6 +62,8 @@ enum Suite {
     Sliders,
     /// A vehicle with a cable in one piece and split: Lacoursière 2007, tables 1 and 2
     Splitting,
+    /// Couplings of machines, nets and heaps that are cut: how many lead how near, by how they are made
+    Couplings,
     /// Problems of every scene under four laws of friction, of no paper: what exact solvers and sweeps reach
     Survey,
 }
@@ -89,6 +91,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         }
         Suite::Sliders => sliders::sliders(&bench, &mut findings, &args.only)?,
         Suite::Splitting => lacoursiere::splitting(&bench, &mut findings)?,
+        Suite::Couplings => lacoursiere::couplings(&bench, &mut findings)?,
         Suite::Heaps => heaps::heaps(&bench, &mut findings)?,
         Suite::Survey => survey::survey(&bench, &mut findings)?,
     }

@@ -4,6 +4,7 @@ use super::budget::Budget;
 use super::choice::Choice;
 use super::matrix_view::MatrixView;
 use super::parameter::{Parameter, Parameters};
+use super::parts_view::PartsView;
 use super::report::SolveReport;
 use crate::math::Twist;
 use crate::problem::residual::JudgedLaw;
@@ -93,6 +94,11 @@ pub trait Solver: Send {
     /// no body, and the colours are swept one after the other. [`NO_COLOR`] stands for a contact that is not swept;
     /// none where the solver has no colours.
     fn contact_colors(&self) -> Option<Vec<u32>> {
+        None
+    }
+
+    /// The parts that the last solve took the bodies in; none where the solver has no parts.
+    fn parts(&self) -> Option<PartsView> {
         None
     }
 

@@ -28,7 +28,9 @@ use crate::problem::Problem;
 use crate::problem::residual::JudgedLaw;
 use crate::solve::advice::Shortfall;
 use crate::solve::reference::velocity_estimate;
-use crate::solve::{Budget, Choice, ConfigError, MatrixView, Solver, SolverConfig, Status};
+use crate::solve::{
+    Budget, Choice, ConfigError, MatrixView, PartsView, Solver, SolverConfig, Status,
+};
 use crate::world::{Detection, JointGeometry, World};
 use context::Context;
 use solvers::Solvers;
@@ -408,6 +410,11 @@ impl Simulation {
             .geometry()
             .iter()
             .zip(joints.errors().iter().copied())
+    }
+
+    /// The parts that the last solve took the bodies in; none where the solver has no parts.
+    pub fn parts(&self) -> Option<PartsView> {
+        self.solvers.chosen().parts()
     }
 
     /// The matrices of the largest island of the last solve, for pictures; none where the solver has

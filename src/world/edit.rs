@@ -50,6 +50,13 @@ pub enum Edit {
         /// The shape.
         shape: Geometry,
     },
+    /// Makes a body a part of a group that the solver "hybrid" keeps together, or of none.
+    Part {
+        /// The body.
+        body: BodyId,
+        /// The group's number; 0 leaves the choice to the solver.
+        part: u32,
+    },
 }
 
 /// Why a world cannot be changed so.
@@ -98,6 +105,10 @@ impl World {
             Edit::Mass { body, mass } => self.set_mass(*body, *mass)?,
             Edit::Friction { body, friction } => self.set_friction(*body, *friction)?,
             Edit::Shape { body, shape } => self.set_shape(*body, shape)?,
+            Edit::Part { body, part } => {
+                let slot = self.slot_of(*body)?;
+                self.bodies.part[slot] = *part;
+            }
         }
         self.revision += 1;
         Ok(())

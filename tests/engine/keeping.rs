@@ -400,6 +400,10 @@ fn edits(session: &Session) -> Vec<Edit> {
             body: moving[2],
             shape: Geometry::Ball { radius: 0.3 },
         },
+        Edit::Part {
+            body: moving[1],
+            part: 3,
+        },
     ]
 }
 
@@ -415,7 +419,7 @@ fn an_edited_scene_that_is_saved_loads_to_the_same_state() {
         }
         let world = edited.simulation().world();
         assert_eq!(world.bodies.len(), untouched, "one went, one came");
-        assert_eq!(edited.edits().count(), 6);
+        assert_eq!(edited.edits().count(), 7);
 
         scene.edits.extend(edited.edits().cloned());
         let text = scene.to_ron();
@@ -425,6 +429,9 @@ fn an_edited_scene_that_is_saved_loads_to_the_same_state() {
         let mut loaded = Session::new(read.simulation(1).expect("a good scene"));
         let hash = |s: &Session| s.simulation().world().state_hash();
         assert_eq!(hash(&loaded), hash(&edited), "{name}");
+        let parts = |s: &Session| s.simulation().world().bodies.part.clone();
+        assert_eq!(parts(&loaded), parts(&edited), "{name}");
+        assert!(parts(&loaded).contains(&3), "{name}");
         let mut alone = session(name);
         for k in 1..=100 {
             assert_eq!(step(&mut loaded), step(&mut edited), "{name}: step {k}");
@@ -434,7 +441,7 @@ fn an_edited_scene_that_is_saved_loads_to_the_same_state() {
 
         // What was edited at the beginning is edited there still.
         edited.go_to(0).expect("a kept state");
-        assert_eq!(edited.edits().count(), 6);
+        assert_eq!(edited.edits().count(), 7);
         edited.go_to(100).expect("a kept state");
         assert_eq!(hash(&edited), hash(&loaded));
     }
@@ -464,7 +471,7 @@ fn edits_are_recorded_and_undone_by_going_back() {
     session.go_to(17).expect("a kept state");
     assert_eq!(
         (session.edits().count(), after[6]),
-        (6, session.simulation().world().state_hash())
+        (7, session.simulation().world().state_hash())
     );
 }
 
@@ -489,6 +496,13 @@ fn edits_that_make_no_sense_change_nothing_and_say_why() {
     let add = |shape: Geometry, position: Vec3| Edit::Add { shape, position };
     let mut bad = vec![
         (Edit::Remove { body: gone }, "the body was removed"),
+        (
+            Edit::Part {
+                body: gone,
+                part: 3,
+            },
+            "the body was removed",
+        ),
         (
             Edit::Mass {
                 body: ground,

@@ -22,8 +22,15 @@ const COUPLINGS: [&str; 3] = ["plain", "conjugate", "exact"];
 /// Numbers of couplings.
 const COUNTS: [u32; 6] = [1, 5, 20, 100, 1_000, MOST];
 const MOST: u32 = 10_000;
-/// Bodies of a segment, and depths.
-const CUTS: [(i64, i64); 7] = [(2, 2), (5, 2), (10, 0), (10, 1), (10, 2), (10, 4), (30, 2)];
+const CUTS: [Cut; 7] = [
+    Cut::chains(2, 2),
+    Cut::chains(5, 2),
+    Cut::chains(10, 0),
+    Cut::chains(10, 1),
+    Cut::chains(10, 2),
+    Cut::chains(10, 4),
+    Cut::chains(30, 2),
+];
 /// What the second table asks for (m/s).
 const TOLERANCE: f64 = 1e-9;
 const ONCE: Rounds = Rounds {
@@ -32,45 +39,94 @@ const ONCE: Rounds = Rounds {
     estimate: false,
 };
 
+/// How islands are cut.
+#[derive(Clone, Copy)]
+pub struct Cut {
+    /// The method's name.
+    pub partition: &'static str,
+    /// Most bodies of a segment of a chain, or of a part that is cut by strength.
+    pub bodies: i64,
+    depth: i64,
+}
+
+impl Cut {
+    /// At chains of joints.
+    const fn chains(bodies: i64, depth: i64) -> Self {
+        Self {
+            partition: "chains",
+            bodies,
+            depth,
+        }
+    }
+
+    /// By strength, with this method.
+    pub const fn strength(partition: &'static str, bodies: i64) -> Self {
+        Self {
+            partition,
+            bodies,
+            depth: 2,
+        }
+    }
+}
+
 /// One solve from Λ = 0.
-struct Cold {
-    scene: String,
-    coupling: &'static str,
-    couplings: u32,
-    cut: (i64, i64),
-    residual: f64,
-    distance: f64,
+pub struct Cold {
+    /// The scene and its step.
+    pub scene: String,
+    /// How couplings are found.
+    pub coupling: &'static str,
+    /// How many there were.
+    pub couplings: u32,
+    /// How it is cut.
+    pub cut: Cut,
+    /// The residual (m/s).
+    pub residual: f64,
+    /// How far velocities are from the whole solution's (m/s).
+    pub distance: f64,
     /// The largest error of a joint's impulse, as a share of the largest joint's impulse.
     force: f64,
-    parts: f64,
-    rows: f64,
-    time: f64,
-    is_solved: bool,
+    /// Parts.
+    pub parts: f64,
+    /// Rows that couple them.
+    pub rows: f64,
+    /// Preparation and solution (ms).
+    pub time: f64,
+    /// Whether the tolerance was met.
+    pub is_solved: bool,
 }
 
 /// A machine whose problem is solved from nothing.
-struct Posed {
+pub struct Posed {
     name: String,
     simulation: Simulation,
 }
 
 impl Posed {
-    fn new(scene: &str, steps: usize) -> Result<Self> {
-        let mut simulation = library::shipped(scene)?.simulation(1)?;
+    /// A shipped scene with other numbers, after so many steps.
+    pub fn new(scene: &str, set: &[(&str, &str)], steps: usize) -> Result<Self> {
+        let mut given = library::shipped(scene)?;
+        for (path, value) in set {
+            given.set(path, value)?;
+        }
+        let mut simulation = given.simulation(1)?;
         for _ in 0..steps {
             let stepped = simulation.step().map(|_| ());
             stepped.map_err(|error| Error::Step(scene.into(), error))?;
         }
         Ok(Self {
-            name: format!("{scene}, step {steps}"),
+            name: match set {
+                [] => format!("{scene}, step {steps}"),
+                [(_, value), ..] => format!("{scene} {value}, step {steps}"),
+            },
             simulation,
         })
     }
 
-    fn solve(
+    /// Solves from Λ = 0.
+    pub fn solve(
         &self,
         coupling: &'static str,
-        cut: (i64, i64),
+        cut: Cut,
         iterations: u32,
         tolerance: f64,
     ) -> Result<Cold> {
@@ -85,8 +141,10 @@ impl Posed {
         };
         for (name, value) in [
             ("coupling", Value::Choice(coupling.into())),
-            ("segment", Value::Integer(cut.0)),
-            ("depth", Value::Integer(cut.1)),
+            ("partition", Value::Choice(cut.partition.into())),
+            ("segment", Value::Integer(cut.bodies)),
+            ("bodies", Value::Integer(cut.bodies)),
+            ("depth", Value::Integer(cut.depth)),
         ] {
             split.parameters.insert(name.into(), value);
         }
@@ -127,7 +185,8 @@ impl Posed {
 
 /// Over the rows of joints, which begin at `first`.
 fn force_error(first: usize, split: &Outcome, whole: &Outcome) -> f64 {
-    if split.lambda.is_empty() || whole.lambda.is_empty() {
+    let has_joints = split.lambda.len().min(whole.lambda.len()) > first;
+    if !has_joints {
         return f64::NAN;
     }
     let (split, whole) = (&split.lambda[first..], &whole.lambda[first..]);
@@ -141,10 +200,10 @@ pub fn couplings(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let (mut by_count, mut by_cut) = (Vec::new(), Vec::new());
     for (scene, steps) in SCENES {
         bench.say(format!("{scene}, couplings from nothing"));
-        let posed = Posed::new(scene, steps)?;
+        let posed = Posed::new(scene, &[], steps)?;
         for coupling in COUPLINGS {
             for count in COUNTS {
-                let cold = posed.solve(coupling, (10, 2), count, 0.0)?;
+                let cold = posed.solve(coupling, Cut::chains(10, 2), count, 0.0)?;
                 let is_done = cold.couplings < count;
                 by_count.push(cold);
                 if is_done {
@@ -178,8 +237,8 @@ pub fn couplings(bench: &Bench, findings: &mut Findings) -> Result<()> {
             &by_cut,
         )
         .key("scene", |r| r.scene.clone())
-        .key("segment", |r| r.cut.0)
-        .key("depth", |r| r.cut.1)
+        .key("segment", |r| r.cut.bodies)
+        .key("depth", |r| r.cut.depth)
         .key("coupling", |r| r.coupling)
         .column("parts", |r| r.parts)
         .column("coupling rows", |r| r.rows)

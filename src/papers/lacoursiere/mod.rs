@@ -2,6 +2,7 @@
 //! what he left for later: how exact the split solutions are.
 
 mod couplings;
+mod large;
 
 use crate::compare::{Contest, Entrant, Rounds, Task};
 use crate::measure::Summary;
@@ -94,6 +95,7 @@ const TWO_SWEPT: Method =
     PLAIN.with("two groups, cable swept: segment=1000000 segments=gauss-seidel");
 const SWEPT: Method = PLAIN.with("segments of 10, swept: segment=10 segments=gauss-seidel");
 const EXACT: Method = Method::new("segments of 10, exact couplings: hybrid coupling=exact");
+const ASYNC: Method = PLAIN.with("segments of 10, async: segment=10 execution=async");
 const SPARSE: Method = Method::new("one piece, sparse: bpp factorization=sparse");
 const AUTO: Method = Method::new("one piece, auto: auto");
 
@@ -139,7 +141,7 @@ fn vehicle(links: u32, threads: usize) -> Result<Simulation> {
     Ok(scene.simulation(threads)?)
 }
 
-/// His tables, and how exact what is split is.
+/// His tables.
 ///
 /// # Errors
 /// A scene or a solver that cannot be used.
@@ -156,6 +158,8 @@ pub fn splitting(bench: &Bench, findings: &mut Findings) -> Result<()> {
             (SEGMENTS, most, *four),
             (TWO_SWEPT, 1, *two_swept),
             (SWEPT, most, *swept),
+            (ASYNC, 1, *segments),
+            (ASYNC, most, *four),
             (EXACT, 1, None),
             (EXACT, most, None),
             (SPARSE, 1, None),
@@ -202,7 +206,16 @@ pub fn splitting(bench: &Bench, findings: &mut Findings) -> Result<()> {
                  in twenty of the steps.",
             ]),
     );
-    couplings::couplings(bench, findings)
+    Ok(())
+}
+
+/// What he left for later: how many couplings lead how near to the whole solution.
+///
+/// # Errors
+/// A scene or a solver that cannot be used.
+pub fn couplings(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    couplings::couplings(bench, findings)?;
+    large::large(bench, findings)
 }
 
 impl Run {

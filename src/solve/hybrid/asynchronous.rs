@@ -9,7 +9,7 @@ use super::{ASYNC, Numbers, Run, conclude};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
-use crate::solve::{HistoryPoint, Over, Parameters, Request, SolveReport, Status};
+use crate::solve::{HistoryPoint, Over, Parameters, PartsView, Request, SolveReport, Status};
 
 /// Units that are solved side by side. Keeps its memory.
 pub struct Asynchronous {
@@ -19,6 +19,8 @@ pub struct Asynchronous {
     workspace: ResidualWorkspace,
     /// The units in the order in which they have finished.
     pub order: Vec<u32>,
+    /// How often each was solved.
+    iterations: Vec<u32>,
 }
 
 impl Asynchronous {
@@ -29,6 +31,7 @@ impl Asynchronous {
             units: Units::new(Solvers::new(parameters)),
             workspace: ResidualWorkspace::default(),
             order: Vec::new(),
+            iterations: Vec::new(),
         }
     }
 
@@ -66,15 +69,14 @@ impl Asynchronous {
         conclude(&run, residual, lambda, u, &mut report);
         report.solve_time = run.start.elapsed().as_secs_f64();
         report.iterations = ended.iterations.iter().copied().max().unwrap_or(0);
-        self.order = ended.order;
+        (self.order, self.iterations) = (ended.order, ended.iterations);
         if let Some(mut past) = begun.filter(|_| report.status.is_usable()) {
             self.write_history(problem, &moments, &mut past, residual, &mut report);
             report.record_time = run.start.elapsed().as_secs_f64() - report.solve_time;
         }
-        let [parts, couplings, rows] = self.units.counts();
+        let [parts, couplings] = self.units.counts();
         let solved = self.order.len() as f64;
         let numbers = Numbers {
-            rows,
             couplings: solved / (parts + couplings).max(1) as f64,
             times: self.units.times(),
         };
@@ -90,6 +92,32 @@ impl Asynchronous {
         report
     }
 
+    /// The parts of the last solve. The first unit is all that is not cut, and stands with each of its parts.
+    pub fn view(&self, partition: &Partition) -> PartsView {
+        let mut view = partition.view(1);
+        let units = self.iterations.iter().zip(self.units.unit_times());
+        let (parts, couplings) = (view.parts.len(), &mut view.couplings);
+        couplings.iterations = 0;
+        view.coupling_units = 0;
+        let mut time = 0.0;
+        for (unit, (iterations, spent)) in units.enumerate().skip(1) {
+            match view.parts.get_mut(unit - 1) {
+                Some(part) if *iterations > 0 && spent > 0.0 => {
+                    (part.iterations, part.time) = (*iterations, Some(spent));
+                }
+                Some(_) => {}
+                None => {
+                    view.coupling_units += 1;
+                    couplings.iterations = couplings.iterations.max(*iterations);
+                    time += spent;
+                }
+            }
+        }
+        couplings.time = Some(time);
+        debug_assert!(self.iterations.is_empty() || self.iterations.len() > parts);
+        view
+    }
+
     fn judge(&mut self, problem: &Problem, lambda: &[f64]) -> f64 {
         residual::evaluate(problem, lambda, self.law, &mut self.workspace).residual
     }
@@ -103,7 +131,7 @@ impl Asynchronous {
         residual: f64,
         report: &mut SolveReport,
     ) {
-        let [parts, couplings, _] = self.units.counts();
+        let [parts, couplings] = self.units.counts();
         for (of, iteration) in moments.chunks(parts + couplings).zip(1..) {
             for moment in of {
                 self.units.store_moment(moment, problem, lambda);

@@ -37,8 +37,8 @@ use self::turns::Turns;
 use super::bpp::FACTORIZATIONS;
 use super::prox::shorten;
 use super::{
-    Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo, Status,
-    Value,
+    Over, Parameter, ParameterKind, Parameters, PartsView, Request, SolveReport, Solver,
+    SolverInfo, Status, Value,
 };
 use crate::math::Twist;
 use crate::problem::Problem;
@@ -252,8 +252,6 @@ fn conclude(
 
 /// What is reported, however the work is spread.
 struct Numbers {
-    /// Rows that couple parts.
-    rows: usize,
     couplings: f64,
     /// Of parts and of couplings (s).
     times: [f64; 2],
@@ -275,14 +273,14 @@ impl Numbers {
                 "Of all parts.",
                 "-",
                 Over::Last,
-                partition.largest() as f64,
+                f64::from(partition.largest()),
             ),
             (
                 "coupling rows",
                 "Of contacts and joints between bodies of different parts.",
                 "-",
                 Over::Last,
-                self.rows as f64,
+                f64::from(partition.coupling_rows()),
             ),
             (
                 "couplings",
@@ -319,6 +317,13 @@ impl Solver for Hybrid {
 
     fn judged_law(&self) -> JudgedLaw {
         self.law
+    }
+
+    fn parts(&self) -> Option<PartsView> {
+        Some(match &self.execution {
+            Execution::Turns(turns) => turns.view(&self.partition),
+            Execution::Async(own) => own.view(&self.partition),
+        })
     }
 
     fn solve(

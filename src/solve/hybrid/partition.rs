@@ -5,9 +5,8 @@ use super::graph::{Graph, Order, cut};
 use crate::math::Vec3;
 use crate::problem::Problem;
 use crate::problem::islands::{Grouped, NO_ISLAND};
-
-/// Marks a body that is in no part: it is fixed, or nothing touches it.
-pub const NO_PART: u32 = u32::MAX;
+pub use crate::solve::NO_PART;
+use crate::solve::{PartView, PartsView};
 
 /// Marks a body of a chain that is being looked at. Groups behind all that are named: of what nobody has named in an
 /// island where somebody has named others, and of chains.
@@ -45,6 +44,10 @@ pub struct Partition {
     pub of_body: Vec<u32>,
     /// Of each part: its group.
     pub group: Vec<u32>,
+    /// Of each part: its bodies and rows; and the rows that couple parts.
+    bodies: Vec<u32>,
+    rows: Vec<u32>,
+    coupling_rows: u32,
     /// Of each island: whether it has more than one part.
     pub is_cut: Vec<bool>,
     /// Parts that are cut by strength, which are the first ones.
@@ -81,6 +84,56 @@ impl Partition {
             let parts = bodies.iter().map(|b| self.of_body[*b as usize]);
             self.is_cut[island] = !parts.clone().all(|p| parts.clone().next() == Some(p));
         }
+        self.count(problem);
+    }
+
+    fn count(&mut self, problem: &Problem) {
+        self.bodies.clear();
+        self.bodies.resize(self.len(), 0);
+        for part in self.of_body.iter().filter(|part| **part != NO_PART) {
+            self.bodies[*part as usize] += 1;
+        }
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.clear();
+        rows.resize(self.len(), 0);
+        let mut couplings = 0;
+        let mut add = |bodies: &[u32], count: usize| match self.of(bodies) {
+            Some(part) => rows[part as usize] += count as u32,
+            None if bodies.iter().any(|b| self.of_body[*b as usize] != NO_PART) => {
+                couplings += count as u32;
+            }
+            None => {}
+        };
+        for (c, bodies) in problem.contacts.bodies.iter().enumerate() {
+            add(bodies, problem.contacts.rows(c).len());
+        }
+        for r in 0..problem.rows.len() {
+            add(problem.rows.bodies(r), 1);
+        }
+        (self.rows, self.coupling_rows) = (rows, couplings);
+    }
+
+    /// The parts, each of which was solved so often, and what couples them.
+    pub fn view(&self, iterations: u32) -> PartsView {
+        let parts = self.group.iter().zip(&self.bodies).zip(&self.rows);
+        PartsView {
+            of_body: self.of_body.clone(),
+            parts: parts
+                .map(|((group, bodies), rows)| PartView {
+                    group: (*group <= MOST).then_some(*group),
+                    bodies: *bodies,
+                    rows: *rows,
+                    iterations,
+                    time: None,
+                })
+                .collect(),
+            couplings: PartView {
+                rows: self.coupling_rows,
+                iterations,
+                ..PartView::default()
+            },
+            coupling_units: 1,
+        }
     }
 
     /// The part in which all bodies are that impulses move; none where they are in several.
@@ -107,11 +160,13 @@ impl Partition {
     }
 
     /// Bodies of the largest part.
-    pub fn largest(&self) -> usize {
-        let mut bodies = vec![0; self.len()];
-        let own = self.of_body.iter().filter(|part| **part != NO_PART);
-        own.for_each(|part| bodies[*part as usize] += 1);
-        bodies.into_iter().max().unwrap_or(0)
+    pub fn largest(&self) -> u32 {
+        self.bodies.iter().max().copied().unwrap_or(0)
+    }
+
+    /// Rows that couple parts.
+    pub fn coupling_rows(&self) -> u32 {
+        self.coupling_rows
     }
 
     fn find_neighbours(&mut self, problem: &Problem) {

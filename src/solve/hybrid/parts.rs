@@ -265,12 +265,6 @@ impl Parts {
         }
     }
 
-    /// Rows that couple parts.
-    pub fn coupling_rows(&self) -> usize {
-        let secondary = &self.slots[Kind::Secondary as usize];
-        secondary.part.problem.row_count()
-    }
-
     /// The largest and the least ‖S_ij‖ of parts that are coupled (1/kg); none where couplings were not exact.
     pub fn norms(&self, partition: &Partition) -> Option<[f64; 2]> {
         (self.is_taken.then(|| self.exact.norms(&partition.of_body))).flatten()

@@ -8,7 +8,7 @@ use super::{Numbers, Run, conclude};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
-use crate::solve::{HistoryPoint, Over, Parameters, Request, SolveReport, Status};
+use crate::solve::{HistoryPoint, Over, Parameters, PartsView, Request, SolveReport, Status};
 
 /// Damping of exact couplings, as a share of what their impulses do to their own bodies (-): the least one, and what it
 /// falls to after one that led nearer, and rises from after one that did not.
@@ -36,6 +36,8 @@ pub struct Turns {
     /// Exact couplings that led no nearer.
     undone: u32,
     damping: f64,
+    /// How many couplings there were in the last solve.
+    couplings: u32,
 }
 
 impl Turns {
@@ -54,6 +56,7 @@ impl Turns {
             least: f64::INFINITY,
             undone: 0,
             damping: 0.0,
+            couplings: 0,
         }
     }
 
@@ -96,15 +99,22 @@ impl Turns {
             last.residual = self.least;
         }
         conclude(&run, self.least, lambda, u, &mut report);
+        self.couplings = report.iterations;
         report.solve_time = run.start.elapsed().as_secs_f64();
         let numbers = Numbers {
-            rows: self.parts.coupling_rows(),
             couplings: f64::from(report.iterations),
             times: self.parts.times(),
         };
         numbers.note(partition, &mut report);
         self.note(partition, &mut report);
         report
+    }
+
+    /// The parts of the last solve.
+    pub fn view(&self, partition: &Partition) -> PartsView {
+        let mut view = partition.view(self.couplings);
+        view.couplings.time = Some(self.parts.times()[1]);
+        view
     }
 
     /// Couples until the residual is at most the tolerance, or the budget is spent.

@@ -338,18 +338,21 @@ impl Units {
         part.store(problem, lambda);
     }
 
-    /// Units that solve parts, those that couple parts, and the rows of these.
-    pub fn counts(&mut self) -> [usize; 3] {
-        let units = self.units[self.parts..self.needs.len()].iter_mut();
-        let rows = units.map(|unit| own(unit).slot.part.problem.row_count());
-        [self.parts, self.needs.len() - self.parts, rows.sum()]
+    /// Units that solve parts, and those that couple parts.
+    pub fn counts(&self) -> [usize; 2] {
+        [self.parts, self.needs.len() - self.parts]
+    }
+
+    /// What solving each unit took (s).
+    pub fn unit_times(&self) -> impl Iterator<Item = f64> {
+        let units = self.units.iter().take(self.needs.len());
+        units.map(|unit| System::take(unit).slot.time)
     }
 
     /// What solving the parts, and what couples them, took in all (s).
-    pub fn times(&mut self) -> [f64; 2] {
-        let units = self.units[..self.needs.len()].iter_mut();
-        let times: Vec<f64> = units.map(|unit| own(unit).slot.time).collect();
-        let (parts, couplings) = times.split_at(self.parts);
+    pub fn times(&self) -> [f64; 2] {
+        let times: Vec<f64> = self.unit_times().collect();
+        let (parts, couplings) = times.split_at(self.parts.min(times.len()));
         [parts.iter().sum(), couplings.iter().sum()]
     }
 

@@ -1,0 +1,65 @@
+//! Couplings of what has many: nets and heaps, cut by strength. The third of the things that he left for later.
+
+use super::couplings::{Cold, Cut, Posed};
+use crate::papers::measure::Bench;
+use crate::papers::measure::table::Columns;
+use crate::papers::{Findings, Result};
+
+/// Scenes, another number of theirs, and the step whose problem is solved.
+type Large = (&'static str, &'static [(&'static str, &'static str)], usize);
+const SCENES: [Large; 4] = [
+    ("rope_net", &[], 120),
+    ("rope_net_flat", &[], 60),
+    ("logs", &[], 120),
+    ("logs", &[("generators.0.count", "500")], 120),
+];
+const COUPLINGS: [&str; 3] = ["plain", "conjugate", "exact"];
+/// Most bodies of a part.
+const SIZES: [i64; 3] = [20, 50, 150];
+/// What is asked for (m/s), and the most couplings.
+const TOLERANCE: f64 = 1e-6;
+const MOST: [u32; 2] = [1_000, 10_000];
+
+/// How many couplings lead to the tolerance, by how islands are cut.
+pub fn large(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    let most = bench.either(MOST[0], MOST[1]);
+    let sizes = bench.either(&SIZES[1..2], &SIZES[..]);
+    let scenes = bench.either(&SCENES[..3], &SCENES[..]);
+    let mut runs: Vec<Cold> = Vec::new();
+    for (scene, set, steps) in scenes {
+        let posed = Posed::new(scene, set, *steps)?;
+        for partition in ["strength", "spectral"] {
+            for size in sizes {
+                for coupling in COUPLINGS {
+                    bench.say(format!("{scene}, {partition}, {size} bodies, {coupling}"));
+                    let cut = Cut::strength(partition, *size);
+                    runs.push(posed.solve(coupling, cut, most, TOLERANCE)?);
+                }
+            }
+        }
+    }
+    findings.table(
+        Columns::new(
+            "large",
+            format!("Couplings of nets and heaps to {TOLERANCE:e} m/s"),
+            "",
+            &runs,
+        )
+        .key("scene", |r| r.scene.clone())
+        .key("partition", |r| r.cut.partition)
+        .key("bodies of a part", |r| r.cut.bodies)
+        .key("coupling", |r| r.coupling)
+        .column("parts", |r| r.parts)
+        .column("coupling rows", |r| r.rows)
+        .column("couplings", |r| f64::from(r.couplings))
+        .column("reached", |r| f64::from(u8::from(r.is_solved)))
+        .column("residual [m/s]", |r| r.residual)
+        .column("distance [m/s]", |r| r.distance)
+        .column("time [ms]", |r| r.time)
+        .notes([format!(
+            "From Λ = 0; the best of {most} couplings where it was not reached. Distances of velocities from the whole \
+             solution by bpp."
+        )]),
+    );
+    Ok(())
+}
