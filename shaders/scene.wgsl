@@ -28,6 +28,7 @@ const UNLIT: u32 = 4u;
 const SELECTED: u32 = 8u;
 const MARK: u32 = 16u;
 const GROUND: u32 = 32u;
+const POINTED: u32 = 64u;
 const SELECTION = vec3<f32>(1.0, 0.85, 0.2);
 
 const HORIZON = vec3<f32>(0.62, 0.70, 0.78);
@@ -223,13 +224,18 @@ fn body_fragment(in: Fragment) -> @location(0) vec4<f32> {
         let rim = pow(1.0 - max(dot(normal, to_eye / range), 0.0), 2.0);
         light = mix(light, SELECTION, 0.25 + 0.75 * rim);
     }
+    if (in.flags & POINTED) != 0u {
+        light = mix(light, vec3<f32>(1.6), 0.4);
+    }
     return vec4<f32>(expose(mix(light, HORIZON, far)), 1.0);
 }
 
 @fragment
 fn wire_fragment(in: Fragment) -> @location(0) vec4<f32> {
     let chosen = (in.flags & SELECTED) != 0u;
-    return vec4<f32>(select(in.color, SELECTION, chosen), 1.0);
+    let pointed = (in.flags & POINTED) != 0u;
+    let color = select(in.color, vec3<f32>(1.0), pointed);
+    return vec4<f32>(select(color, SELECTION, chosen), 1.0);
 }
 
 // Slope of one wave of length 2π/k along a direction; its period is the time that brings all waves back over

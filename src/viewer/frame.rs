@@ -11,7 +11,7 @@ use crate::math::{Pose, Twist, Vec3};
 use crate::measure::Stage;
 use crate::problem::{Friction, FrictionLaw};
 use crate::session::{Kept, Replayed};
-use crate::solve::{MatrixView, Method, SolverConfig};
+use crate::solve::{MatrixView, Method, PartsView, SolverConfig};
 use crate::step::{ContactView, StepReport};
 use crate::world::joint::{Joint, JointKind};
 use crate::world::{Bodies, BodyId, BodyKind, Drive, Energy, Shape};
@@ -52,6 +52,8 @@ pub struct BodyLook {
     pub kind: BodyKind,
     /// The colour that the scene gives it, linear RGB.
     pub color: Option<[f32; 3]>,
+    /// The number of the group that somebody has put it into, or 0.
+    pub part: u32,
 }
 
 impl BodyTable {
@@ -63,6 +65,7 @@ impl BodyTable {
                 offset: bodies.shape_offset[slot],
                 kind: bodies.kind[slot],
                 color: bodies.color[slot],
+                part: bodies.part[slot],
             })
         };
         Self {
@@ -78,7 +81,7 @@ impl BodyTable {
                 .map(|s| Arc::as_ptr(s.shared_geometry()))
         };
         let same = |a: &BodyLook, b: &BodyLook| {
-            (a.id, a.kind, a.color, a.offset) == (b.id, b.kind, b.color, b.offset)
+            (a.id, a.kind, a.color, a.offset, a.part) == (b.id, b.kind, b.color, b.offset, b.part)
                 && shape(a) == shape(b)
         };
         let pairs = || self.bodies.iter().zip(&other.bodies);
@@ -329,6 +332,8 @@ pub struct Frame {
     pub islands: Vec<u32>,
     /// How the island of each slot was solved, where asked for and where the solver chooses; else empty.
     pub methods: Vec<Option<Method>>,
+    /// The solver's parts of the bodies, where asked for and where it has any.
+    pub parts: Option<PartsView>,
     /// The contacts, where asked for; else empty.
     pub contacts: Vec<ContactView>,
     /// What each of them does.

@@ -10,6 +10,7 @@ use super::physics::Physics;
 use super::playback::{Begun, Playback};
 use crate::math;
 use crate::session::{Drag, Input, Throw};
+use crate::solve::PartsView;
 use crate::world::{BodyId, BodyKind, Shape};
 
 #[derive(Resource, Default)]
@@ -17,18 +18,66 @@ pub struct Hands {
     /// The dragged body, and the distance of the grabbed point along the camera's axis (m).
     pub grip: Option<(Drag, f32)>,
     pub selected: Option<BodyId>,
+    /// Others that are selected with it.
+    pub also: Vec<BodyId>,
+    /// What the mouse points at, where the solver has parts.
+    pub pointed: Option<BodyId>,
+    /// The part whose row of a table the mouse points at.
+    pub row: Option<u32>,
+}
+
+impl Hands {
+    /// Selects one body, or none.
+    pub fn select(&mut self, body: Option<BodyId>) {
+        self.selected = body;
+        self.also.clear();
+    }
+
+    /// All selected bodies.
+    pub fn all(&self) -> impl Iterator<Item = BodyId> {
+        self.selected.into_iter().chain(self.also.iter().copied())
+    }
+
+    /// Selects a body with the others, or no more.
+    fn toggle(&mut self, body: BodyId) {
+        if self.selected == Some(body) {
+            self.selected = self.also.pop();
+        } else if let Some(place) = self.also.iter().position(|other| *other == body) {
+            self.also.remove(place);
+        } else {
+            self.also.extend(self.selected.replace(body));
+        }
+    }
+
+    /// The part that the mouse points at, in the picture or in a table.
+    pub fn pointed_part(&self, parts: &PartsView) -> Option<u32> {
+        let body = self.pointed.and_then(|body| parts.part(body.slot));
+        self.row.or(body)
+    }
 }
 
 pub fn plugin(app: &mut App) {
     app.init_resource::<Hands>()
-        .add_systems(Update, (forget, press_keys, drag).chain());
+        .add_systems(Update, (forget, press_keys, drag, point).chain());
+}
+
+/// Finds what the mouse points at, where that shows something: every body is looked at.
+fn point(mut hands: ResMut<Hands>, pointer: Res<Pointer>, eye: Res<Eye>, playback: Res<Playback>) {
+    let frame = playback.frame.as_ref();
+    let has_parts = frame.is_some_and(|frame| frame.parts.is_some());
+    let pixel = pointer.position.filter(|_| pointer.over_scene && has_parts);
+    let body = pixel.and_then(|pixel| {
+        let (origin, way) = eye.ray(pixel);
+        pick(&playback, origin, way)
+    });
+    hands.pointed = body.map(|(look, _)| look.id);
 }
 
 fn forget(mut begun: MessageReader<Begun>, mut hands: ResMut<Hands>) {
     for begun in begun.read() {
         hands.grip = None;
         if begun.loaded {
-            hands.selected = None;
+            hands.select(None);
         }
     }
 }
@@ -45,7 +94,7 @@ fn press_keys(
         match action {
             Action::Escape => {
                 hands.grip = None;
-                hands.selected = None;
+                hands.select(None);
                 physics.act(Input::Drag(None));
             }
             Action::Throw => {
@@ -75,6 +124,7 @@ fn press_keys(
 pub fn drag(
     mut hands: ResMut<Hands>,
     buttons: Res<ButtonInput<MouseButton>>,
+    keys: Res<ButtonInput<KeyCode>>,
     pointer: Res<Pointer>,
     eye: Res<Eye>,
     playback: Res<Playback>,
@@ -96,7 +146,15 @@ pub fn drag(
         }
         let hit = pick(&playback, origin, way);
         let chosen = hit.filter(|(look, _)| !is_ground(look, bounds.body_size));
-        hands.selected = chosen.map(|(look, _)| look.id);
+        let chosen = chosen.map(|(look, _)| look.id);
+        if keys.any_pressed([KeyCode::ControlLeft, KeyCode::ControlRight]) {
+            chosen.into_iter().for_each(|body| hands.toggle(body));
+            return;
+        }
+        // A body of several that are selected is dragged with the others as they are.
+        if !chosen.is_some_and(|body| hands.also.contains(&body)) {
+            hands.select(chosen);
+        }
         let dynamic = hit.filter(|(look, _)| look.kind == BodyKind::Dynamic);
         hands.grip = dynamic.map(|(look, distance)| {
             let target = double(origin + way * distance);

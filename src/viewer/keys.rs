@@ -60,6 +60,8 @@ bindings! {
         Islands "islands by colour": Digit5;
         Colors "contacts by graph colour": KeyK;
         Methods "bodies by how their island was solved": KeyM;
+        Parts "parts of the hybrid solver": KeyL;
+        Couplings "what couples these parts": KeyI;
         Joints "joints and their errors": KeyJ;
         Boxes "bounding boxes": Digit6;
         Centers "centres of mass": Digit7;
@@ -73,6 +75,8 @@ bindings! {
         Throw "throw a ball": KeyB;
         AddBody "add a body where the mouse points": Insert;
         RemoveBody "remove the selected body": Delete;
+        OwnGroup "own group for the selected bodies": KeyU;
+        UndoGroup "undo the last own group": KeyY;
         Escape "let go, deselect, stop flying": Escape;
 }
 
@@ -112,6 +116,7 @@ pub const FLYING: [KeyCode; 6] = {
 
 pub static MOUSE: &[(&str, &str)] = &[
     ("Left on a body", "drag it; its numbers are shown"),
+    ("Ctrl + left on a body", "select it too, or no more"),
     (
         "Left on a contact or joint",
         "its numbers are shown, while its layer is drawn",

@@ -27,6 +27,8 @@ pub struct Observe {
     pub islands: bool,
     /// How the island of each body was solved.
     pub methods: bool,
+    /// The solver's parts.
+    pub parts: bool,
     /// The graph colours of the contacts.
     pub colors: bool,
     pub history: bool,
@@ -63,6 +65,10 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     if solved && observe.methods {
         frame.methods.extend(methods(simulation));
     }
+    let parts = (solved && observe.parts).then(|| simulation.parts());
+    frame.parts = parts
+        .flatten()
+        .filter(|p| p.of_body.len() == problem.bodies.len());
     frame.contacts.clear();
     frame.states.clear();
     frame.colors.clear();

@@ -103,9 +103,10 @@ impl Offscreen {
         let drawing = world.resource::<Drawing>();
         let observe = Observe {
             contacts: drawing.any_contacts(),
-            joints: drawing.joints,
+            joints: drawing.joints || drawing.couplings,
             islands: drawing.islands,
             methods: drawing.methods,
+            parts: drawing.parts || drawing.couplings,
             colors: drawing.colors,
             ..Observe::default()
         };

@@ -66,7 +66,7 @@ fn pick(
         return;
     }
     // Of what only its arrow shows nobody sees whether it is within a body.
-    let has_points = drawing.points || drawing.colors;
+    let has_points = drawing.points || drawing.colors || drawing.couplings;
     let is_seen = |place: Vec3, thing: &Thing| {
         let is_drawn = has_points || matches!(thing, Thing::Joint(_));
         (drawing.xray && is_drawn) || !is_hidden(&playback, &eye, bounds.body_size, place)
@@ -91,7 +91,16 @@ fn things(
     playback: &Playback,
     drawing: &Drawing,
 ) -> impl Iterator<Item = (Vec3, Thing)> {
-    let contacts = frame.contacts.iter().filter(|_| drawing.any_contacts());
+    // Where nothing else asks for contacts, those that couple parts are drawn.
+    let others = Drawing {
+        couplings: false,
+        ..*drawing
+    };
+    let (shown, parts) = (others.any_contacts(), frame.parts.as_ref());
+    let contacts = frame.contacts.iter();
+    let contacts = contacts.filter(move |contact| {
+        shown || (drawing.couplings && parts.is_some_and(|p| p.couples(contact.bodies)))
+    });
     let contacts = contacts.map(|contact| {
         let thing = Thing::Contact {
             bodies: contact.bodies,

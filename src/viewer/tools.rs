@@ -15,7 +15,7 @@ use super::setup::Setup;
 use super::toasts::Toasts;
 use crate::math;
 use crate::session::Input;
-use crate::world::{Edit, Geometry};
+use crate::world::{BodyId, BodyKind, Edit, Geometry};
 
 /// Shapes that can be added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct Tools {
     pub size: f64,
     /// What the selected body is to be.
     pub draft: Option<Draft>,
+    /// The bodies of each own group that somebody has made, with the groups that they were in before.
+    pub groupings: Vec<Vec<(BodyId, u32)>>,
 }
 
 /// What the selected body is to be, while somebody is changing it.
@@ -112,16 +114,22 @@ impl Tools {
 pub fn plugin(app: &mut App) {
     app.init_resource::<Tools>()
         .add_systems(Update, (press_keys, change_bodies))
-        .add_systems(Last, frame_what_has_no_view);
+        .add_systems(Last, begin);
 }
 
-/// A recording or a state that is opened before any scene says nothing about where to look from.
-fn frame_what_has_no_view(
+/// Forgets what was done by hand to another scene. A recording or a state that is opened before any scene says nothing
+/// about where to look from.
+fn begin(
     mut begun: MessageReader<Begun>,
     scenes: Res<Scenes>,
+    mut tools: ResMut<Tools>,
     mut actions: MessageWriter<Action>,
 ) {
-    if begun.read().any(|b| b.loaded) && scenes.scene.is_none() {
+    let is_loaded = begun.read().any(|b| b.loaded);
+    if is_loaded {
+        tools.groupings.clear();
+    }
+    if is_loaded && scenes.scene.is_none() {
         actions.write(Action::FrameAll);
     }
 }
@@ -180,7 +188,7 @@ fn press_keys(
 #[expect(clippy::too_many_arguments, reason = "a system takes what it reads")]
 fn change_bodies(
     mut actions: MessageReader<Action>,
-    tools: Res<Tools>,
+    mut tools: ResMut<Tools>,
     physics: Res<Physics>,
     playback: Res<Playback>,
     eye: Res<Eye>,
@@ -191,10 +199,33 @@ fn change_bodies(
     for action in actions.read() {
         match action {
             Action::RemoveBody => {
-                if let Some(body) = hands.selected.take() {
+                let bodies: Vec<_> = hands.all().collect();
+                hands.select(None);
+                for body in bodies {
                     hands.grip = None;
                     physics.act(Input::Drag(None));
                     physics.act(Input::Edit(Edit::Remove { body }));
+                }
+            }
+            Action::OwnGroup => {
+                let Some(frame) = &playback.frame else {
+                    continue;
+                };
+                let chosen = hands.all().filter_map(|id| frame.table.get(id));
+                let chosen = chosen.filter(|look| look.kind == BodyKind::Dynamic);
+                let before: Vec<_> = chosen.map(|look| (look.id, look.part)).collect();
+                let parts = frame.table.bodies.iter().flatten().map(|look| look.part);
+                let part = parts.max().unwrap_or(0).saturating_add(1);
+                for (body, _) in before.iter().copied() {
+                    physics.act(Input::Edit(Edit::Part { body, part }));
+                }
+                if !before.is_empty() {
+                    tools.groupings.push(before);
+                }
+            }
+            Action::UndoGroup => {
+                for (body, part) in tools.groupings.pop().into_iter().flatten() {
+                    physics.act(Input::Edit(Edit::Part { body, part }));
                 }
             }
             Action::AddBody => {

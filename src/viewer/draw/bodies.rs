@@ -8,7 +8,7 @@ use bevy::prelude::*;
 use super::mesh::{MeshLibrary, PLANE_EXTENT, Piece};
 use super::{Canvas, Drawing, Instance, LEAST_PIXELS, Layer, Quality, flags, palette};
 use crate::problem::islands::NO_ISLAND;
-use crate::solve::Method;
+use crate::solve::{Method, PartsView};
 use crate::viewer::bounds::{Bounds, Surveyor};
 use crate::viewer::camera::Eye;
 use crate::viewer::frame::{BodyTable, isometry};
@@ -137,7 +137,10 @@ struct Look<'a> {
     eye: &'a Eye,
     islands: Option<&'a [u32]>,
     methods: Option<&'a [Option<Method>]>,
-    selected: u32,
+    /// The solver's parts, and the one that the mouse points at.
+    parts: Option<&'a PartsView>,
+    pointed: Option<u32>,
+    hands: &'a Hands,
     /// Flags that are not shown.
     hidden: u32,
 }
@@ -156,6 +159,7 @@ impl Look<'_> {
             Some(Some(method)) => palette::method(*method),
             _ => palette::NO_ISLAND,
         };
+        let part = self.parts.and_then(|parts| parts.part(dressed.slot));
         let color = match (self.methods, self.islands, self.tint) {
             (_, _, Some(tint)) => palette::pack(tint),
             (Some(methods), ..) if dressed.moving => palette::pack(method(methods)),
@@ -168,7 +172,10 @@ impl Look<'_> {
             let wider = (least / radius).max(1.0);
             scale *= Vec3::new(wider, 1.0, wider);
         }
-        let chosen = u32::from(dressed.slot == self.selected) * flags::SELECTED;
+        let is_chosen = self.hands.all().any(|id| id.slot == dressed.slot);
+        let is_pointed = part.is_some() && part == self.pointed;
+        let chosen =
+            u32::from(is_chosen) * flags::SELECTED + u32::from(is_pointed) * flags::POINTED;
         Instance {
             position: pose.translation.to_array(),
             flags: (dressed.flags | chosen) & !self.hidden,
@@ -200,7 +207,12 @@ pub(super) fn paint(
     if !Arc::ptr_eq(&dressing.table, &frame.table) {
         dressing.dress(&frame.table, &mut canvas.library, &mut meshes);
     }
-    let islands = Some(frame.islands.as_slice());
+    let parts = frame.parts.as_ref();
+    let islands = match parts {
+        Some(parts) if drawing.parts => Some(parts.of_body.as_slice()),
+        _ => Some(frame.islands.as_slice()).filter(|_| drawing.islands),
+    };
+    let pointed = parts.and_then(|parts| hands.pointed_part(parts));
     let methods = Some(frame.methods.as_slice());
     let worlds = 1 + frame.rivals.len();
     let is_split = worlds > 1 && eye.worlds > 1;
@@ -213,9 +225,11 @@ pub(super) fn paint(
             // Over each other worlds are told apart by colours, side by side by their places.
             tint: rival.filter(|_| !is_split).map(|rival| rival.color),
             eye: &eye,
-            islands: islands.filter(|islands| drawing.islands && !islands.is_empty()),
+            islands: islands.filter(|islands| !islands.is_empty()),
             methods: methods.filter(|methods| drawing.methods && !methods.is_empty()),
-            selected: hands.selected.map_or(u32::MAX, |id| id.slot),
+            parts,
+            pointed,
+            hands: &hands,
             hidden: u32::from(!drawing.grid) * flags::GRID,
         };
         canvas.cell = is_split.then_some(world as u32);

@@ -101,6 +101,15 @@ pub fn point_radius(eye: &Eye, size: f32, at: Vec3) -> f32 {
 
 /// The contact points, by their graph colours where these are wanted and known, else by their states.
 fn paint_points(frame: &Frame, drawing: &Drawing, eye: &Eye, size: f32, canvas: &mut Canvas) {
+    if let Some(parts) = frame.parts.as_ref().filter(|_| drawing.couplings) {
+        let couplings = frame.contacts.iter().filter(|c| parts.couples(c.bodies));
+        let points = couplings.map(|contact| {
+            let at = vec3(contact.point);
+            let radius = 1.6 * point_radius(eye, size, at);
+            Instance::point(at, radius, palette::pack(palette::COUPLING))
+        });
+        canvas.add(MeshLibrary::BALL + 1, Layer::Overlay, points);
+    }
     let by_graph = drawing.colors && !frame.colors.is_empty();
     if !(by_graph || drawing.points) {
         return;

@@ -15,6 +15,7 @@ use crate::world::joint::WORLD;
 const ROPE_PIXELS: f32 = 1.0;
 const AXIS_PIXELS: f32 = 1.5;
 const ARM_PIXELS: f32 = LEAST_PIXELS;
+const COUPLING_PIXELS: f32 = 2.0;
 const ANCHOR_PIXELS: f32 = 3.5;
 /// Half length of an axis in typical body sizes, and at least so many pixels.
 const AXIS_SIZE: f32 = 0.7;
@@ -104,6 +105,38 @@ pub(super) fn paint(
         Layer::Bodies
     };
     canvas.add(MeshLibrary::SHAFT, layer, lines);
+    canvas.add(MeshLibrary::BALL + 1, Layer::Overlay, points);
+    if drawing.couplings {
+        paint_couplings(&playback, frame, &eye, &mut canvas);
+    }
+}
+
+/// The joints that couple the solver's parts: from one body's middle over the anchor to the other's.
+fn paint_couplings(playback: &Playback, frame: &Frame, eye: &Eye, canvas: &mut Canvas) {
+    let Some(parts) = &frame.parts else {
+        return;
+    };
+    let color = palette::pack(palette::COUPLING);
+    let (mut lines, mut points) = (Vec::new(), Vec::new());
+    for mark in frame.joints.iter().filter(|m| parts.couples(m.bodies)) {
+        let anchors = [0, 1].map(|side| anchor(playback, mark, side));
+        let middles = mark
+            .bodies
+            .map(|body| body_pose(0, playback, body).translation.into());
+        let ends = [
+            [middles[0], anchors[0]],
+            [anchors[0], anchors[1]],
+            [anchors[1], middles[1]],
+        ];
+        lines.extend(
+            ends.into_iter()
+                .flat_map(|ends| line(eye, ends, COUPLING_PIXELS, color)),
+        );
+        let at = anchors[0].midpoint(anchors[1]);
+        let radius = 2.0 * ANCHOR_PIXELS * eye.pixel_at(at);
+        points.push(Instance::point(at, radius, color));
+    }
+    canvas.add(MeshLibrary::SHAFT, Layer::Overlay, lines);
     canvas.add(MeshLibrary::BALL + 1, Layer::Overlay, points);
 }
 

@@ -106,6 +106,7 @@ mod tests {
             offset: Pose::translation(1.0, 0.0, 0.0),
             kind: BodyKind::Dynamic,
             color: None,
+            part: 0,
         };
         let turn = Quat::from_rotation_z(std::f32::consts::FRAC_PI_2);
         let place = Isometry3d::new(Vec3::new(5.0, 0.0, 0.0), turn);

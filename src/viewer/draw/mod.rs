@@ -48,6 +48,10 @@ pub struct Drawing {
     pub islands: bool,
     /// Colours by how a body's island was solved, instead of by body or island.
     pub methods: bool,
+    /// Colours by the solver's part of a body, instead of by body or island.
+    pub parts: bool,
+    /// Contacts and joints that couple the solver's parts.
+    pub couplings: bool,
     /// The grid on the ground.
     pub grid: bool,
     /// Boxes around the shapes, along the axes of the world, as the broad phase has them before its margins.
@@ -84,6 +88,8 @@ impl Drawing {
             colors: false,
             islands: view.islands,
             methods: false,
+            parts: false,
+            couplings: false,
             grid: view.grid,
             boxes: false,
             centers: false,
@@ -97,7 +103,8 @@ impl Drawing {
 
     /// Whether any of it needs the contacts.
     pub fn any_contacts(&self) -> bool {
-        self.points || self.colors || self.normals || self.normal_forces || self.friction_forces
+        let forces = self.normal_forces || self.friction_forces;
+        self.points || self.colors || self.normals || forces || self.couplings
     }
 }
 
@@ -153,6 +160,8 @@ pub mod flags {
     /// Not lit: an arrow or a point of an overlay.
     pub const UNLIT: u32 = 4;
     pub const SELECTED: u32 = 8;
+    /// Belongs to what the mouse points at.
+    pub const POINTED: u32 = 64;
     /// A centre of mass: a ball with black and white octants.
     pub const MARK: u32 = 16;
     /// Ground, with or without a grid.

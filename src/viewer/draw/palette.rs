@@ -40,6 +40,9 @@ pub fn contact(state: ContactState) -> [f32; 3] {
     }
 }
 
+/// What couples parts, which have all other hues.
+pub const COUPLING: [f32; 3] = [1.0, 1.0, 1.0];
+
 /// The colour of a body that names none.
 pub fn body(slot: usize) -> [f32; 3] {
     BODIES[(scramble(slot as u32) >> 8) as usize % BODIES.len()]

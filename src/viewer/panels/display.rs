@@ -40,6 +40,18 @@ static SWITCHES: [&[Switch]; 2] = [
             |d| &mut d.methods,
         ),
         (
+            "parts",
+            Some(Action::Parts),
+            "bodies in the colour of the part that they are solved in (hybrid)",
+            |d| &mut d.parts,
+        ),
+        (
+            "couplings",
+            Some(Action::Couplings),
+            "contacts and joints between two parts, in white (hybrid)",
+            |d| &mut d.couplings,
+        ),
+        (
             "graph colours",
             Some(Action::Colors),
             "contact points in the colour that the solver sweeps them in (colored-gs)",

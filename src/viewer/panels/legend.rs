@@ -24,7 +24,7 @@ pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
     let forces = drawing.normal_forces || drawing.friction_forces;
     let marks = drawing.boxes || drawing.centers || drawing.trails;
     let heated = context.comparison.heated();
-    let by_island = drawing.islands || drawing.methods;
+    let by_island = drawing.islands || drawing.methods || drawing.parts || drawing.couplings;
     if !(drawing.any_contacts() || drawing.joints || by_island || marks || heated.is_some()) {
         return;
     }
@@ -75,9 +75,10 @@ pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
                 }
                 if drawing.methods {
                     methods(ui, context);
-                } else if drawing.islands {
-                    islands(ui);
+                } else if drawing.islands && !drawing.parts {
+                    hues(ui, ["one colour per island", "in no island"]);
                 }
+                parts(ui, context);
                 if drawing.boxes {
                     line(ui, "bounding box", |painter, rect| {
                         let stroke = egui::Stroke::new(1.0, drawn(palette::BOX));
@@ -244,8 +245,28 @@ fn methods(ui: &mut egui::Ui, context: &Context) {
     ball(ui, palette::NO_ISLAND, "in no island");
 }
 
-/// Islands have no meaning beyond being different.
-fn islands(ui: &mut egui::Ui) {
+/// The solver's parts, and what couples them.
+fn parts(ui: &mut egui::Ui, context: &Context) {
+    let drawing = &*context.drawing;
+    if !(drawing.parts || drawing.couplings) {
+        return;
+    }
+    let frame = context.playback.frame.as_ref();
+    if frame.is_none_or(|f| f.parts.is_none()) {
+        let solver = context.history.solver();
+        ui.label(theme::quiet(format!("{solver} solves no parts")));
+        return;
+    }
+    if drawing.parts && !drawing.methods {
+        hues(ui, ["one colour per part", "in no part"]);
+    }
+    if drawing.couplings {
+        ball(ui, palette::COUPLING, "couples two parts");
+    }
+}
+
+/// Hues that have no meaning beyond being different, and the colour of what has none.
+fn hues(ui: &mut egui::Ui, [each, none]: [&str; 2]) {
     ui.horizontal(|ui| {
         let (rect, _) = ui.allocate_exact_size(egui::vec2(60.0, 8.0), egui::Sense::hover());
         const COLORS: u8 = 6;
@@ -255,7 +276,7 @@ fn islands(ui: &mut egui::Ui) {
             let color: Color32 = drawn(palette::island(u32::from(k)));
             ui.painter().rect_filled(part, 0.0, color);
         }
-        ui.label("one colour per island");
+        ui.label(each);
     });
-    ball(ui, palette::NO_ISLAND, "in no island");
+    ball(ui, palette::NO_ISLAND, none);
 }

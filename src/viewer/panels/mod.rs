@@ -13,6 +13,7 @@ mod matrix;
 #[cfg(test)]
 mod names;
 mod parameters;
+mod parts;
 mod picked;
 mod plots;
 mod scenes;
@@ -64,6 +65,7 @@ static PANELS: &[Panel] = &[
     counters::PANEL,
     statistics::TABLE,
     matrix::PANEL,
+    parts::PANEL,
     display::PANEL,
     keeping::FILES,
     keeping::BODIES,
@@ -261,6 +263,8 @@ fn press_keys(
             Action::Islands => flip(&mut drawing.islands),
             Action::Colors => flip(&mut drawing.colors),
             Action::Methods => flip(&mut drawing.methods),
+            Action::Parts => flip(&mut drawing.parts),
+            Action::Couplings => flip(&mut drawing.couplings),
             Action::Boxes => flip(&mut drawing.boxes),
             Action::Centers => flip(&mut drawing.centers),
             Action::Trails => flip(&mut drawing.trails),
@@ -283,9 +287,10 @@ fn observe(
 ) {
     let wanted = Observe {
         contacts: drawing.any_contacts(),
-        joints: drawing.joints,
+        joints: drawing.joints || drawing.couplings,
         islands: drawing.islands,
         methods: drawing.methods,
+        parts: open.asked.parts || drawing.parts || drawing.couplings,
         colors: drawing.colors,
         residual: setup.residual,
         body: hands.selected,
@@ -326,6 +331,7 @@ fn lay_out(
             .max_rect(all),
     );
     context.open.asked = Observe::default();
+    context.hands.row = None;
     if context.open.panels {
         around(&mut ui, all.size(), &mut context);
     }

@@ -7,6 +7,7 @@ use super::{Context, theme};
 use crate::math::Vec3;
 use crate::session::Input;
 use crate::viewer::frame::{BodyNumbers, JointNumbers};
+use crate::viewer::keys::Action;
 use crate::viewer::tools::Draft;
 use crate::world::{BodyKind, Geometry};
 
@@ -18,7 +19,7 @@ pub fn show(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
     let at = free.left_top() + egui::vec2(12.0, 12.0);
     let open = floating(ctx, "Selected body", at, free, |ui| body(ui, context));
     if !open {
-        context.hands.selected = None;
+        context.hands.select(None);
     }
 }
 
@@ -28,13 +29,51 @@ fn body(ui: &mut egui::Ui, context: &mut Context) {
         ui.label(theme::quiet("it is gone"));
         return;
     };
-    ui.strong(&body.label);
-    numbers(ui, body);
+    ui.horizontal(|ui| {
+        ui.strong(&body.label);
+        let others = context.hands.also.len();
+        if others > 0 {
+            ui.label(theme::quiet(format!("and {others} more")));
+        }
+    });
+    let slot = context.hands.selected.map_or(u32::MAX, |id| id.slot);
+    let parts = frame.and_then(|f| f.parts.as_ref());
+    let part = parts.and_then(|parts| parts.part(slot));
+    numbers(ui, body, part);
     joints(ui, &body.joints);
     edit(ui, context);
+    groups(ui, context);
 }
 
-fn numbers(ui: &mut egui::Ui, body: &BodyNumbers) {
+/// Groups of bodies that the solver "hybrid" keeps together.
+pub fn groups(ui: &mut egui::Ui, context: &mut Context) {
+    let frame = context.playback.frame.as_ref();
+    let look = context.hands.selected.zip(frame);
+    let look = look.and_then(|(id, frame)| frame.table.get(id));
+    ui.horizontal(|ui| {
+        if let Some(look) = look {
+            let group = match look.part {
+                0 => "group: none".to_owned(),
+                group => format!("group: {group}"),
+            };
+            ui.label(group).on_hover_text(
+                "that somebody has chosen, which the solver \"hybrid\" keeps together",
+            );
+        }
+        let own = ui.add_enabled(look.is_some(), egui::Button::new("own group"));
+        let hint = "of all selected bodies, saved with the scene; Ctrl and a click select more";
+        if own.on_hover_text(format!("{hint} (U)")).clicked() {
+            context.actions.write(Action::OwnGroup);
+        }
+        let has_some = !context.tools.groupings.is_empty();
+        let undo = ui.add_enabled(has_some, egui::Button::new("undo"));
+        if undo.on_hover_text("the last own group (Y)").clicked() {
+            context.actions.write(Action::UndoGroup);
+        }
+    });
+}
+
+fn numbers(ui: &mut egui::Ui, body: &BodyNumbers, part: Option<u32>) {
     let vector = |v: Vec3| format!("{} {} {}", number(v.x), number(v.y), number(v.z));
     let mut lines = vec![("kind", format!("{:?}", body.kind).to_lowercase(), "")];
     if body.mass.is_finite() {
@@ -56,6 +95,9 @@ fn numbers(ui: &mut egui::Ui, body: &BodyNumbers) {
         ("largest normal [N]", number(body.largest_normal_force), ""),
         ("island", island, ""),
     ]);
+    if let Some(part) = part {
+        lines.push(("part", part.to_string(), "that the solver takes it in"));
+    }
     table(ui, "selection", lines);
 }
 
