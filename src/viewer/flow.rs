@@ -17,6 +17,7 @@ use super::comparison::{Comparison, Mode};
 use super::draw::Drawing;
 use super::frame::Frame;
 use super::hands::Hands;
+use super::observe::Observe;
 use super::physics::{Command, Physics};
 use super::playback::Playback;
 use super::scenes::Scenes;
@@ -246,6 +247,64 @@ fn go_back_and_record(app: &mut App, folder: &std::path::Path) {
         frame.load == load + 1
     });
     assert_eq!(app.world().resource::<Setup>().solver.name, "nncg");
+}
+
+/// Two wagons that become a group of their own, that are taken back and made one again, saved with the scene.
+#[test]
+fn a_group_by_hand_is_solved_and_saved_as_one() {
+    let folder = std::env::temp_dir().join(format!("moreau-groups-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let app = &mut window("train");
+    wait(app, "the scene", |_, frame| frame.step > 0 && frame.playing);
+    press(app, KeyCode::Space);
+    wait(app, "the pause", |_, frame| !frame.playing);
+    let mut setup = app.world_mut().resource_mut::<Setup>();
+    setup.solver.switch("hybrid");
+    let solver = setup.solver.clone();
+    let physics = app.world().resource::<Physics>();
+    physics.act(Input::Solver(solver));
+    physics.send(Command::Observe(Observe {
+        parts: true,
+        ..Observe::default()
+    }));
+    press(app, KeyCode::KeyN);
+    let count = |frame: &Frame| frame.parts.as_ref().map_or(0, |p| p.parts.len());
+    wait(app, "its parts", |_, frame| count(frame) == 10);
+
+    // A wagon's dolly has a part with it, until both of two dollies are a group of their own.
+    let table = frame(app).table.clone();
+    let looks = table.bodies.iter().flatten();
+    let of = |group: u32| looks.clone().find(|look| look.part == group).map(|l| l.id);
+    let chosen = [of(3), of(4)].map(|id| id.expect("a body of that wagon"));
+    let mut hands = app.world_mut().resource_mut::<Hands>();
+    hands.select(Some(chosen[0]));
+    hands.also.push(chosen[1]);
+    let groups = move |frame: &Frame| chosen.map(|id| frame.table.get(id).map(|look| look.part));
+    press(app, KeyCode::KeyU);
+    wait(app, "the group", |_, frame| groups(frame) == [Some(11); 2]);
+    press(app, KeyCode::KeyY);
+    wait(app, "the groups before", |_, frame| {
+        groups(frame) == [Some(3), Some(4)]
+    });
+    press(app, KeyCode::KeyU);
+    wait(app, "the group again", |_, frame| {
+        groups(frame) == [Some(11); 2]
+    });
+    press(app, KeyCode::KeyN);
+    wait(app, "other parts", |_, frame| {
+        let parts = frame.parts.as_ref();
+        parts.is_some_and(|p| p.parts.iter().any(|part| part.group == Some(11)))
+    });
+
+    let path = folder.join("grouped.ron");
+    app.world_mut().resource_mut::<Tools>().name = path.display().to_string();
+    press(app, KeyCode::F8);
+    wait(app, "the file", |_, _| path.exists());
+    let saved = crate::scene::Scene::load(&path).expect("a scene");
+    let world = saved.build().expect("a good scene");
+    let parts = chosen.map(|id| world.bodies.part[id.index()]);
+    assert_eq!(parts, [11; 2]);
+    std::fs::remove_dir_all(&folder).expect("it is ours");
 }
 
 /// How long the window's own logic takes, frame by frame.

@@ -5,7 +5,7 @@
 
 use image::RgbImage;
 use moreau::math::{Pose, Vec3 as Metres};
-use moreau::scene::Camera;
+use moreau::scene::{Camera, library};
 use moreau::solve::SolverConfig;
 use moreau::step::Simulation;
 use moreau::viewer::{Drawing, Offscreen, RenderError};
@@ -178,6 +178,46 @@ fn islands_show_how_they_were_solved(screen: &mut Offscreen, simulation: &mut Si
     assert!(own > 0.01 && solved < 0.1 * own, "{own:.4} and {solved:.4}");
 }
 
+/// The train in the colours of its parts, with its nine couplings in white; nothing of that with a solver without parts.
+fn parts_and_what_couples_them_show(screen: &mut Offscreen) {
+    let scene = library::shipped("train").expect("a shipped scene");
+    let mut simulation = scene.simulation(1).expect("a simulation");
+    screen.look(scene.camera.clone());
+    let parts = Drawing {
+        parts: true,
+        ..Drawing::default()
+    };
+    let couplings = Drawing {
+        couplings: true,
+        ..Drawing::default()
+    };
+    let mut draw = |simulation: &mut Simulation, name: &str| {
+        let config = SolverConfig {
+            name: name.into(),
+            ..SolverConfig::default()
+        };
+        simulation.set_solver(config).expect("a solver");
+        simulation.step().expect("a step");
+        [Drawing::default(), parts, couplings].map(|drawing| {
+            screen.show(drawing);
+            screen.draw(simulation).expect("a picture")
+        })
+    };
+    let [plain, by_part, by_coupling] = draw(&mut simulation, "auto");
+    assert!(
+        plain == by_part && plain == by_coupling,
+        "auto has no parts"
+    );
+    let [plain, by_part, by_coupling] = draw(&mut simulation, "hybrid");
+    assert!(plain != by_part, "parts have no colours");
+    let white = |picture: &RgbImage| {
+        let pixels = picture.pixels();
+        pixels.filter(|p| p.0.iter().all(|c| *c > 245)).count()
+    };
+    let found = [&plain, &by_coupling].map(white);
+    assert!(found[1] > found[0] + 20, "{found:?} white pixels");
+}
+
 /// The off-screen renderer, or nothing where there is no adapter and none is required.
 fn screen() -> Option<Offscreen> {
     match Offscreen::new(SIZE) {
@@ -284,6 +324,8 @@ fn pictures_show_the_bodies_and_follow_them() {
     let [whole, apart] = [0.0, 0.05].map(|error| left(&mut screen, error));
     assert!(whole[0] > 20 && whole[1] == 0, "{whole:?}");
     assert!(apart[0] == 0 && apart[1] > 20, "{apart:?}");
+
+    parts_and_what_couples_them_show(&mut screen);
 }
 
 /// Pixels of the left third that are blue, as joints are that hold, and yellow, as those are that do not.

@@ -123,20 +123,10 @@ impl Posed {
     }
 
     /// Solves from Λ = 0.
-    pub fn solve(
-        &self,
-        coupling: &'static str,
-        cut: Cut,
-        iterations: u32,
-        tolerance: f64,
-    ) -> Result<Cold> {
+    pub fn solve(&self, coupling: &'static str, cut: Cut, budget: Budget) -> Result<Cold> {
         let mut split = SolverConfig {
             name: "hybrid".into(),
-            budget: Budget {
-                iterations,
-                tolerance,
-                ..Budget::default()
-            },
+            budget,
             ..SolverConfig::default()
         };
         for (name, value) in [
@@ -195,6 +185,15 @@ fn force_error(first: usize, split: &Outcome, whole: &Outcome) -> f64 {
     errors.fold(0.0, f64::max) / largest
 }
 
+/// So many couplings at most, and a residual (m/s).
+pub fn couplings_to(iterations: u32, tolerance: f64) -> Budget {
+    Budget {
+        iterations,
+        tolerance,
+        ..Budget::default()
+    }
+}
+
 /// Both tables.
 pub fn couplings(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let (mut by_count, mut by_cut) = (Vec::new(), Vec::new());
@@ -203,7 +202,7 @@ pub fn couplings(bench: &Bench, findings: &mut Findings) -> Result<()> {
         let posed = Posed::new(scene, &[], steps)?;
         for coupling in COUPLINGS {
             for count in COUNTS {
-                let cold = posed.solve(coupling, Cut::chains(10, 2), count, 0.0)?;
+                let cold = posed.solve(coupling, Cut::chains(10, 2), couplings_to(count, 0.0))?;
                 let is_done = cold.couplings < count;
                 by_count.push(cold);
                 if is_done {
@@ -211,7 +210,7 @@ pub fn couplings(bench: &Bench, findings: &mut Findings) -> Result<()> {
                 }
             }
             for cut in CUTS {
-                by_cut.push(posed.solve(coupling, cut, MOST, TOLERANCE)?);
+                by_cut.push(posed.solve(coupling, cut, couplings_to(MOST, TOLERANCE))?);
             }
         }
     }

@@ -132,7 +132,7 @@ impl Partition {
                 iterations,
                 ..PartView::default()
             },
-            coupling_units: 1,
+            coupling_units: u32::from(self.coupling_rows > 0),
         }
     }
 

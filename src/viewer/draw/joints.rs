@@ -72,10 +72,12 @@ pub(super) fn paint(
     let pixel = |at: Vec3| eye.pixel_at(at);
     let (mut lines, mut points) = (Vec::new(), Vec::new());
     for mark in frame.joints.iter().filter(|m| drawing.joints || m.is_rope) {
-        let color = palette::pack(if drawing.joints {
-            palette::error(mark.error)
-        } else {
-            palette::ROPE
+        let parts = frame.parts.as_ref().filter(|_| drawing.parts);
+        let part = parts.and_then(|parts| mark.bodies.iter().find_map(|b| parts.part(*b)));
+        let color = palette::pack(match part {
+            _ if drawing.joints => palette::error(mark.error),
+            Some(part) => palette::island(part),
+            None => palette::ROPE,
         });
         let mut line = |from: Vec3, to: Vec3, pixels: f32| {
             lines.extend(line(&eye, [from, to], pixels, color));
@@ -120,9 +122,7 @@ fn paint_couplings(playback: &Playback, frame: &Frame, eye: &Eye, canvas: &mut C
     let (mut lines, mut points) = (Vec::new(), Vec::new());
     for mark in frame.joints.iter().filter(|m| parts.couples(m.bodies)) {
         let anchors = [0, 1].map(|side| anchor(playback, mark, side));
-        let middles = mark
-            .bodies
-            .map(|body| body_pose(0, playback, body).translation.into());
+        let middles = (mark.bodies).map(|b| Vec3::from(body_pose(0, playback, b).translation));
         let ends = [
             [middles[0], anchors[0]],
             [anchors[0], anchors[1]],
@@ -133,7 +133,9 @@ fn paint_couplings(playback: &Playback, frame: &Frame, eye: &Eye, canvas: &mut C
                 .flat_map(|ends| line(eye, ends, COUPLING_PIXELS, color)),
         );
         let at = anchors[0].midpoint(anchors[1]);
-        let radius = 2.0 * ANCHOR_PIXELS * eye.pixel_at(at);
+        // Not so large that the points of a net touch each other.
+        let most = 0.2 * middles[0].distance(middles[1]);
+        let radius = (2.0 * ANCHOR_PIXELS * eye.pixel_at(at)).min(most);
         points.push(Instance::point(at, radius, color));
     }
     canvas.add(MeshLibrary::SHAFT, Layer::Overlay, lines);

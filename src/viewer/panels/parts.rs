@@ -80,7 +80,12 @@ fn table(ui: &mut egui::Ui, parts: &PartsView, pointed: Option<u32>) -> Option<u
             }
             ui.horizontal(|ui| {
                 swatch(ui, theme::drawn(palette::COUPLING));
-                ui.monospace(format!("{} couplings", parts.coupling_units));
+                let couplings = ui.monospace("between");
+                let units = parts.coupling_units;
+                couplings.on_hover_text(format!(
+                    "contacts and joints between parts; those that couple the same ones are solved as one, of which there \
+                     are {units} here"
+                ));
             });
             cells(ui, &parts.couplings);
         });
