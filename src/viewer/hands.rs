@@ -24,6 +24,8 @@ pub struct Hands {
     pub pointed: Option<BodyId>,
     /// The part whose row of a table the mouse points at.
     pub row: Option<u32>,
+    /// The same in the frame before.
+    pub last_row: Option<u32>,
 }
 
 impl Hands {

@@ -182,7 +182,7 @@ fn islands_show_how_they_were_solved(screen: &mut Offscreen, simulation: &mut Si
 fn parts_and_what_couples_them_show(screen: &mut Offscreen) {
     let scene = library::shipped("train").expect("a shipped scene");
     let mut simulation = scene.simulation(1).expect("a simulation");
-    screen.look(scene.camera.clone());
+    screen.look(scene.camera);
     let parts = Drawing {
         parts: true,
         ..Drawing::default()

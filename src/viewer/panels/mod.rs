@@ -331,7 +331,7 @@ fn lay_out(
             .max_rect(all),
     );
     context.open.asked = Observe::default();
-    context.hands.row = None;
+    context.hands.last_row = context.hands.row.take();
     if context.open.panels {
         around(&mut ui, all.size(), &mut context);
     }

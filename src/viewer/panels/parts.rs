@@ -32,7 +32,8 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
     let frame = context.playback.frame.as_ref();
     match frame.and_then(|f| f.parts.as_ref()) {
         Some(parts) => {
-            let pointed = context.hands.pointed_part(parts);
+            let hands = &context.hands;
+            let pointed = hands.last_row.or(hands.pointed_part(parts));
             context.hands.row = table(ui, parts, pointed);
         }
         None => {
