@@ -80,7 +80,8 @@ impl Generate for RopeNet {
                 made.push(build.place(&node, pose, color)?);
             }
         }
-        let body = |[row, column]: [u32; 2]| made[row as usize * columns as usize + column as usize];
+        let body =
+            |[row, column]: [u32; 2]| made[row as usize * columns as usize + column as usize];
         for row in 0..rows {
             for column in 0..columns {
                 let here = [row, column];
@@ -115,12 +116,13 @@ impl RopeNet {
 
     /// Ties a rope between two nodes, which stand at these rows and columns.
     fn tie(&self, build: &mut Builder<'_>, ends: [[u32; 2]; 2], bodies: [BodyId; 2]) -> Check {
-        if ends.iter().all(|[row, column]| self.is_fixed(*row, *column)) {
+        if ends
+            .iter()
+            .all(|[row, column]| self.is_fixed(*row, *column))
+        {
             return Ok(());
         }
-        let frames = ends.map(|[row, column]| {
-            Pose::new(self.place(row, column), Quat::identity())
-        });
+        let frames = ends.map(|[row, column]| Pose::new(self.place(row, column), Quat::identity()));
         let mut rope = JointSpec::new(JointKind::Distance, bodies.map(Some), frames[0]);
         rope.frames = frames;
         let least = if self.slackens { 0.0 } else { self.spacing };
