@@ -62,7 +62,7 @@ impl Asynchronous {
                 self.units.forget();
             }
             None => {
-                report.status = Status::Budget;
+                report.status = self.units.status();
                 residual = self.judge(problem, lambda);
             }
         }

@@ -13,7 +13,7 @@ use super::slot::{Slot, Solvers};
 use crate::math::Twist;
 use crate::problem::islands::{Grouped, NO_ISLAND};
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::Request;
+use crate::solve::{Request, Status};
 
 /// What changes a row's own velocity by less than this share of the tolerance matters to nobody (-): the others are not
 /// solved again for it.
@@ -336,6 +336,16 @@ impl Units {
         let part = &mut own(&mut self.units[moment.unit as usize]).slot.part;
         part.lambda.copy_from_slice(&moment.lambda);
         part.store(problem, lambda);
+    }
+
+    /// How the last solve of every unit has ended, where nothing couples them; else that it is not known whether they fit.
+    pub fn status(&mut self) -> Status {
+        if self.needs.len() > self.parts {
+            return Status::Budget;
+        }
+        let units = self.units.iter_mut().take(self.needs.len());
+        let of = units.map(|unit| own(unit).slot.status.clone());
+        of.fold(Status::Converged, Status::or_worse)
     }
 
     /// Units that solve parts, and those that couple parts.
