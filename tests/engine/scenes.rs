@@ -5,6 +5,7 @@ use std::path::Path;
 use moreau::scene::{Generator, Scene, library};
 use moreau::solve::Status;
 use moreau::step::Simulation;
+use moreau::world::Geometry;
 
 fn open(id: &str) -> Scene {
     library::shipped(id).unwrap_or_else(|e| panic!("{e}"))
@@ -102,6 +103,37 @@ fn every_small_scene_takes_steps_without_a_failed_solve() {
                 report.solve
             );
         }
+    }
+}
+
+/// Every log lies on the ground or on another one at the start, and in none by more than a rounding error.
+#[test]
+fn logs_lie_on_what_is_below_them() {
+    let mut scene = open("logs");
+    for (path, value) in [("variation", "0.5"), ("count", "60")] {
+        let path = format!("generators.0.{path}");
+        scene.set(&path, value).expect("a number");
+    }
+    let world = scene.build().expect("a good scene");
+    let bodies = &world.bodies;
+    let logs: Vec<(f64, f64, f64)> = (0..bodies.slots())
+        .filter_map(|slot| match bodies.shape[slot].as_ref()?.geometry() {
+            Geometry::Cylinder { radius, .. } => {
+                let at = bodies.position[slot];
+                Some((*radius, at.x, at.y))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(logs.len(), 60);
+    for (k, (radius, x, y)) in logs.iter().enumerate() {
+        let others = logs.iter().enumerate().filter(|(other, _)| *other != k);
+        let gaps = others.map(|(_, (r, at, height))| (x - at).hypot(y - height) - radius - r);
+        let nearest = gaps.fold(y - radius, f64::min);
+        assert!(
+            nearest.abs() < 1e-9,
+            "log {k} is {nearest:e} m from what it lies on"
+        );
     }
 }
 

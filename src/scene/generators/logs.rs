@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use super::*;
 
 fields! {
@@ -45,29 +47,40 @@ impl Logs {
         (self.width / self.pitch()).clamp(0.0, f64::from(self.count) + 1.0) as u32
     }
 
-    /// Places across the heap at the start, layer by layer.
-    fn columns(&self) -> impl Iterator<Item = f64> {
+    /// Layers, each as places across the heap at the start.
+    fn layers(&self) -> impl Iterator<Item = impl Iterator<Item = f64>> {
         let (n, pitch) = (self.per_layer(), self.pitch());
-        let layers = (0..).flat_map(move |layer| {
+        (0..).map(move |layer| {
             let logs = n - layer % 2;
             (0..logs).map(move |log| (f64::from(log) - 0.5 * f64::from(logs - 1)) * pitch)
-        });
-        layers.take(self.count as usize)
+        })
     }
 
     /// Radius and place in the cross-section of every log, laid down on those before it.
     fn sections(&self, random: &mut Random) -> Vec<(f64, Vec3)> {
         let mut made: Vec<(f64, Vec3)> = Vec::with_capacity(self.count as usize);
-        for x in self.columns() {
-            let radius = self.radius * (1.0 + random.range(-self.variation, self.variation));
-            // It reaches no deeper than three layers down.
-            let below = made.iter().rev().take(4 * self.per_layer() as usize);
-            let heights = below.map(|(r, at)| {
-                let (reach, aside) = (radius + r, x - at.x);
-                at.y + (reach * reach - aside * aside).max(0.0).sqrt()
-            });
-            let height = heights.fold(radius, f64::max);
-            made.push((radius, Vec3::new(x, height, 0.0)));
+        let mut layers: Vec<Range<usize>> = Vec::new();
+        for layer in self.layers() {
+            let first = made.len();
+            for (column, x) in layer.take(self.count as usize - first).enumerate() {
+                let radius = self.radius * (1.0 + random.range(-self.variation, self.variation));
+                // Neighbours across are a pitch apart or half of one, and only thin logs let it touch those three layers down.
+                let near = column.saturating_sub(2)..column + 3;
+                let below = layers.iter().rev().take(3).flat_map(|layer| {
+                    let own = &made[layer.clone()];
+                    own.iter().skip(near.start).take(near.len())
+                });
+                let heights = below.filter_map(|(r, at)| {
+                    let (reach, aside) = (radius + r, x - at.x);
+                    (aside.abs() < reach).then(|| at.y + (reach * reach - aside * aside).sqrt())
+                });
+                let height = heights.fold(radius, f64::max);
+                made.push((radius, Vec3::new(x, height, 0.0)));
+            }
+            layers.push(first..made.len());
+            if made.len() == self.count as usize {
+                break;
+            }
         }
         made
     }
