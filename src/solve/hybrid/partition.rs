@@ -48,6 +48,8 @@ pub struct Partition {
     bodies: Vec<u32>,
     rows: Vec<u32>,
     coupling_rows: u32,
+    /// Of each part: whether all its bodies are links of chains of joints, and something else of its island comes first.
+    is_chain: Vec<bool>,
     /// Of each island: whether it has more than one part.
     pub is_cut: Vec<bool>,
     /// Parts that are cut by strength, which are the first ones.
@@ -87,11 +89,30 @@ impl Partition {
         self.count(problem);
     }
 
+    /// Whether a part is of a chain of joints, or of a piece of one, that hangs on something else.
+    pub fn is_chain(&self, part: usize) -> bool {
+        self.is_chain[part]
+    }
+
     fn count(&mut self, problem: &Problem) {
         self.bodies.clear();
         self.bodies.resize(self.len(), 0);
-        for part in self.of_body.iter().filter(|part| **part != NO_PART) {
+        self.is_chain.clear();
+        self.is_chain.resize(self.len(), true);
+        let parts = self.of_body.iter().enumerate();
+        for (body, part) in parts.filter(|(_, part)| **part != NO_PART) {
             self.bodies[*part as usize] += 1;
+            let is_link = (1..=2).contains(&self.jointed.of(body).len());
+            self.is_chain[*part as usize] &= is_link && *part as usize >= self.balanced;
+        }
+        for island in 0..problem.islands.len() {
+            let bodies = problem.islands.bodies.of(island);
+            let parts = bodies.iter().map(|body| self.of_body[*body as usize]);
+            let group = |part: u32| self.group[part as usize];
+            let lowest = parts.clone().map(group).min();
+            for part in parts.filter(|part| Some(group(*part)) == lowest) {
+                self.is_chain[part as usize] = false;
+            }
         }
         let mut rows = std::mem::take(&mut self.rows);
         rows.clear();
@@ -327,7 +348,7 @@ impl Partition {
             for _ in 0..depth {
                 let end = self.queue.len();
                 self.spread_once(begin..end, part, |o, groups, links| {
-                    groups[o] > group && links <= 2 && !is_small[o]
+                    groups[o] > group && (1..=2).contains(&links) && !is_small[o]
                 });
                 begin = end;
             }

@@ -16,9 +16,9 @@ use crate::solve::{Parameters, Status};
 enum Kind {
     /// Islands that are not cut.
     Alone,
-    /// Parts of the lowest group, and all where one solver solves all.
+    /// Parts that are no chains, and all where one solver solves all.
     Main,
-    /// Parts of other groups, where another solver solves these.
+    /// Parts of chains, where another solver solves these.
     Segments,
     /// What couples parts.
     Secondary,
@@ -66,7 +66,6 @@ impl Parts {
     /// Takes the parts of a problem.
     pub fn take(&mut self, problem: &Problem, partition: &Partition) {
         self.is_taken = false;
-        let lowest = partition.group.iter().min().copied();
         let sweeps_segments = self.solvers.sweeps_segments;
         let kind = |bodies: &[u32]| {
             let island = bodies.iter().map(|b| problem.islands.of_body[*b as usize]);
@@ -79,8 +78,8 @@ impl Parts {
             let Some(part) = partition.of(bodies) else {
                 return Some(Kind::Secondary);
             };
-            let is_main = Some(partition.group[part as usize]) == lowest || !sweeps_segments;
-            Some(if is_main { Kind::Main } else { Kind::Segments })
+            let is_swept = sweeps_segments && partition.is_chain(part as usize);
+            Some(if is_swept { Kind::Segments } else { Kind::Main })
         };
         for (slot, own) in self.slots.iter_mut().zip(KINDS) {
             slot.part

@@ -204,6 +204,71 @@ fn parts_that_a_scene_names_stay_whole() {
     assert_ne!(of("jib left"), of("jib right"));
 }
 
+/// A heap has no chains: what somebody has put into two groups stays in these, and nothing else comes in.
+#[test]
+fn groups_in_a_heap_are_as_somebody_has_named_them() {
+    let scene = library::shipped("logs").expect("a shipped scene");
+    let mut simulation = scene.simulation(1).expect("a simulation");
+    let group = |slot: usize| match slot {
+        10..16 => 1,
+        16..24 => 2,
+        _ => 0,
+    };
+    for slot in 10..24 {
+        simulation.world_mut().bodies.part[slot] = group(slot);
+    }
+    for _ in 0..60 {
+        simulation.step().expect("a step");
+    }
+    let mut partition = Partition::default();
+    let cuts = Cuts {
+        depth: 2,
+        segment: 10,
+        method: Method::Chains,
+        bodies: 50,
+    };
+    partition.find(simulation.problem(), cuts);
+    let view = partition.view(1);
+    for (slot, part) in view.of_body.iter().enumerate() {
+        if let Some(part) = view.parts.get(*part as usize) {
+            let named = Some(group(slot)).filter(|group| *group > 0);
+            assert_eq!(part.group, named, "body {slot}");
+        }
+    }
+}
+
+/// Sweeps are for chains alone, whatever groups somebody has named.
+#[test]
+fn machines_are_no_chains_where_a_link_has_a_group() {
+    let scene = library::shipped("tethered_vehicle").expect("a shipped scene");
+    let mut simulation = scene.simulation(1).expect("a simulation");
+    let bodies = &mut simulation.world_mut().bodies;
+    let link = bodies.name.iter().position(|name| name == "cable 30");
+    bodies.part[link.expect("a link")] = 1;
+    simulation.step().expect("a step");
+    let mut partition = Partition::default();
+    let cuts = Cuts {
+        depth: 2,
+        segment: 10,
+        method: Method::Chains,
+        bodies: 50,
+    };
+    partition.find(simulation.problem(), cuts);
+    let names = &simulation.world().bodies.name;
+    for (body, part) in partition.of_body.iter().enumerate() {
+        if *part != partition::NO_PART {
+            let has_vehicle = partition
+                .of_body
+                .iter()
+                .zip(names)
+                .any(|(other, name)| other == part && !name.starts_with("cable"));
+            let is_chain = partition.is_chain(*part as usize);
+            let is_first = partition.group[*part as usize] == 1;
+            assert_eq!(is_chain, !has_vehicle && !is_first, "{}", names[body]);
+        }
+    }
+}
+
 #[test]
 fn the_vehicle_tows_its_cable_in_parts() {
     let scene = library::shipped("tethered_vehicle").expect("a shipped scene");
