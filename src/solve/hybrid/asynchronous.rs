@@ -44,21 +44,14 @@ impl Asynchronous {
         lambda: &mut [f64],
         u: &mut Vec<Twist>,
     ) -> SolveReport {
-        let mut report = SolveReport {
-            prepare_time: start.elapsed().as_secs_f64(),
-            ..SolveReport::default()
-        };
-        let run = Run {
-            problem,
-            request,
-            start: Instant::now(),
-        };
+        let (run, mut report) = Run::begin(problem, request, start);
         let begun = request.history.then(|| lambda.to_vec());
         let (ended, moments) = self.units.solve(problem, request, lambda);
         let mut residual = f64::NAN;
         match ended.failure {
             Some(why) => {
                 report.status = Status::Failed(why);
+                self.iterations.clear();
                 self.units.forget();
             }
             None => {
@@ -69,7 +62,10 @@ impl Asynchronous {
         conclude(&run, residual, lambda, u, &mut report);
         report.solve_time = run.start.elapsed().as_secs_f64();
         report.iterations = ended.iterations.iter().copied().max().unwrap_or(0);
-        (self.order, self.iterations) = (ended.order, ended.iterations);
+        self.order = ended.order;
+        if report.status.is_usable() {
+            self.iterations = ended.iterations;
+        }
         if let Some(mut past) = begun.filter(|_| report.status.is_usable()) {
             self.write_history(problem, &moments, &mut past, residual, &mut report);
             report.record_time = run.start.elapsed().as_secs_f64() - report.solve_time;
@@ -96,17 +92,17 @@ impl Asynchronous {
     pub fn view(&self, partition: &Partition) -> PartsView {
         let mut view = partition.view(1);
         let units = self.iterations.iter().zip(self.units.unit_times());
-        let (parts, couplings) = (view.parts.len(), &mut view.couplings);
+        let couplings = &mut view.couplings;
         couplings.iterations = 0;
         view.coupling_units = 0;
         let mut time = 0.0;
         for (unit, (iterations, spent)) in units.enumerate().skip(1) {
-            match view.parts.get_mut(unit - 1) {
-                Some(part) if *iterations > 0 && spent > 0.0 => {
+            match self.units.parts_of(unit) {
+                [part] => {
+                    let part = &mut view.parts[*part as usize];
                     (part.iterations, part.time) = (*iterations, Some(spent));
                 }
-                Some(_) => {}
-                None => {
+                _ => {
                     view.coupling_units += 1;
                     couplings.iterations = couplings.iterations.max(*iterations);
                     time += spent;
@@ -114,7 +110,6 @@ impl Asynchronous {
             }
         }
         couplings.time = Some(time);
-        debug_assert!(self.iterations.is_empty() || self.iterations.len() > parts);
         view
     }
 

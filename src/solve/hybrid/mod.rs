@@ -153,7 +153,9 @@ pub static INFO: SolverInfo = SolverInfo {
         Parameter {
             name: "execution",
             unit: "-",
-            summary: "deterministic: parts side by side, then couplings. async: every part and every coupling as soon as what                       it depends on is news, with plain couplings; results depend on timing, so that they have no hash and                       cannot be recorded",
+            summary: "deterministic: parts side by side, then couplings. async: every part and every coupling as soon as what \
+                      it depends on is news, with plain couplings; results depend on timing, so that they have no hash and \
+                      cannot be recorded",
             source: "Lacoursière 2007, section 5",
             kind: ParameterKind::Choice {
                 default: DETERMINISTIC,
@@ -169,6 +171,22 @@ struct Run<'a> {
     problem: &'a Problem,
     request: &'a Request,
     start: Instant,
+}
+
+impl<'a> Run<'a> {
+    /// Begins to iterate on parts that have been prepared since `start`.
+    fn begin(problem: &'a Problem, request: &'a Request, start: Instant) -> (Self, SolveReport) {
+        let report = SolveReport {
+            prepare_time: start.elapsed().as_secs_f64(),
+            ..SolveReport::default()
+        };
+        let run = Self {
+            problem,
+            request,
+            start: Instant::now(),
+        };
+        (run, report)
+    }
 }
 
 /// How the work is spread.

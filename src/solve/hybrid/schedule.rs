@@ -9,6 +9,7 @@
 //! somebody else may have on the same stack.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -76,6 +77,8 @@ struct Queue {
     stamps: Vec<u64>,
     is_held: Vec<bool>,
     working: Vec<bool>,
+    /// Units that are not being solved, may be, and have something new to see, by their iterations.
+    open: BTreeSet<(u32, u32)>,
     /// Threads that may be called.
     idle: usize,
     order: Vec<u32>,
@@ -86,6 +89,8 @@ struct Queue {
 pub struct Schedule<L: Locks, D: Send> {
     /// Of each unit: its primaries, ascending.
     needs: Vec<Vec<u32>>,
+    /// Of each primary: the units that need it.
+    users: Vec<Vec<u32>>,
     /// Most iterations of a unit.
     cap: u32,
     primaries: Vec<L::Lock<D>>,
@@ -109,7 +114,13 @@ impl<L: Locks, D: Send> Schedule<L, D> {
     /// Units with the primaries that each needs, ascending, the data of all primaries, the most iterations of a unit, and
     /// the threads that may work, one of which will begin.
     pub fn new(needs: Vec<Vec<u32>>, data: Vec<D>, cap: u32, threads: usize) -> Self {
+        let mut users = vec![Vec::new(); data.len()];
+        for (own, unit) in needs.iter().zip(0..) {
+            own.iter().for_each(|p| users[*p as usize].push(unit));
+        }
+        let units = (0..needs.len() as u32).filter(|_| cap > 0);
         let queue = Queue {
+            open: units.map(|unit| (0, unit)).collect(),
             tickets: vec![Ticket::default(); needs.len()],
             stamps: vec![0; data.len()],
             is_held: vec![false; data.len()],
@@ -120,6 +131,7 @@ impl<L: Locks, D: Send> Schedule<L, D> {
         };
         Self {
             needs,
+            users,
             cap,
             primaries: data.into_iter().map(L::guard).collect(),
             queue: L::guard(queue),
@@ -168,6 +180,7 @@ impl<L: Locks, D: Send> Schedule<L, D> {
         let mut queue = L::take(&self.queue);
         if let Some((unit, outcome)) = finished {
             queue.book(unit, &self.needs[unit], outcome);
+            self.open_users(&mut queue, unit);
         }
         let is_ended = is_over || queue.failure.is_some();
         let first = (!is_ended).then(|| self.first(&queue)).flatten();
@@ -182,16 +195,23 @@ impl<L: Locks, D: Send> Schedule<L, D> {
     }
 
     fn first(&self, queue: &Queue) -> Option<usize> {
-        let can_go = |unit: &usize| {
-            let needs = &self.needs[*unit];
-            let ticket = &queue.tickets[*unit];
-            !queue.working[*unit]
-                && ticket.iterations < self.cap
-                && queue.is_newer(ticket, needs)
-                && needs.iter().all(|p| !queue.is_held[*p as usize])
-        };
-        let units = (0..self.needs.len()).filter(can_go);
-        units.min_by_key(|unit| queue.tickets[*unit].iterations)
+        let is_held = |p: &u32| queue.is_held[*p as usize];
+        let can_go = |unit: &usize| !self.needs[*unit].iter().any(is_held);
+        let mut units = queue.open.iter().map(|(_, unit)| *unit as usize);
+        units.find(can_go)
+    }
+
+    /// Opens the units that have something new to see of what a unit has just written.
+    fn open_users(&self, queue: &mut Queue, unit: usize) {
+        let users = self.needs[unit].iter().map(|p| &self.users[*p as usize]);
+        for user in users.flatten().map(|user| *user as usize) {
+            let ticket = &queue.tickets[user];
+            let iterations = ticket.iterations;
+            let is_open = iterations < self.cap && queue.is_newer(ticket, &self.needs[user]);
+            if is_open && !queue.working[user] {
+                queue.open.insert((iterations, user as u32));
+            }
+        }
     }
 
     /// Whether no unit is being solved, and none can be.
@@ -224,6 +244,8 @@ impl<L: Locks, D: Send> Schedule<L, D> {
 impl Queue {
     fn hold(&mut self, unit: usize, needs: &[u32]) {
         self.working[unit] = true;
+        self.open
+            .remove(&(self.tickets[unit].iterations, unit as u32));
         for primary in needs {
             self.is_held[*primary as usize] = true;
         }

@@ -69,15 +69,7 @@ impl Turns {
         lambda: &mut [f64],
         u: &mut Vec<Twist>,
     ) -> SolveReport {
-        let mut report = SolveReport {
-            prepare_time: start.elapsed().as_secs_f64(),
-            ..SolveReport::default()
-        };
-        let run = Run {
-            problem,
-            request,
-            start: Instant::now(),
-        };
+        let (run, mut report) = Run::begin(problem, request, start);
         self.parts.load(problem, lambda);
         self.best.clear();
         self.best.extend_from_slice(lambda);

@@ -56,14 +56,15 @@ struct Unit {
     others: Vec<Twist>,
     /// A's diagonal (1/kg).
     diagonal: Vec<f64>,
-    before: Vec<f64>,
+    /// Its impulses when others were last told of them (N s).
+    told: Vec<f64>,
 }
 
 /// What a unit has come to, and when.
 pub struct Moment {
     /// Since the solve's start (s).
     pub time: f64,
-    /// The largest change of an impulse (N s).
+    /// The largest change of an impulse since others were last told (N s).
     pub delta: f64,
     unit: u32,
     lambda: Vec<f64>,
@@ -80,6 +81,8 @@ pub struct Units {
     of_row: Vec<u32>,
     /// Units that solve parts; the others couple these.
     parts: usize,
+    /// Parts of bodies.
+    primaries: usize,
     /// Each body's number within its part.
     within: Vec<u32>,
     /// Each body's number within the unit that is being taken.
@@ -115,6 +118,7 @@ impl Units {
             of_contact: Vec::new(),
             of_row: Vec::new(),
             parts: 0,
+            primaries: 0,
             within: Vec::new(),
             local: Vec::new(),
             #[cfg(test)]
@@ -133,12 +137,13 @@ impl Units {
         let (mut contacts, mut rows) = (Grouped::default(), Grouped::default());
         contacts.fill_by_key(count, &self.of_contact);
         rows.fill_by_key(count, &self.of_row);
-        let lowest = partition.group.iter().min();
         self.local.clear();
         self.local.resize(problem.bodies.len(), 0);
         for unit in 0..count {
-            let part = unit.checked_sub(1).filter(|part| *part < partition.len());
-            let is_chain = part.is_some_and(|part| Some(&partition.group[part]) != lowest);
+            let is_chain = match self.needs[unit][..] {
+                [part] => partition.is_chain(part as usize),
+                _ => false,
+            };
             let is_swept = is_chain && self.solvers.sweeps_segments;
             if self.units.len() == unit {
                 self.units
@@ -169,8 +174,17 @@ impl Units {
     fn assign(&mut self, problem: &Problem, partition: &Partition) {
         self.needs.clear();
         self.needs.push(Vec::new());
-        self.needs
-            .extend((0..partition.len() as u32).map(|p| vec![p]));
+        self.primaries = partition.len();
+        let mut of_part = vec![NO_UNIT; self.primaries];
+        for island in (0..problem.islands.len()).filter(|island| partition.is_cut[*island]) {
+            for body in problem.islands.bodies.of(island) {
+                of_part[partition.of_body[*body as usize] as usize] = 0;
+            }
+        }
+        for (unit, part) in of_part.iter_mut().zip(0..).filter(|(unit, _)| **unit == 0) {
+            *unit = self.needs.len() as u32;
+            self.needs.push(vec![part]);
+        }
         self.parts = self.needs.len();
         let needs = &mut self.needs;
         let mut couplings: BTreeMap<[u32; MOST], u32> = BTreeMap::new();
@@ -191,7 +205,7 @@ impl Units {
             let mut own: Vec<u32> = parts.into_iter().filter(|p| *p != NO_PART).collect();
             own.dedup();
             if let [part] = own[..] {
-                return part + 1;
+                return of_part[part as usize];
             }
             let mut key = [NO_PART; MOST];
             key[..own.len()].copy_from_slice(&own);
@@ -298,12 +312,18 @@ impl Units {
 
     /// Takes impulses, and returns what they give to the primaries.
     fn load(&mut self, problem: &Problem, lambda: &[f64]) -> Vec<Primary> {
-        let parts = self.parts.saturating_sub(1);
-        let mut primaries: Vec<Primary> = (0..parts).map(|_| Primary::default()).collect();
+        let mut primaries = Vec::with_capacity(self.primaries);
+        primaries.resize_with(self.primaries, Primary::default);
         for (unit, needs) in self.units.iter_mut().zip(&self.needs) {
             let unit = own(unit);
             unit.slot.load(problem, lambda);
             unit.slot.find_momenta();
+            unit.told.clone_from(&unit.slot.part.lambda);
+            // What time is too short for is not solved.
+            unit.slot.status = match unit.slot.part.is_empty() {
+                true => Status::Converged,
+                false => Status::Budget,
+            };
             unit.share.clear();
             for (k, part) in needs.iter().enumerate() {
                 let primary = &mut primaries[*part as usize];
@@ -353,6 +373,11 @@ impl Units {
         [self.parts, self.needs.len() - self.parts]
     }
 
+    /// The parts that a unit solves or couples; none for that of the islands that are not cut.
+    pub fn parts_of(&self, unit: usize) -> &[u32] {
+        &self.needs[unit]
+    }
+
     /// What solving each unit took (s).
     pub fn unit_times(&self) -> impl Iterator<Item = f64> {
         let units = self.units.iter().take(self.needs.len());
@@ -370,7 +395,7 @@ impl Units {
     pub fn forget(&mut self) {
         self.units.clear();
         self.needs.clear();
-        self.parts = 0;
+        (self.parts, self.primaries) = (0, 0);
     }
 
     /// Whether there is nothing to solve again.
@@ -402,7 +427,7 @@ impl Unit {
             share: Vec::new(),
             others: Vec::new(),
             diagonal: Vec::new(),
-            before: Vec::new(),
+            told: Vec::new(),
         }
     }
 
@@ -488,7 +513,6 @@ impl Work for Solving<'_> {
         for (primary, share) in data.iter_mut().zip(&own.share) {
             primary.read(*share as usize, &mut own.others);
         }
-        own.before.clone_from(&own.slot.part.lambda);
         let (bodies, others) = (&own.bodies, &own.others);
         own.slot.solve(|body| {
             let momentum = others.get(body).copied().unwrap_or(Twist::ZERO);
@@ -502,7 +526,7 @@ impl Work for Solving<'_> {
         }
         let lambda = &own.slot.part.lambda;
         if let Some(moments) = &self.moments {
-            let changes = own.before.iter().zip(lambda).map(|(a, b)| (b - a).abs());
+            let changes = own.told.iter().zip(lambda).map(|(a, b)| (b - a).abs());
             System::take(moments).push(Moment {
                 time: self.start.elapsed().as_secs_f64(),
                 delta: changes.fold(0.0, f64::max),
@@ -510,16 +534,21 @@ impl Work for Solving<'_> {
                 lambda: lambda.clone(),
             });
         }
-        let pairs = own.before.iter().zip(lambda).zip(&own.diagonal);
+        let pairs = own.told.iter().zip(lambda).zip(&own.diagonal);
         let change = pairs.map(|((before, now), d)| (now - before).abs() * d);
         let change = change.fold(
             0.0,
             |most: f64, c| if c > most || c.is_nan() { c } else { most },
         );
-        match change.is_finite() {
-            true => Ok(change > self.matters),
-            false => Err("a number that is not finite".into()),
+        if !change.is_finite() {
+            return Err("a number that is not finite".into());
         }
+        // Small changes add up until they matter.
+        let is_news = change > self.matters;
+        if is_news {
+            own.told.clone_from(lambda);
+        }
+        Ok(is_news)
     }
 
     fn is_over(&self) -> bool {
