@@ -76,23 +76,49 @@ pub struct Cold {
     /// How couplings are found.
     pub coupling: &'static str,
     /// How many there were.
-    pub couplings: u32,
+    couplings: u32,
     /// How it is cut.
     pub cut: Cut,
     /// The residual (m/s).
-    pub residual: f64,
+    residual: f64,
     /// How far velocities are from the whole solution's (m/s).
-    pub distance: f64,
+    distance: f64,
     /// The largest error of a joint's impulse, as a share of the largest joint's impulse.
     force: f64,
     /// Parts.
-    pub parts: f64,
+    parts: f64,
     /// Rows that couple them.
-    pub rows: f64,
+    rows: f64,
     /// Preparation and solution (ms).
-    pub time: f64,
+    time: f64,
     /// Whether the tolerance was met.
-    pub is_solved: bool,
+    is_solved: bool,
+}
+
+impl Cold {
+    /// What [`Cold::numbers`] are, in tables.
+    pub const NAMES: [&str; 7] = [
+        "parts",
+        "coupling rows",
+        "couplings",
+        "reached",
+        "residual [m/s]",
+        "distance [m/s]",
+        "time [ms]",
+    ];
+
+    /// How it is cut, and how near it has come.
+    pub fn numbers(&self) -> [f64; 7] {
+        [
+            self.parts,
+            self.rows,
+            f64::from(self.couplings),
+            f64::from(u8::from(self.is_solved)),
+            self.residual,
+            self.distance,
+            self.time,
+        ]
+    }
 }
 
 /// A machine whose problem is solved from nothing.
@@ -239,13 +265,7 @@ pub fn couplings(bench: &Bench, findings: &mut Findings) -> Result<()> {
         .key("segment", |r| r.cut.bodies)
         .key("depth", |r| r.cut.depth)
         .key("coupling", |r| r.coupling)
-        .column("parts", |r| r.parts)
-        .column("coupling rows", |r| r.rows)
-        .column("couplings", |r| f64::from(r.couplings))
-        .column("reached", |r| f64::from(u8::from(r.is_solved)))
-        .column("residual [m/s]", |r| r.residual)
-        .column("distance [m/s]", |r| r.distance)
-        .column("time [ms]", |r| r.time)
+        .columns(Cold::NAMES, Cold::numbers)
         .notes([format!(
             "From Λ = 0; the best of {MOST} couplings where it was not reached."
         )]),

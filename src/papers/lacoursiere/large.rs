@@ -53,13 +53,7 @@ pub fn large(bench: &Bench, findings: &mut Findings) -> Result<()> {
         .key("partition", |r| r.cut.partition)
         .key("bodies of a part", |r| r.cut.bodies)
         .key("coupling", |r| r.coupling)
-        .column("parts", |r| r.parts)
-        .column("coupling rows", |r| r.rows)
-        .column("couplings", |r| f64::from(r.couplings))
-        .column("reached", |r| f64::from(u8::from(r.is_solved)))
-        .column("residual [m/s]", |r| r.residual)
-        .column("distance [m/s]", |r| r.distance)
-        .column("time [ms]", |r| r.time)
+        .columns(Cold::NAMES, Cold::numbers)
         .notes([format!(
             "From Λ = 0; the best of {MOST} couplings or {} s where it was not reached. Distances of velocities from the \
              whole solution by bpp.",
