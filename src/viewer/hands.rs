@@ -64,10 +64,21 @@ pub fn plugin(app: &mut App) {
 }
 
 /// Finds what the mouse points at, where that shows something: every body is looked at.
-fn point(mut hands: ResMut<Hands>, pointer: Res<Pointer>, eye: Res<Eye>, playback: Res<Playback>) {
+fn point(
+    mut hands: ResMut<Hands>,
+    pointer: Res<Pointer>,
+    eye: Res<Eye>,
+    playback: Res<Playback>,
+    mut last: Local<Option<(Option<Vec2>, u64)>>,
+) {
     let frame = playback.frame.as_ref();
     let has_parts = frame.is_some_and(|frame| frame.parts.is_some());
     let pixel = pointer.position.filter(|_| pointer.over_scene && has_parts);
+    let now = Some((pixel, frame.map_or(0, |frame| frame.step)));
+    if *last == now && !eye.is_changed() {
+        return;
+    }
+    *last = now;
     let body = pixel.and_then(|pixel| {
         let (origin, way) = eye.ray(pixel);
         pick(&playback, origin, way)
@@ -154,7 +165,7 @@ pub fn drag(
             return;
         }
         // A body of several that are selected is dragged with the others as they are.
-        if !chosen.is_some_and(|body| hands.also.contains(&body)) {
+        if !chosen.is_some_and(|body| hands.all().any(|other| other == body)) {
             hands.select(chosen);
         }
         let dynamic = hit.filter(|(look, _)| look.kind == BodyKind::Dynamic);

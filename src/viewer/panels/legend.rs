@@ -75,7 +75,7 @@ pub fn show(ctx: &egui::Context, context: &Context, free: egui::Rect) {
                 }
                 if drawing.methods {
                     methods(ui, context);
-                } else if drawing.islands && !drawing.parts {
+                } else if drawing.islands && !(drawing.parts && has_parts(context)) {
                     hues(ui, ["one colour per island", "in no island"]);
                 }
                 parts(ui, context);
@@ -245,14 +245,18 @@ fn methods(ui: &mut egui::Ui, context: &Context) {
     ball(ui, palette::NO_ISLAND, "in no island");
 }
 
+fn has_parts(context: &Context) -> bool {
+    let frame = context.playback.frame.as_ref();
+    frame.is_some_and(|f| f.parts.is_some())
+}
+
 /// The solver's parts, and what couples them.
 fn parts(ui: &mut egui::Ui, context: &Context) {
     let drawing = &*context.drawing;
     if !(drawing.parts || drawing.couplings) {
         return;
     }
-    let frame = context.playback.frame.as_ref();
-    if frame.is_none_or(|f| f.parts.is_none()) {
+    if !has_parts(context) {
         let solver = context.history.solver();
         ui.label(theme::quiet(format!("{solver} solves no parts")));
         return;

@@ -12,6 +12,8 @@ pub const PANEL: Panel = Panel::right("Parts", true, show)
 
 /// Most height of the table, of which more is scrolled to (points).
 const HEIGHT: f32 = 220.0;
+/// Most parts that are listed: every free body is one of its own.
+const MOST: usize = 200;
 const COLUMNS: [(&str, &str); 6] = [
     (
         "part",
@@ -68,7 +70,7 @@ fn table(ui: &mut egui::Ui, parts: &PartsView, pointed: Option<u32>) -> Option<u
                 }
             }
             ui.end_row();
-            for (part, number) in parts.parts.iter().zip(0..) {
+            for (part, number) in parts.parts.iter().take(MOST).zip(0..) {
                 let first = ui.horizontal(|ui| {
                     swatch(ui, theme::drawn(palette::island(number)));
                     ui.monospace(number.to_string());
@@ -90,6 +92,10 @@ fn table(ui: &mut egui::Ui, parts: &PartsView, pointed: Option<u32>) -> Option<u
             });
             cells(ui, &parts.couplings);
         });
+        if parts.parts.len() > MOST {
+            let more = parts.parts.len() - MOST;
+            ui.label(theme::quiet(format!("and {more} parts more")));
+        }
     });
     under
 }
