@@ -53,10 +53,16 @@ pub struct Tools {
     pub size: f64,
     /// What the selected body is to be.
     pub draft: Option<Draft>,
-    /// The bodies of each own group that somebody has made, with the groups that they were in before.
-    pub groupings: Vec<Vec<(BodyId, u32)>>,
-    /// The number of the last own group: the picture may not have it yet.
-    last_group: u32,
+    /// The own groups that somebody has made.
+    pub groupings: Vec<Grouping>,
+}
+
+/// A group that was made by hand.
+pub struct Grouping {
+    /// Its number.
+    part: u32,
+    /// Its bodies, with the groups that they were in before.
+    before: Vec<(BodyId, u32)>,
 }
 
 /// What the selected body is to be, while somebody is changing it.
@@ -130,7 +136,6 @@ fn begin(
     let is_loaded = begun.read().any(|b| b.loaded);
     if is_loaded {
         tools.groupings.clear();
-        tools.last_group = 0;
     }
     if is_loaded && scenes.scene.is_none() {
         actions.write(Action::FrameAll);
@@ -218,20 +223,25 @@ fn change_bodies(
                 let chosen = chosen.filter(|look| look.kind == BodyKind::Dynamic);
                 let before: Vec<_> = chosen.map(|look| (look.id, look.part)).collect();
                 let parts = frame.table.bodies.iter().flatten().map(|look| look.part);
-                let part = parts.fold(tools.last_group, u32::max).saturating_add(1);
+                // The picture may not have the last one yet.
+                let last = tools.groupings.last().map_or(0, |group| group.part);
+                let part = parts.fold(last, u32::max).saturating_add(1);
                 for (body, _) in before.iter().copied() {
                     physics.act(Input::Edit(Edit::Part { body, part }));
                 }
                 if !before.is_empty() {
-                    tools.groupings.push(before);
-                    tools.last_group = part;
+                    tools.groupings.push(Grouping { part, before });
                 }
             }
             Action::UndoGroup => {
                 let table = playback.frame.as_ref().map(|frame| &frame.table);
                 let is_there = |body: BodyId| table.is_some_and(|t| t.get(body).is_some());
-                let before = tools.groupings.pop().into_iter().flatten();
-                for (body, part) in before.filter(|(body, _)| is_there(*body)) {
+                let before = tools.groupings.pop().map(|group| group.before);
+                for (body, part) in before
+                    .into_iter()
+                    .flatten()
+                    .filter(|(body, _)| is_there(*body))
+                {
                     physics.act(Input::Edit(Edit::Part { body, part }));
                 }
             }
