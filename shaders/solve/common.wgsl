@@ -12,8 +12,11 @@ struct Params {
     scale: f32,
     // T_rel.
     relative: f32,
-    // First row of the segment of a dense T, and how many it has.
-    segment: vec2u,
+    // What is bound of a buffer that is cut, its first one and how many: rows of a dense T, or contacts.
+    span: vec2u,
+    // How often a kernel of one workgroup sweeps, and the bodies that it works on besides.
+    repeat: u32,
+    others: u32,
 }
 
 struct Prox {

@@ -20,7 +20,7 @@ fn main(
     let k = number(id, groups);
     var change = no_change();
     if k < params.count {
-        if k < params.contacts {
+        if params.first + k < params.contacts {
             let contact = prox[k];
             let at = contact.at;
             let old = vec3f(before[at], before[at + 1u], before[at + 2u]);
@@ -38,7 +38,7 @@ fn main(
             );
             change.sums = vec4f(size.x + size.y + size.z, dot(step, step), dot(old, old), 0.0);
         } else {
-            let row = rows[k - params.contacts];
+            let row = rows[params.first + k - params.contacts];
             let old = before[row.at];
             let result = lambda[row.at];
             let step = result - old;
@@ -53,7 +53,8 @@ fn main(
         }
     }
     reduce(lane, change);
-    if lane == 0u {
-        partial[group.x + group.y * groups.x] = shared_change[0];
+    let place = group.x + group.y * groups.x;
+    if lane == 0u && 64u * place < params.count {
+        partial[params.first / 64u + place] = shared_change[0];
     }
 }

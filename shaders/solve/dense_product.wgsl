@@ -1,38 +1,43 @@
-// z = T Λ + d with T as a whole, column by column within its segment (Nützi 2011, 5.2.1): a row for each invocation, with Λ
-// brought into the workgroup's memory piece by piece.
+// z = T Λ + d with T as a whole, row by row (Nützi 2011, 5.2.1): a workgroup for each row, whose invocations take four
+// columns each in turn, so that a small T fills the device too.
 
-@group(0) @binding(1) var<storage, read> value: array<f32>;
+@group(0) @binding(1) var<storage, read> value: array<vec4f>;
 @group(0) @binding(2) var<storage, read> offset: array<f32>;
-@group(0) @binding(3) var<storage, read> lambda: array<f32>;
+@group(0) @binding(3) var<storage, read> lambda: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> argument: array<f32>;
 
-var<workgroup> piece: array<f32, 64>;
+var<workgroup> sums: array<f32, 64>;
 
 @compute @workgroup_size(64)
 fn main(
-    @builtin(global_invocation_id) id: vec3u,
     @builtin(local_invocation_index) lane: u32,
+    @builtin(workgroup_id) group: vec3u,
     @builtin(num_workgroups) groups: vec3u,
 ) {
-    let k = number(id, groups);
-    let height = params.segment.y;
+    let k = group.x + group.y * groups.x;
+    let whole = params.count / 4u;
+    let width = (params.count + 3u) / 4u;
     var sum = 0.0;
-    for (var first = 0u; first < params.count; first += 64u) {
-        workgroupBarrier();
-        piece[lane] = 0.0;
-        if first + lane < params.count {
-            piece[lane] = lambda[first + lane];
+    if k < params.span.y {
+        let begin = k * width;
+        for (var x = lane; x < whole; x += 64u) {
+            sum += dot(value[begin + x], lambda[x]);
         }
-        workgroupBarrier();
-        if k < height {
-            let width = min(64u, params.count - first);
-            for (var x = 0u; x < width; x++) {
-                sum += value[(first + x) * height + k] * piece[x];
-            }
+        // What lies behind the last impulse is no number.
+        if lane < params.count - 4u * whole {
+            sum += value[begin + whole][lane] * lambda[whole][lane];
         }
     }
-    if k < height {
-        let row = params.segment.x + k;
-        argument[row] = sum + offset[row];
+    sums[lane] = sum;
+    workgroupBarrier();
+    for (var half = 32u; half > 0u; half /= 2u) {
+        if lane < half {
+            sums[lane] += sums[lane + half];
+        }
+        workgroupBarrier();
+    }
+    if lane == 0u && k < params.span.y {
+        let row = params.span.x + k;
+        argument[row] = sums[0] + offset[row];
     }
 }

@@ -8,11 +8,11 @@
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
     let k = number(id, groups);
-    let height = params.segment.y;
+    let height = params.span.y;
     if k >= height {
         return;
     }
-    let row = params.segment.x + k;
+    let row = params.span.x + k;
     var sum = 0.0;
     for (var x = column[row]; x < params.count; x++) {
         sum += value[x * height + k] * lambda[x];

@@ -11,7 +11,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     if k >= params.count {
         return;
     }
-    if k < params.contacts {
+    if params.first + k < params.contacts {
         let contact = prox[k];
         let at = contact.at;
         let old = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);
@@ -22,7 +22,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
         lambda[at + 2u] = result.z;
         return;
     }
-    let row = rows[k - params.contacts];
+    let row = rows[params.first + k - params.contacts];
     let old = lambda[row.at];
     let z = argument[row.at];
     lambda[row.at] = prox_row(row, towards(vec3f(z), vec3f(old)).x, old);

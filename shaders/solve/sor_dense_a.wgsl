@@ -24,9 +24,9 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     let last = units[params.first + params.count - 1u];
     let end = last.y + select(3u, 1u, (last.x & ROWS) != 0u);
     let row = begin + lane;
-    let height = params.segment.y;
+    let height = params.span.y;
     // Where this row's values begin.
-    let base = row - params.segment.x;
+    let base = row - params.span.x;
     let is_mine = row < end;
     if is_mine {
         accumulated[lane] = argument[row];

@@ -11,8 +11,8 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     let last = units[params.first + params.count - 1u];
     let end = last.y + select(3u, 1u, (last.x & ROWS) != 0u);
     let k = number(id, groups);
-    let height = params.segment.y;
-    let row = params.segment.x + k;
+    let height = params.span.y;
+    let row = params.span.x + k;
     if k >= height || (row >= begin && row < end) {
         return;
     }

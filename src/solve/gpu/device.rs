@@ -1,15 +1,18 @@
 //! The device: opened once, with what is bound and dispatched on it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
+use super::clock::{TIMES, Times};
 use super::kernels::{Buffer, PARAMS, Pipelines, STRIDE};
-use super::layout::{Layout, Product};
-use super::program::{Batch, Kernel, Program, Step, WORKGROUP, grid};
+use super::layout::{Frame, Layout, Product, Prox};
+use super::program::{ALONE, Batch, Kernel, Program, Step, WORKGROUP};
 use super::{Engine, Measured, Trouble, Tuning};
 
 /// Bytes that are uploaded before the device is waited for: what stages an upload is given back then.
@@ -19,15 +22,22 @@ const DISPATCHES: usize = 256;
 /// Storage buffers of the kernel with the most.
 const STORAGE_BUFFERS: u32 = 8;
 
+/// What is used where it is there.
+const OPTIONAL: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY;
+/// Bytes that say what the last iteration of a batch changed; two times follow them.
+const TOTAL: u64 = 32;
+
 /// Words about every failure to open a device begin with these.
 const NO_ADAPTER: &str = "no graphics adapter";
 
 /// An open device.
 pub struct Gpu {
-    device: wgpu::Device,
-    queue: wgpu::Queue,
-    limits: wgpu::Limits,
+    pub(super) device: wgpu::Device,
+    pub(super) queue: wgpu::Queue,
+    pub(super) limits: wgpu::Limits,
     name: String,
+    is_software: bool,
+    pub(super) times: Option<Times>,
     lost: Arc<AtomicBool>,
     pipelines: Pipelines,
 }
@@ -78,12 +88,12 @@ impl Gpu {
             (
                 "invocations in a workgroup",
                 limits.max_compute_invocations_per_workgroup,
-                WORKGROUP,
+                ALONE,
             ),
             (
                 "invocations along a workgroup",
                 limits.max_compute_workgroup_size_x,
-                WORKGROUP,
+                ALONE,
             ),
             (
                 "storage buffers",
@@ -98,11 +108,13 @@ impl Gpu {
         }
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("solvers"),
+            required_features: adapter.features() & OPTIONAL,
             required_limits: limits.clone(),
             ..wgpu::DeviceDescriptor::default()
         };
         let opened = finish(adapter.request_device(&descriptor), wait);
         let (device, queue) = opened.map_err(|error| format!("{name}: {error}"))?;
+        let times = Times::of(&device, &queue);
         let lost = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&lost);
         device.set_device_lost_callback(move |_, _| flag.store(true, Ordering::Relaxed));
@@ -114,6 +126,8 @@ impl Gpu {
             queue,
             limits,
             name,
+            is_software: info.device_type == wgpu::DeviceType::Cpu,
+            times,
             lost,
             pipelines: Pipelines::default(),
         })
@@ -122,6 +136,11 @@ impl Gpu {
     /// Its name and interface.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether it is a program that stands for a device.
+    pub fn is_software(&self) -> bool {
+        self.is_software
     }
 
     /// Whether the device is gone.
@@ -136,7 +155,10 @@ impl Gpu {
     }
 
     /// Does something, and says what the device had against it.
-    fn checked<T>(&self, action: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
+    pub(super) fn checked<T>(
+        &self,
+        action: impl FnOnce() -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
         if self.is_lost() {
             return Err(self.gone());
         }
@@ -179,7 +201,7 @@ impl Gpu {
     }
 
     /// Waits for all that was submitted.
-    fn wait(&self) -> Result<(), Trouble> {
+    pub(super) fn wait(&self) -> Result<(), Trouble> {
         let done = self.device.poll(wgpu::PollType::wait_indefinitely());
         done.map_err(|error| Trouble(format!("{}: {error}", self.name)))?;
         Ok(())
@@ -209,6 +231,18 @@ pub struct Device {
     uploaded: u64,
     /// The dispatches of a batch.
     batch: Vec<Step>,
+    spent: Spent,
+}
+
+/// What a solve has spent on the device so far (s).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent {
+    /// Uploading the problem.
+    pub upload: f64,
+    /// Iterating, by the device's own clock; none where it has none.
+    pub iterating: Option<f64>,
+    /// Reading the result back.
+    pub read_back: f64,
 }
 
 impl Device {
@@ -226,6 +260,7 @@ impl Device {
             impulses: 0,
             uploaded: 0,
             batch: Vec::new(),
+            spent: Spent::default(),
         }
     }
 
@@ -247,6 +282,17 @@ impl Device {
         sizes.chain(others).sum::<u64>() + STAGED
     }
 
+    /// What the solve has spent so far.
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// Most contacts in one binding, with those that a unit may reach beyond it.
+    pub fn most_contacts(&self) -> usize {
+        let most = self.most_bytes() / size_of::<Frame>() as u64;
+        most.saturating_sub(u64::from(WORKGROUP)) as usize
+    }
+
     /// Most values of T in one binding.
     pub fn most_values(&self) -> usize {
         (self.most_bytes() / 4) as usize
@@ -263,13 +309,12 @@ impl Device {
     fn reserve(&mut self, buffer: Buffer, bytes: u64) -> Result<(), Trouble> {
         // A binding holds one element at least, and the largest record has 64 bytes.
         let bytes = bytes.max(64).next_multiple_of(64);
-        let most = self.most_bytes();
-        if bytes > most {
-            return Err(Trouble(format!(
-                "{} binds {most} bytes at most, and {buffer:?} has {bytes}",
-                self.gpu.name
-            )));
-        }
+        let most = match buffer {
+            // Bound piece by piece.
+            Buffer::Prox | Buffer::Frames => self.gpu.limits.max_buffer_size & !63,
+            _ => self.most_bytes(),
+        };
+        self.has_room(buffer, bytes, most)?;
         let size = self.buffers.get(&buffer).map_or(0, wgpu::Buffer::size);
         if size >= bytes && size / 4 <= bytes {
             return Ok(());
@@ -290,6 +335,37 @@ impl Device {
         });
         self.buffers.insert(buffer, created);
         Ok(())
+    }
+
+    fn has_room(&self, buffer: Buffer, bytes: u64, most: u64) -> Result<(), Trouble> {
+        if bytes <= most {
+            return Ok(());
+        }
+        let name = &self.gpu.name;
+        Err(Trouble(format!(
+            "{name} binds {most} bytes at most, and {buffer:?} has {bytes}"
+        )))
+    }
+
+    /// What a dispatch is bound to of a buffer.
+    fn binding(&self, step: &Step, buffer: Buffer) -> Result<wgpu::BindingResource<'_>, Trouble> {
+        let record = match buffer {
+            Buffer::Prox => size_of::<Prox>(),
+            Buffer::Frames => size_of::<Frame>(),
+            _ => 0,
+        };
+        let (whole, most) = (&self.buffers[&buffer], self.most_bytes());
+        if record == 0 || !step.kernel.is_of_piece() {
+            self.has_room(buffer, whole.size(), most)?;
+            return Ok(whole.as_entire_binding());
+        }
+        let offset = u64::from(step.span[0]) * record as u64;
+        let size = (whole.size() - offset).min(most);
+        Ok(wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+            buffer: whole,
+            offset,
+            size: std::num::NonZeroU64::new(size),
+        }))
     }
 
     /// Uploads a slice, piece by piece, and waits now and then, so that what stages it does not pile up.
@@ -319,15 +395,18 @@ impl Device {
         self.upload(Buffer::Lambda, &layout.lambda)?;
         self.upload(Buffer::Checkpoint, &layout.lambda)?;
         self.reserve(Buffer::Before, impulses)?;
-        let groups: u32 = grid(layout.blocks()).iter().product();
+        let groups = layout.blocks().div_ceil(WORKGROUP);
         self.reserve(Buffer::Partial, 32 * u64::from(groups))?;
-        self.reserve(Buffer::Total, 32)?;
+        self.reserve(Buffer::Total, TOTAL)?;
         match product {
             Product::MatrixFree => {
                 self.upload(Buffer::Frames, &layout.frames)?;
                 self.upload(Buffer::Entries, &layout.entries)?;
                 self.upload(Buffer::Bodies, &layout.bodies)?;
                 self.upload(Buffer::Free, &layout.free)?;
+                let colors = layout.colors.iter();
+                let colors: Vec<_> = colors.map(|c| [c.start, c.len() as u32]).collect();
+                self.upload(Buffer::Colors, &colors)?;
                 self.upload(Buffer::Touches, &layout.touches)
             }
             Product::Sparse => {
@@ -367,10 +446,10 @@ impl Device {
     }
 
     /// Binds the buffers of every dispatch, and gives each its place among the parameters.
-    fn bind(&mut self, program: &Program) {
+    fn bind(&mut self, program: &Program) -> Result<(), Trouble> {
         let steps: Vec<Step> = program.all().copied().collect();
         if self.steps == steps && !self.bound.is_empty() {
-            return;
+            return Ok(());
         }
         self.bound.clear();
         self.steps = steps;
@@ -382,48 +461,60 @@ impl Device {
             usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
-        let mut groups: HashMap<(Kernel, u32), wgpu::BindGroup> = HashMap::new();
+        let mut groups: HashMap<(Kernel, u32, u32), wgpu::BindGroup> = HashMap::new();
+        let mut bound = HashMap::new();
         for (k, step) in self.steps.iter().enumerate() {
-            let pipeline = self.gpu.pipelines.get(device, step.kernel);
-            let group = groups
-                .entry((step.kernel, step.segment))
-                .or_insert_with(|| {
-                    let description = step.kernel.description();
-                    let mut entries = vec![wgpu::BindGroupEntry {
-                        binding: 0,
-                        resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                            buffer: &params,
-                            offset: 0,
-                            size: std::num::NonZeroU64::new(PARAMS),
-                        }),
-                    }];
-                    let buffers = description.reads.iter().chain(description.writes);
-                    for (buffer, binding) in buffers.zip(1..) {
-                        let buffer = match buffer {
-                            Buffer::Value(_) => Buffer::Value(step.segment),
-                            buffer => *buffer,
-                        };
-                        entries.push(wgpu::BindGroupEntry {
-                            binding,
-                            resource: self.buffers[&buffer].as_entire_binding(),
-                        });
-                    }
-                    device.create_bind_group(&wgpu::BindGroupDescriptor {
-                        label: Some("solver"),
-                        layout: &pipeline.bindings,
-                        entries: &entries,
-                    })
-                });
-            let bound = Bound {
+            let piece = if step.kernel.is_of_piece() {
+                step.span[0]
+            } else {
+                0
+            };
+            let key = (step.kernel, step.segment, piece);
+            let group = match groups.entry(key) {
+                Entry::Occupied(there) => there.into_mut(),
+                Entry::Vacant(none) => none.insert(self.group(step, &params)?),
+            };
+            let bindings = Bound {
                 params: (k as u64 * STRIDE) as u32,
                 group: group.clone(),
                 kernel: step.kernel,
                 grid: step.grid(),
             };
-            self.bound.insert(*step, bound);
+            bound.insert(*step, bindings);
         }
+        self.bound = bound;
         self.params = Some(params);
         self.tuning = None;
+        Ok(())
+    }
+
+    /// The buffers that a dispatch is bound to.
+    fn group(&self, step: &Step, params: &wgpu::Buffer) -> Result<wgpu::BindGroup, Trouble> {
+        let device = &self.gpu.device;
+        let description = step.kernel.description();
+        let mut entries = vec![wgpu::BindGroupEntry {
+            binding: 0,
+            resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+                buffer: params,
+                offset: 0,
+                size: std::num::NonZeroU64::new(PARAMS),
+            }),
+        }];
+        let buffers = description.reads.iter().chain(description.writes);
+        for (buffer, binding) in buffers.zip(1..) {
+            let buffer = match buffer {
+                Buffer::Value(_) => Buffer::Value(step.segment),
+                buffer => *buffer,
+            };
+            let resource = self.binding(step, buffer)?;
+            entries.push(wgpu::BindGroupEntry { binding, resource });
+        }
+        let pipeline = self.gpu.pipelines.get(device, step.kernel);
+        Ok(device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("solver"),
+            layout: &pipeline.bindings,
+            entries: &entries,
+        }))
     }
 
     /// Writes the parameters of all dispatches, where they have changed.
@@ -437,15 +528,17 @@ impl Device {
             .iter()
             .zip(words.chunks_exact_mut((STRIDE / 4) as usize))
         {
-            words[..8].copy_from_slice(&[
+            words[..10].copy_from_slice(&[
                 step.first,
                 step.count,
                 self.contacts,
                 u32::from(tuning.coupled),
                 tuning.scale.to_bits(),
                 tuning.relative.to_bits(),
-                step.rows[0],
-                step.rows[1],
+                step.span[0],
+                step.span[1],
+                step.repeat,
+                step.others,
             ]);
         }
         if let Some(params) = &self.params {
@@ -458,8 +551,10 @@ impl Device {
 
     /// Dispatches steps, some hundreds in a submission so that none takes too long, and copies `bytes` of a buffer to where
     /// they can be read.
-    fn submit(&self, steps: &[Step], read: Option<(Buffer, u64)>) {
+    fn submit(&self, steps: &[Step], read: Option<(Buffer, u64)>, is_timed: bool) {
         let mut pieces = steps.chunks(DISPATCHES).peekable();
+        let mut is_first = true;
+        let times = self.gpu.times.as_ref().filter(|_| is_timed);
         loop {
             let piece = pieces.next().unwrap_or_default();
             let is_last = pieces.peek().is_none();
@@ -467,9 +562,15 @@ impl Device {
             let label = Some("solver");
             let descriptor = wgpu::CommandEncoderDescriptor { label };
             let mut encoder = device.create_command_encoder(&descriptor);
-            self.encode(piece, &mut encoder);
+            let of_pass = times.and_then(|times| times.of_pass(is_first, is_last));
+            self.encode(piece, &mut encoder, of_pass);
+            is_first = false;
             if is_last && let (Some((buffer, bytes)), Some(staging)) = (read, &self.staging) {
                 encoder.copy_buffer_to_buffer(&self.buffers[&buffer], 0, staging, 0, bytes);
+                if let Some(times) = times {
+                    encoder.resolve_query_set(&times.queries, 0..2, &times.resolved, 0);
+                    encoder.copy_buffer_to_buffer(&times.resolved, 0, staging, bytes, TIMES);
+                }
             }
             self.gpu.queue.submit([encoder.finish()]);
             if is_last {
@@ -478,10 +579,15 @@ impl Device {
         }
     }
 
-    fn encode(&self, steps: &[Step], encoder: &mut wgpu::CommandEncoder) {
+    fn encode(
+        &self,
+        steps: &[Step],
+        encoder: &mut wgpu::CommandEncoder,
+        timestamp_writes: Option<wgpu::ComputePassTimestampWrites<'_>>,
+    ) {
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
             label: Some("solver"),
-            timestamp_writes: None,
+            timestamp_writes,
         });
         let mut last = None;
         for step in steps {
@@ -536,7 +642,7 @@ impl Device {
     #[cfg(test)]
     pub fn download(&mut self, buffer: Buffer, bytes: u64) -> Result<Vec<u8>, Trouble> {
         self.reserve_staging(bytes);
-        self.submit(&[], Some((buffer, bytes)));
+        self.submit(&[], Some((buffer, bytes)), false);
         self.map(bytes, <[u8]>::to_vec)
     }
 
@@ -554,7 +660,7 @@ impl Device {
     #[cfg(test)]
     pub fn dispatch(&mut self, step: &Step, tuning: &Tuning) -> Result<(), Trouble> {
         self.tune(tuning);
-        self.submit(&[*step], None);
+        self.submit(&[*step], None, false);
         Ok(())
     }
 }
@@ -567,6 +673,7 @@ impl Engine for Device {
         program: &Program,
     ) -> Result<(), Trouble> {
         let gpu = Arc::clone(&self.gpu);
+        let start = Instant::now();
         gpu.checked(|| {
             self.uploaded = 0;
             self.upload_all(layout, product)?;
@@ -576,8 +683,14 @@ impl Engine for Device {
                 self.contacts = contacts;
                 self.tuning = None;
             }
-            self.reserve_staging((4 * self.impulses).max(32));
-            self.bind(program);
+            self.reserve_staging((4 * self.impulses).max(TOTAL + TIMES));
+            self.bind(program)?;
+            gpu.queue.submit([]);
+            gpu.wait()?;
+            self.spent = Spent {
+                upload: start.elapsed().as_secs_f64(),
+                ..Spent::default()
+            };
             Ok(())
         })
     }
@@ -595,13 +708,19 @@ impl Engine for Device {
             let mut steps = std::mem::take(&mut self.batch);
             steps.clear();
             program.in_batch(batch, |step| steps.push(*step));
-            self.submit(&steps, Some((Buffer::Total, 32)));
+            self.submit(&steps, Some((Buffer::Total, TOTAL)), true);
             self.batch = steps;
-            let words = self.map(32, |bytes| {
+            let (words, times) = self.map(TOTAL + TIMES, |bytes| {
+                let (total, last) = bytes.split_at(TOTAL as usize);
                 let mut words = [0.0f32; 8];
-                bytemuck::bytes_of_mut(&mut words).copy_from_slice(bytes);
-                words
+                bytemuck::bytes_of_mut(&mut words).copy_from_slice(total);
+                let mut times = [0u64; 2];
+                bytemuck::bytes_of_mut(&mut times).copy_from_slice(last);
+                (words, times)
             })?;
+            if let Some(clock) = &gpu.times {
+                *self.spent.iterating.get_or_insert(0.0) += clock.between(times);
+            }
             let [delta, speed, level, beyond, sum, steps, olds, _] = words;
             Ok(Measured {
                 delta,
@@ -616,7 +735,7 @@ impl Engine for Device {
     fn keep(&mut self, _: &Layout, program: &Program) -> Result<(), Trouble> {
         let gpu = Arc::clone(&self.gpu);
         gpu.checked(|| {
-            self.submit(&program.keep, None);
+            self.submit(&program.keep, None, false);
             Ok(())
         })
     }
@@ -624,21 +743,24 @@ impl Engine for Device {
     fn go_back(&mut self, _: &Layout, program: &Program) -> Result<(), Trouble> {
         let gpu = Arc::clone(&self.gpu);
         gpu.checked(|| {
-            self.submit(&program.back, None);
+            self.submit(&program.back, None, false);
             Ok(())
         })
     }
 
     fn read(&mut self, lambda: &mut Vec<f32>) -> Result<(), Trouble> {
         let gpu = Arc::clone(&self.gpu);
+        let start = Instant::now();
         gpu.checked(|| {
             let bytes = 4 * self.impulses;
-            self.submit(&[], Some((Buffer::Lambda, bytes)));
+            self.submit(&[], Some((Buffer::Lambda, bytes)), false);
             self.map(bytes, |bytes| {
                 lambda.clear();
                 lambda.resize(bytes.len() / 4, 0.0);
                 bytemuck::cast_slice_mut(lambda).copy_from_slice(bytes);
-            })
+            })?;
+            self.spent.read_back += start.elapsed().as_secs_f64();
+            Ok(())
         })
     }
 }

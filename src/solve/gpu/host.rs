@@ -161,6 +161,14 @@ fn force(frame: &Frame, impulse: V) -> V {
     add(along, scaled(across, impulse[2]))
 }
 
+/// The contacts and the general rows that a dispatch works on.
+fn blocks_of<'a>(layout: &'a Layout, step: &Step) -> (Range<usize>, &'a [Row]) {
+    let [first, end] = [step.first, step.first + step.count].map(|k| k as usize);
+    let contacts = layout.prox.len();
+    let rows = first.max(contacts) - contacts..end.max(contacts) - contacts;
+    (first.min(contacts)..end.min(contacts), &layout.rows[rows])
+}
+
 /// What changes while a problem is solved.
 #[derive(Default)]
 pub struct Host {
@@ -177,11 +185,26 @@ impl Host {
     pub fn dispatch(&mut self, layout: &Layout, step: &Step, tuning: &Tuning) {
         let [first, end] = [step.first as usize, (step.first + step.count) as usize];
         match step.kernel {
-            Kernel::JorProject => self.jor_project(layout, tuning),
-            Kernel::Gather => self.gather(layout),
+            Kernel::JorProject => self.jor_project(layout, step, tuning),
+            Kernel::Gather => self.gather(layout, step),
+            Kernel::JorSmall => {
+                for _ in 0..step.repeat {
+                    self.jor_project(layout, step, tuning);
+                    self.gather(layout, step);
+                }
+            }
             Kernel::SorSweep => layout.units[first..end]
                 .iter()
                 .for_each(|unit| self.sweep_unit(layout, *unit, tuning)),
+            Kernel::SorSmall => {
+                for _ in 0..step.repeat {
+                    for color in &layout.colors[first..end] {
+                        for k in color.clone() {
+                            self.sweep_unit(layout, layout.units[k as usize], tuning);
+                        }
+                    }
+                }
+            }
             Kernel::Product => {
                 for b in first..end {
                     let z = self.block_product(layout, b, step.segment as usize);
@@ -189,18 +212,18 @@ impl Host {
                     self.argument[from..to].copy_from_slice(&z[..to - from]);
                 }
             }
-            Kernel::Prox => self.prox(layout, tuning),
+            Kernel::Prox => self.prox(layout, step, tuning),
             Kernel::SorSparse => layout.units[first..end]
                 .iter()
                 .for_each(|unit| self.sparse_unit(layout, *unit, step.segment as usize, tuning)),
             Kernel::DenseProduct => {
-                for row in step.rows[0]..step.rows[0] + step.rows[1] {
+                for row in step.span[0]..step.span[0] + step.span[1] {
                     let sum = self.dense_row(layout, row, 0..step.count);
                     self.argument[row as usize] = sum + layout.dense.offset[row as usize];
                 }
             }
             Kernel::DenseStart => {
-                for row in step.rows[0]..step.rows[0] + step.rows[1] {
+                for row in step.span[0]..step.span[0] + step.span[1] {
                     let columns = layout.dense.column[row as usize]..step.count;
                     self.argument[row as usize] = self.dense_row(layout, row, columns);
                 }
@@ -208,7 +231,7 @@ impl Host {
             Kernel::DenseA => self.dense_a(layout, step.first..step.first + step.count, tuning),
             Kernel::DenseB => {
                 let own = layout.rows_of(&(step.first..step.first + step.count));
-                for row in step.rows[0]..step.rows[0] + step.rows[1] {
+                for row in step.span[0]..step.span[0] + step.span[1] {
                     if !own.contains(&row) {
                         let sum = self.dense_row(layout, row, own.clone());
                         self.argument[row as usize] += sum;
@@ -218,7 +241,7 @@ impl Host {
             Kernel::Note => self.before.clone_from(&self.lambda),
             Kernel::Keep => self.checkpoint.clone_from(&self.lambda),
             Kernel::Return => self.lambda.clone_from(&self.checkpoint),
-            Kernel::Criterion => self.criterion(layout, tuning),
+            Kernel::Criterion => self.criterion(layout, step, tuning),
             // The criterion has summed already.
             Kernel::Total => {}
         }
@@ -246,21 +269,30 @@ impl Host {
         old - row.r * scale * w
     }
 
-    fn jor_project(&mut self, layout: &Layout, tuning: &Tuning) {
-        for (contact, frame) in layout.prox.iter().zip(&layout.frames) {
+    fn jor_project(&mut self, layout: &Layout, step: &Step, tuning: &Tuning) {
+        let (contacts, rows) = blocks_of(layout, step);
+        for (contact, frame) in layout
+            .prox
+            .iter()
+            .zip(&layout.frames)
+            .skip(contacts.start)
+            .take(contacts.len())
+        {
             let old = self.contact(contact.at);
             let of = [frame.first, frame.second].map(|b| &self.bodies[b as usize]);
             let z = contact_argument(contact, frame, of, tuning.scale, old);
             self.set_contact(contact.at, prox_contact(contact, tuning, z, old));
         }
-        for row in &layout.rows {
+        for row in rows {
             let z = self.row_argument(layout, row, tuning.scale);
             let at = row.at as usize;
             self.lambda[at] = prox_row(row, z, self.lambda[at]);
         }
     }
 
-    fn gather(&mut self, layout: &Layout) {
+    fn gather(&mut self, layout: &Layout, step: &Step) {
+        let is_first = step.span[0] == 0;
+        let piece = step.span[0]..step.span[0] + step.span[1];
         for b in 0..layout.bodies.len() {
             if layout.bodies[b].moves == 0.0 {
                 continue;
@@ -270,12 +302,15 @@ impl Host {
             for touch in layout.touches[from..to].chunks_exact(2) {
                 let [block, side] = [touch[0], touch[1]];
                 if block & ROWS != 0 {
+                    if !is_first {
+                        continue;
+                    }
                     let row = &layout.rows[(block & !ROWS) as usize];
                     let impulse = self.lambda[row.at as usize];
                     let entry = &layout.entries[side as usize];
                     linear = add(linear, scaled(entry.linear, impulse));
                     angular = add(angular, scaled(entry.angular, impulse));
-                } else {
+                } else if piece.contains(&block) {
                     let frame = &layout.frames[block as usize];
                     let push = force(frame, self.contact(layout.prox[block as usize].at));
                     if side == 0 {
@@ -289,8 +324,11 @@ impl Host {
             }
             let [u0, u1, u2, _, w0, w1, w2, _] = layout.free[b];
             let body = &mut self.bodies[b];
-            body.linear = add([u0, u1, u2], scaled(linear, body.inverse_mass));
-            body.angular = add([w0, w1, w2], times_inertia(body, angular));
+            if is_first {
+                (body.linear, body.angular) = ([u0, u1, u2], [w0, w1, w2]);
+            }
+            body.linear = add(body.linear, scaled(linear, body.inverse_mass));
+            body.angular = add(body.angular, times_inertia(body, angular));
         }
     }
 
@@ -390,8 +428,9 @@ impl Host {
         sum
     }
 
-    fn prox(&mut self, layout: &Layout, tuning: &Tuning) {
-        for contact in &layout.prox {
+    fn prox(&mut self, layout: &Layout, step: &Step, tuning: &Tuning) {
+        let (contacts, rows) = blocks_of(layout, step);
+        for contact in &layout.prox[contacts] {
             let at = contact.at as usize;
             let z = [
                 self.argument[at],
@@ -402,7 +441,7 @@ impl Host {
             let new = prox_contact(contact, tuning, tuning.towards(z, old), old);
             self.set_contact(contact.at, new);
         }
-        for row in &layout.rows {
+        for row in rows {
             let at = row.at as usize;
             let old = self.lambda[at];
             let [z] = tuning.towards([self.argument[at]], [old]);
@@ -475,10 +514,14 @@ impl Host {
         }
     }
 
-    fn criterion(&mut self, layout: &Layout, tuning: &Tuning) {
+    fn criterion(&mut self, layout: &Layout, step: &Step, tuning: &Tuning) {
         let inverse = |x: f32| if x > 0.0 { 1.0 / x } else { 0.0 };
-        let mut all = Measured::default();
-        for contact in &layout.prox {
+        let (contacts, rows) = blocks_of(layout, step);
+        let mut all = match contacts.start {
+            0 => Measured::default(),
+            _ => self.measured,
+        };
+        for contact in &layout.prox[contacts] {
             let at = contact.at as usize;
             let new = self.contact(contact.at);
             let old = [self.before[at], self.before[at + 1], self.before[at + 2]];
@@ -488,7 +531,7 @@ impl Host {
             let speed = (local[0].abs() * r[0]).max(local[1].hypot(local[2]) * r[1]);
             all.note(&old, &step, speed, new[0] * r[0], tuning.relative);
         }
-        for row in &layout.rows {
+        for row in rows {
             let at = row.at as usize;
             let (new, old) = (self.lambda[at], self.before[at]);
             let r = inverse(row.r);

@@ -17,6 +17,7 @@ pub enum Buffer {
     Free,
     Touches,
     Units,
+    Colors,
     Lambda,
     Before,
     Checkpoint,
@@ -41,7 +42,7 @@ pub struct Description {
     pub writes: &'static [Buffer],
 }
 
-/// The source of a kernel behind what all share, and a part that it shares with another one.
+/// The source of a kernel behind what all share, and parts that it shares with others.
 macro_rules! source {
     ($name:literal) => {
         concat!(
@@ -49,10 +50,10 @@ macro_rules! source {
             include_str!(concat!("../../../shaders/solve/", $name, ".wgsl")),
         )
     };
-    ($name:literal with $part:literal) => {
+    ($name:literal with $($part:literal)+) => {
         concat!(
             source!($name),
-            include_str!(concat!("../../../shaders/solve/", $part, ".wgsl")),
+            $(include_str!(concat!("../../../shaders/solve/", $part, ".wgsl")),)+
         )
     };
 }
@@ -60,10 +61,12 @@ macro_rules! source {
 impl Kernel {
     /// All kernels.
     #[cfg(test)]
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::JorProject,
         Self::Gather,
+        Self::JorSmall,
         Self::SorSweep,
+        Self::SorSmall,
         Self::Product,
         Self::Prox,
         Self::SorSparse,
@@ -78,23 +81,42 @@ impl Kernel {
         Self::Total,
     ];
 
+    /// Whether a piece of the contacts is bound to it.
+    pub fn is_of_piece(self) -> bool {
+        use Kernel::*;
+        matches!(
+            self,
+            JorProject | Gather | JorSmall | SorSweep | SorSmall | Prox | Criterion
+        )
+    }
+
     /// What it is.
     pub fn description(self) -> Description {
         use Buffer::*;
         let (source, reads, writes): (&str, &[Buffer], &[Buffer]) = match self {
             Self::JorProject => (
-                source!("jor_project" with "row_argument"),
+                source!("jor_project" with "row_argument" "project_block"),
                 &[Prox, Frames, Rows, Entries, Bodies],
                 &[Lambda],
             ),
             Self::Gather => (
-                source!("gather"),
+                source!("gather" with "gather_body"),
                 &[Prox, Frames, Rows, Entries, Touches, Free, Lambda],
                 &[Bodies],
             ),
+            Self::JorSmall => (
+                source!("jor_small" with "row_argument" "project_block" "gather_body"),
+                &[Prox, Frames, Rows, Entries, Touches, Free],
+                &[Bodies, Lambda],
+            ),
             Self::SorSweep => (
-                source!("sor_sweep" with "row_argument"),
+                source!("sor_sweep" with "row_argument" "sweep_unit"),
                 &[Prox, Frames, Rows, Entries, Units],
+                &[Bodies, Lambda],
+            ),
+            Self::SorSmall => (
+                source!("sor_small" with "row_argument" "sweep_unit"),
+                &[Prox, Frames, Rows, Entries, Units, Colors],
                 &[Bodies, Lambda],
             ),
             Self::Product => (
@@ -153,7 +175,7 @@ pub struct Pipeline {
 pub struct Pipelines(Mutex<HashMap<Kernel, Arc<Pipeline>>>);
 
 /// Bytes of a dispatch's parameters, and how far those of the next one are.
-pub const PARAMS: u64 = 32;
+pub const PARAMS: u64 = 40;
 pub const STRIDE: u64 = 256;
 
 impl Pipelines {

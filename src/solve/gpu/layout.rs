@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 
 use super::matrices::{Dense, Sparse};
-use super::program::{Kernel, Step};
+use super::program::{Kernel, Step, WORKGROUP};
 use crate::math::{Twist, Vec3};
 use crate::problem::FrictionLaw;
 use crate::solve::prox::color::{Coloring, Edge, NO_BODY, Strategy};
@@ -119,6 +119,10 @@ pub struct Layout {
     pub units: Vec<[u32; 2]>,
     /// The units of each colour, or of each diagonal block.
     pub colors: Vec<Range<u32>>,
+    /// Contacts that are bound together: all of them, where bindings have room for them.
+    pub pieces: Vec<Range<u32>>,
+    /// Where each impulse lies among those of [`Packed`]; nothing where they are the same.
+    pub order: Vec<u32>,
     pub sparse: Sparse,
     pub dense: Dense,
     pub lambda: Vec<f32>,
@@ -171,8 +175,74 @@ impl Layout {
         self.fill_bodies(packed);
         self.sparse.clear();
         self.dense.clear();
+        self.units.clear();
+        self.colors.clear();
+        self.order.clear();
         self.lambda.clear();
         self.lambda.extend(lambda.iter().map(|x| *x as f32));
+    }
+
+    /// Cuts the contacts into pieces of at most `most`, whole workgroups each. A unit lies in the piece of its first contact,
+    /// and reaches beyond it by a few.
+    pub fn cut_contacts(&mut self, most: usize) {
+        let contacts = self.prox.len() as u32;
+        let size = u32::try_from(most).unwrap_or(u32::MAX) & !(WORKGROUP - 1);
+        self.pieces.clear();
+        let mut first = 0u32;
+        loop {
+            let end = contacts.min(first.saturating_add(size.max(WORKGROUP)));
+            self.pieces.push(first..end);
+            first = end;
+            if first == contacts {
+                return;
+            }
+        }
+    }
+
+    /// Brings contacts and their impulses into the order of colours, so that a colour reads them one after the other.
+    pub fn sort_by_colors(&mut self) {
+        let impulses = self.lambda.len();
+        let mut prox = Vec::with_capacity(self.prox.len());
+        let mut frames = Vec::with_capacity(self.frames.len());
+        self.order.clear();
+        self.order.reserve_exact(impulses);
+        for unit in self.units.iter_mut().filter(|unit| unit[0] & ROWS == 0) {
+            let [first, count] = unit.map(|x| x as usize);
+            unit[0] = prox.len() as u32;
+            for c in first..first + count {
+                let old = self.prox[c].at;
+                let at = self.order.len() as u32;
+                prox.push(Prox { at, ..self.prox[c] });
+                frames.push(self.frames[c]);
+                self.order.extend(old..old + 3);
+            }
+        }
+        for row in &mut self.rows {
+            let at = self.order.len() as u32;
+            self.order.push(std::mem::replace(&mut row.at, at));
+        }
+        let old = std::mem::take(&mut self.lambda);
+        self.lambda = self.order.iter().map(|at| old[*at as usize]).collect();
+        (self.prox, self.frames) = (prox, frames);
+    }
+
+    /// The dispatches of one colour without T: contacts ascend within it, so that each piece has a run of its units.
+    pub fn sweep_steps(&self, color: Range<u32>) -> impl Iterator<Item = Step> + '_ {
+        let units = &self.units[color.start as usize..color.end as usize];
+        let is_of_rows = units.first().is_some_and(|unit| unit[0] & ROWS != 0);
+        let to = move |contact: u32| units.partition_point(|unit| unit[0] < contact) as u32;
+        let pieces = self
+            .pieces
+            .iter()
+            .take(if is_of_rows { 1 } else { usize::MAX });
+        let steps = pieces.map(move |piece| {
+            let [begin, end] = match is_of_rows {
+                true => [0, units.len() as u32],
+                false => [to(piece.start), to(piece.end)],
+            };
+            Step::new(Kernel::SorSweep, color.start + begin, end - begin).of(piece)
+        });
+        steps.filter(|step| step.count > 0)
     }
 
     /// Contacts and general rows.

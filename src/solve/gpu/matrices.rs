@@ -85,8 +85,12 @@ impl Sparse {
 /// T as a whole (Nützi 2011, 5.2.1).
 #[derive(Default)]
 pub struct Dense {
-    /// Column by column within each segment, whose rows lie side by side.
+    /// Column by column within each segment, whose rows lie side by side; or row by row.
     pub value: Vec<f32>,
+    /// Whether it lies row by row, each of whole vectors of four.
+    pub by_rows: bool,
+    /// Columns with those that fill the last vector of a row.
+    width: usize,
     /// d = −R b.
     pub offset: Vec<f32>,
     /// The first column that a sweep takes after each row has been swept: for the friction rows of a contact its first one.
@@ -104,25 +108,36 @@ impl Dense {
     }
 
     /// Whole rows of T in segments of at most `most` values; `cuts` are the rows where a segment may end.
-    pub fn take(&mut self, matrix: &Matrix, most: usize, cuts: impl Iterator<Item = u32>) {
+    pub fn take(
+        &mut self,
+        matrix: &Matrix,
+        most: usize,
+        by_rows: bool,
+        cuts: impl Iterator<Item = u32>,
+    ) {
         let a = &matrix.a;
         let n = a.block_row.last().copied().unwrap_or(0);
         self.offset.clear();
         self.offset
             .extend(matrix.offset().iter().map(|x| -*x as f32));
         self.segments.clear();
+        self.by_rows = by_rows;
+        self.width = match by_rows {
+            true => (n as usize).next_multiple_of(4),
+            false => n as usize,
+        };
         let (mut first, mut last) = (0, 0);
         for cut in cuts {
             let rows = (cut - first) as usize;
-            if rows * n as usize > most && last > first {
-                self.push_segment(first..last, n);
+            if rows * self.width > most && last > first {
+                self.push_segment(first..last);
                 first = last;
             }
             last = cut;
         }
-        self.push_segment(first..n, n);
+        self.push_segment(first..n);
         self.value.clear();
-        self.value.resize(n as usize * n as usize, 0.0);
+        self.value.resize(n as usize * self.width, 0.0);
         self.column.clear();
         for b in 0..a.blocks() {
             let rows = a.rows(b);
@@ -145,9 +160,9 @@ impl Dense {
         }
     }
 
-    fn push_segment(&mut self, rows: Range<u32>, n: u32) {
+    fn push_segment(&mut self, rows: Range<u32>) {
         let begin = self.segments.last().map_or(0, |(_, values)| values.end);
-        let count = rows.len() * n as usize;
+        let count = rows.len() * self.width;
         self.segments.push((rows, begin..begin + count));
     }
 
@@ -159,6 +174,11 @@ impl Dense {
     /// Where an element of T lies.
     pub fn at(&self, row: u32, column: usize) -> usize {
         let (rows, values) = &self.segments[self.segment_of(row) as usize];
-        values.start + column * rows.len() + (row - rows.start) as usize
+        let row = (row - rows.start) as usize;
+        values.start
+            + match self.by_rows {
+                true => row * self.width + column,
+                false => column * rows.len() + row,
+            }
     }
 }

@@ -6,6 +6,8 @@
 //! CPU (`host`), which also takes over where no device can be used. docs/gpu.md has the buffers and the dispatches.
 
 #[cfg(feature = "gpu")]
+mod clock;
+#[cfg(feature = "gpu")]
 mod device;
 mod host;
 #[cfg(feature = "gpu")]
@@ -100,6 +102,28 @@ pub fn device_name() -> Option<String> {
     None
 }
 
+/// Whether it is a program that stands for a device, whose times say nothing about devices.
+pub fn is_software() -> bool {
+    #[cfg(feature = "gpu")]
+    return device::Gpu::shared().is_ok_and(|gpu| gpu.is_software());
+    #[cfg(not(feature = "gpu"))]
+    false
+}
+
+/// Bytes per second that the device reads and writes where it copies a buffer of so many bytes (as many as one binding has
+/// room for, at most): by its command for that, and by a kernel.
+///
+/// # Errors
+/// Why it cannot be used.
+pub fn copy_bandwidth(bytes: u64) -> Result<[f64; 2], String> {
+    #[cfg(feature = "gpu")]
+    return clock::copy_bandwidth(&*device::Gpu::shared()?, bytes).map_err(|trouble| trouble.0);
+    #[cfg(not(feature = "gpu"))]
+    Err(format!(
+        "built without the feature gpu, which would copy {bytes} bytes"
+    ))
+}
+
 /// Why a device did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -192,6 +216,22 @@ impl Measured {
             squares: [self.sums[1].into(), self.sums[2].into()],
         }
     }
+}
+
+/// What one binding has room for.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    /// Values of T.
+    values: usize,
+    /// Contacts.
+    contacts: usize,
+}
+
+impl Room {
+    const ENDLESS: Self = Self {
+        values: usize::MAX,
+        contacts: usize::MAX,
+    };
 }
 
 /// What runs programs: a device, or its CPU twin.
@@ -409,13 +449,16 @@ impl Sweeps {
         obstacle().map_or(Ok(()), Err)
     }
 
-    /// Most values of T in one binding.
-    fn most_values(&self) -> usize {
+    /// What one binding has room for.
+    fn room(&self) -> Room {
         #[cfg(feature = "gpu")]
         if let Some(device) = &self.device {
-            return device.most_values();
+            return Room {
+                values: device.most_values(),
+                contacts: device.most_contacts(),
+            };
         }
-        usize::MAX
+        Room::ENDLESS
     }
 
     /// Bytes of T as a whole.
@@ -424,8 +467,8 @@ impl Sweeps {
         4 * rows * rows
     }
 
-    /// Packs a problem and its start; T in segments of at most `most` values.
-    fn lay_out(&mut self, problem: &Problem, lambda: &[f64], most: usize) {
+    /// Packs a problem and its start, cut where a binding has no room.
+    fn lay_out(&mut self, problem: &Problem, lambda: &[f64], room: Room) {
         self.product = self.asked;
         if self.asked == Product::Dense && self.dense_bytes(problem) > MOST_DENSE {
             self.product = Product::Sparse;
@@ -433,11 +476,22 @@ impl Sweeps {
         self.packing.pack(problem, &mut self.packed, usize::MAX);
         self.packed.load(problem, lambda, &mut self.start);
         self.layout.fill(&self.packed, &self.start);
+        self.layout.cut_contacts(room.contacts);
+        let by_colors = self.sweep == Sweep::Sor && self.product != Product::Dense;
         match self.product {
-            Product::MatrixFree => self.layout.find_touches(),
+            Product::MatrixFree => {
+                if by_colors {
+                    self.layout.find_colors(MOST_POINTS);
+                    self.layout.sort_by_colors();
+                }
+                self.layout.find_touches();
+            }
             Product::Sparse => {
                 self.matrix.refill(problem, &self.packed, Scheme::T);
-                self.layout.sparse.take(&self.matrix, most);
+                self.layout.sparse.take(&self.matrix, room.values);
+                if by_colors {
+                    self.layout.find_colors(MOST_POINTS);
+                }
             }
             Product::Dense => {
                 self.matrix.refill(problem, &self.packed, Scheme::T);
@@ -448,11 +502,10 @@ impl Sweeps {
                     .iter()
                     .map(|units| layout.rows_of(units).end)
                     .collect();
-                layout.dense.take(&self.matrix, most, cuts.into_iter());
+                let by_rows = self.sweep == Sweep::Jor;
+                let cuts = cuts.into_iter();
+                layout.dense.take(&self.matrix, room.values, by_rows, cuts);
             }
-        }
-        if self.sweep == Sweep::Sor && self.product != Product::Dense {
-            self.layout.find_colors(MOST_POINTS);
         }
         self.program = Program::new(&self.layout, self.sweep, self.product);
     }
@@ -482,8 +535,16 @@ impl Sweeps {
         {
             self.on_engine(|engine, _, _| engine.read(&mut read));
         }
+        let order = &self.layout.order;
         self.lambda.clear();
-        self.lambda.extend(read.iter().map(|x| f64::from(*x)));
+        if order.is_empty() {
+            self.lambda.extend(read.iter().map(|x| f64::from(*x)));
+        } else {
+            self.lambda.resize(read.len(), 0.0);
+            for (at, x) in order.iter().zip(&read) {
+                self.lambda[*at as usize] = f64::from(*x);
+            }
+        }
         self.read = read;
     }
 }
@@ -491,7 +552,7 @@ impl Sweeps {
 impl ProxIteration for Sweeps {
     fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
         self.reason = self.open().err();
-        self.lay_out(problem, lambda, self.most_values());
+        self.lay_out(problem, lambda, self.room());
         (self.done, self.left) = (0, 0);
         self.monitors.clear();
         self.monitors.resize(1, Monitor::default());
@@ -572,6 +633,20 @@ impl ProxIteration for Sweeps {
                 Over::Max,
                 device.memory() as f64,
             );
+            let spent = device.spent();
+            let mut note = |name, summary, seconds: f64| {
+                report.note(name, summary, "ms", Over::Sum, 1e3 * seconds);
+            };
+            note(
+                "upload",
+                "Bringing the problem to the device.",
+                spent.upload,
+            );
+            if let Some(seconds) = spent.iterating {
+                let summary = "Iterations by the device's own clock.";
+                note("on the device", summary, seconds);
+            }
+            note("read back", "Bringing the impulses back.", spent.read_back);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What is dispatched in an iteration, on the device and by the CPU twin alike.
 
+use std::ops::Range;
+
 use super::layout::{Layout, Product};
 
 /// A kernel, with the buffers that it is bound to.
@@ -9,8 +11,12 @@ pub enum Kernel {
     JorProject,
     /// Velocities from Λ.
     Gather,
+    /// Both, by one workgroup.
+    JorSmall,
     /// SOR Prox without a matrix: the units of a colour.
     SorSweep,
+    /// The units of small colours, one after the other, by one workgroup.
+    SorSmall,
     /// z = T Λ + d.
     Product,
     /// Λ ← prox(z).
@@ -41,13 +47,17 @@ pub enum Kernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     pub kernel: Kernel,
-    /// What it works on: blocks, bodies, units, impulses or workgroups.
+    /// What it works on: blocks, bodies, units, colours, impulses or workgroups.
     pub first: u32,
     pub count: u32,
     /// The segment of T that it reads.
     pub segment: u32,
-    /// First row of that segment, and how many it has, where T is whole.
-    pub rows: [u32; 2],
+    /// First row of that segment, and how many it has, where T is whole; without T the first contact that is bound, and how
+    /// many belong to the piece that begins with it.
+    pub span: [u32; 2],
+    /// Sweeps of a kernel of one workgroup, and the bodies that it works on besides.
+    pub repeat: u32,
+    pub others: u32,
 }
 
 impl Step {
@@ -58,8 +68,16 @@ impl Step {
             first,
             count,
             segment: 0,
-            rows: [0; 2],
+            span: [0; 2],
+            repeat: 1,
+            others: 0,
         }
+    }
+
+    /// The same with a piece of the contacts.
+    pub fn of(self, piece: &Range<u32>) -> Self {
+        let span = [piece.start, piece.len() as u32];
+        Self { span, ..self }
     }
 
     /// The same with another segment.
@@ -71,8 +89,10 @@ impl Step {
     #[cfg(feature = "gpu")]
     pub fn grid(&self) -> [u32; 2] {
         match self.kernel {
-            Kernel::Total | Kernel::DenseA => [1, 1],
-            Kernel::DenseProduct | Kernel::DenseStart | Kernel::DenseB => grid(self.rows[1]),
+            Kernel::Total | Kernel::DenseA | Kernel::JorSmall | Kernel::SorSmall => [1, 1],
+            // A workgroup for each row.
+            Kernel::DenseProduct => folded(self.span[1]),
+            Kernel::DenseStart | Kernel::DenseB => grid(self.span[1]),
             _ => grid(self.count),
         }
     }
@@ -109,18 +129,29 @@ pub struct Program {
     pub end: Vec<Step>,
     pub keep: Vec<Step>,
     pub back: Vec<Step>,
+    /// Several iterations in one dispatch, twice as many in each: for problems so small that one workgroup has an invocation
+    /// for everything.
+    pub small: Vec<Step>,
 }
 
 /// Invocations of a workgroup; the shaders say the same.
 pub const WORKGROUP: u32 = 64;
+/// Invocations of a workgroup that works alone.
+pub const ALONE: u32 = 256;
+/// So often the iterations of one dispatch are doubled: a driver gives up a dispatch that takes seconds.
+const MOST_DOUBLINGS: u32 = 8;
 /// Most workgroups along one axis of a grid.
 const MOST_GROUPS: u32 = 65_535;
 
 /// The grid of workgroups for so many invocations.
 pub fn grid(count: u32) -> [u32; 2] {
-    let groups = count.div_ceil(WORKGROUP).max(1);
-    let x = groups.min(MOST_GROUPS);
-    [x, groups.div_ceil(x)]
+    folded(count.div_ceil(WORKGROUP))
+}
+
+/// So many workgroups, or a few more, along two axes.
+pub fn folded(groups: u32) -> [u32; 2] {
+    let x = groups.clamp(1, MOST_GROUPS);
+    [x, groups.div_ceil(x).max(1)]
 }
 
 /// A dispatch for each segment of a dense T.
@@ -128,9 +159,45 @@ fn in_segments(layout: &Layout, step: Step) -> impl Iterator<Item = Step> + '_ {
     let segments = layout.dense.segments.iter().zip(0..);
     segments.map(move |((rows, _), segment)| Step {
         segment,
-        rows: [rows.start, rows.len() as u32],
+        span: [rows.start, rows.len() as u32],
         ..step
     })
+}
+
+/// A dispatch for the blocks of each piece of the contacts; general rows go with the last one.
+fn in_pieces(layout: &Layout, kernel: Kernel) -> Vec<Step> {
+    let contacts = layout.prox.len() as u32;
+    let pieces = layout.pieces.iter();
+    let step = |piece: &Range<u32>| {
+        let end = if piece.end == contacts {
+            layout.blocks()
+        } else {
+            piece.end
+        };
+        Step::new(kernel, piece.start, end - piece.start).of(piece)
+    };
+    pieces.map(step).collect()
+}
+
+/// A sweep by colours: a dispatch for each large one, and for each run of small ones.
+fn sweeps(layout: &Layout) -> Vec<Step> {
+    let colors = &layout.colors;
+    let is_whole = layout.pieces.len() == 1;
+    let mut steps = Vec::new();
+    let mut k = 0;
+    while k < colors.len() {
+        let small = colors[k..].iter().take_while(|c| c.len() <= ALONE as usize);
+        let run = if is_whole { small.count() } else { 0 };
+        if run > 1 || (run == 1 && colors.len() == 1) {
+            let step = Step::new(Kernel::SorSmall, k as u32, run as u32);
+            steps.push(step.of(&layout.pieces[0]));
+            k += run;
+        } else {
+            steps.extend(layout.sweep_steps(colors[k].clone()));
+            k += 1;
+        }
+    }
+    steps
 }
 
 impl Program {
@@ -139,30 +206,39 @@ impl Program {
         let whole = |kernel, count| Step::new(kernel, 0, count);
         let blocks = layout.blocks();
         let impulses = layout.lambda.len() as u32;
-        let gather = whole(Kernel::Gather, layout.bodies.len() as u32);
-        let groups = grid(blocks).iter().product();
+        let bodies = layout.bodies.len() as u32;
+        let pieces = layout.pieces.iter();
+        let gather = pieces.map(|piece| whole(Kernel::Gather, bodies).of(piece));
+        let mut end = in_pieces(layout, Kernel::Criterion);
+        end.push(whole(Kernel::Total, blocks.div_ceil(WORKGROUP)));
         let mut program = Self {
             note: vec![whole(Kernel::Note, impulses)],
-            end: vec![
-                whole(Kernel::Criterion, blocks),
-                whole(Kernel::Total, groups),
-            ],
+            end,
             keep: vec![whole(Kernel::Keep, impulses)],
             back: vec![whole(Kernel::Return, impulses)],
             ..Self::default()
         };
         match (sweep, product) {
             (Sweep::Jor, Product::MatrixFree) => {
-                program.begin.push(gather);
-                program.iteration = vec![whole(Kernel::JorProject, blocks), gather];
+                program.begin = gather.collect();
+                program.iteration = in_pieces(layout, Kernel::JorProject);
+                program.iteration.extend(&program.begin);
+                if blocks.max(bodies) <= ALONE {
+                    program.repeat(Step {
+                        others: bodies,
+                        ..whole(Kernel::JorSmall, blocks).of(&layout.pieces[0])
+                    });
+                }
             }
             // Afresh in every batch, so that single precision gathers no errors.
             (Sweep::Sor, Product::MatrixFree) => {
-                program.begin.push(gather);
-                let colors = layout.colors.iter();
-                program.iteration = colors
-                    .map(|units| Step::new(Kernel::SorSweep, units.start, units.len() as u32))
-                    .collect();
+                program.begin = gather.collect();
+                program.iteration = sweeps(layout);
+                if let [step] = program.iteration[..]
+                    && step.kernel == Kernel::SorSmall
+                {
+                    program.repeat(step);
+                }
             }
             (Sweep::Jor, Product::Sparse) => {
                 let segments = layout.sparse.segments.iter().zip(0..);
@@ -171,7 +247,7 @@ impl Program {
                         Step::new(Kernel::Product, blocks.start, blocks.len() as u32).with(segment)
                     })
                     .collect();
-                program.iteration.push(whole(Kernel::Prox, blocks));
+                program.iteration.extend(in_pieces(layout, Kernel::Prox));
             }
             (Sweep::Sor, Product::Sparse) => {
                 for color in &layout.colors {
@@ -181,7 +257,7 @@ impl Program {
             (Sweep::Jor, Product::Dense) => {
                 program.iteration =
                     in_segments(layout, whole(Kernel::DenseProduct, impulses)).collect();
-                program.iteration.push(whole(Kernel::Prox, blocks));
+                program.iteration.extend(in_pieces(layout, Kernel::Prox));
             }
             (Sweep::Sor, Product::Dense) => {
                 program.begin = in_segments(layout, whole(Kernel::DenseStart, impulses)).collect();
@@ -206,13 +282,34 @@ impl Program {
         if begins {
             self.begin.iter().for_each(&mut dispatch);
         }
-        for k in 0..iterations {
-            if k + 1 == iterations {
-                self.note.iter().for_each(&mut dispatch);
+        let Some(before) = iterations.checked_sub(1) else {
+            return;
+        };
+        self.iterate(before, &mut dispatch);
+        self.note.iter().for_each(&mut dispatch);
+        self.iterate(1, &mut dispatch);
+        self.end.iter().for_each(&mut dispatch);
+    }
+
+    fn iterate(&self, mut count: u32, mut dispatch: impl FnMut(&Step)) {
+        for step in self.small.iter().rev() {
+            while count >= step.repeat {
+                dispatch(step);
+                count -= step.repeat;
             }
+        }
+        for _ in 0..count {
             self.iteration.iter().for_each(&mut dispatch);
         }
-        self.end.iter().for_each(&mut dispatch);
+    }
+
+    /// Many iterations are one dispatch, or a few.
+    fn repeat(&mut self, step: Step) {
+        let repeats = (0..MOST_DOUBLINGS).map(|k| Step {
+            repeat: 1 << k,
+            ..step
+        });
+        self.small = repeats.collect();
     }
 
     /// All dispatches.
@@ -225,6 +322,7 @@ impl Program {
             &self.end,
             &self.keep,
             &self.back,
+            &self.small,
         ];
         parts.into_iter().flatten()
     }

@@ -1,0 +1,45 @@
+// The velocity of a body, summing what acts on it in a fixed order. Included behind the bindings of a kernel.
+
+// Contacts may be bound piece by piece: the first piece begins at u_free and has all rows, the others go on.
+fn gather_body(b: u32) {
+    if bodies[b].moves == 0.0 {
+        return;
+    }
+    let is_first = params.span.x == 0u;
+    var linear = vec3f(0.0);
+    var angular = vec3f(0.0);
+    for (var t = touches[b]; t < touches[b + 1u]; t += 2u) {
+        let block = touches[t];
+        let side = touches[t + 1u];
+        if (block & ROWS) != 0u {
+            if is_first {
+                let row = rows[block & ~ROWS];
+                let impulse = lambda[row.at];
+                linear += entries[side].linear * impulse;
+                angular += entries[side].angular * impulse;
+            }
+            continue;
+        }
+        // Below the first one the difference is larger than any number of contacts.
+        let k = block - params.span.x;
+        if k < params.span.y {
+            let at = prox[k].at;
+            let frame = frames[k];
+            let push = force(frame, vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]));
+            if side == 0u {
+                linear -= push;
+                angular -= cross(frame.first_arm, push);
+            } else {
+                linear += push;
+                angular += cross(frame.second_arm, push);
+            }
+        }
+    }
+    let body = bodies[b];
+    var begin = array<vec3f, 2>(free[2u * b].xyz, free[2u * b + 1u].xyz);
+    if !is_first {
+        begin = array<vec3f, 2>(body.linear, body.angular);
+    }
+    bodies[b].linear = begin[0] + linear * body.inverse_mass;
+    bodies[b].angular = begin[1] + times_inertia(body.diagonal, body.across, angular);
+}

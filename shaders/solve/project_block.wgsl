@@ -1,0 +1,26 @@
+// A block from the velocities of its bodies. Included behind the bindings of a kernel.
+
+// The k-th block of those that are bound.
+fn project_block(k: u32) {
+    if params.first + k < params.contacts {
+        let contact = prox[k];
+        let frame = frames[k];
+        let at = contact.at;
+        let old = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);
+        let velocities = array<vec3f, 4>(
+            bodies[frame.first].linear,
+            bodies[frame.first].angular,
+            bodies[frame.second].linear,
+            bodies[frame.second].angular,
+        );
+        let z = contact_argument(contact, frame, velocities, old);
+        let result = prox_contact(contact, z, old);
+        lambda[at] = result.x;
+        lambda[at + 1u] = result.y;
+        lambda[at + 2u] = result.z;
+        return;
+    }
+    let row = rows[params.first + k - params.contacts];
+    let old = lambda[row.at];
+    lambda[row.at] = prox_row(row, row_argument(row, old), old);
+}
