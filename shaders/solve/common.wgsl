@@ -60,15 +60,14 @@ struct Entry {
     spare: u32,
 }
 
+// Whole vectors, which are read and written at once.
 struct Body {
-    linear: vec3f,
-    inverse_mass: f32,
-    angular: vec3f,
-    moves: f32,
-    diagonal: vec3f,
-    spare: f32,
-    across: vec3f,
-    spare_too: f32,
+    // Velocity, and the inverse mass.
+    linear: vec4f,
+    // Angular velocity, and 1 where impulses move it.
+    angular: vec4f,
+    diagonal: vec4f,
+    across: vec4f,
 }
 
 struct BlockRow {
@@ -149,6 +148,12 @@ fn project_friction(law: u32, v: vec2f, mu: vec2f, normal: f32) -> vec2f {
     }
 }
 
+// Where a record's p-th vector of four lies: 32 records lie side by side, vector by vector, so that invocations beside
+// each other read beside each other.
+fn tile(k: u32, vectors: u32, p: u32) -> u32 {
+    return (((k >> 5u) * vectors + p) << 5u) | (k & 31u);
+}
+
 // Whether it is neither infinite nor NaN, from its bits: shaders need not know such numbers.
 fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
@@ -192,7 +197,9 @@ fn prox_row(row: Row, z: f32, old: f32) -> f32 {
     return old + row.omega * (local - old);
 }
 
-fn times_inertia(diagonal: vec3f, across: vec3f, v: vec3f) -> vec3f {
+fn times_inertia(body: Body, v: vec3f) -> vec3f {
+    let diagonal = body.diagonal.xyz;
+    let across = body.across.xyz;
     return vec3f(
         diagonal.x * v.x + across.x * v.y + across.y * v.z,
         across.x * v.x + diagonal.y * v.y + across.z * v.z,

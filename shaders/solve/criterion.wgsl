@@ -1,6 +1,6 @@
 // What the last iteration changed (Nützi 2011, 4.49 and 4.50), reduced within each workgroup.
 
-@group(0) @binding(1) var<storage, read> prox: array<Prox>;
+@group(0) @binding(1) var<storage, read> prox: array<vec4f>;
 @group(0) @binding(2) var<storage, read> rows: array<Row>;
 @group(0) @binding(3) var<storage, read> before: array<f32>;
 @group(0) @binding(4) var<storage, read> lambda: array<f32>;
@@ -21,7 +21,7 @@ fn main(
     var change = no_change();
     if k < params.count {
         if params.first + k < params.contacts {
-            let contact = prox[k];
+            let contact = prox_at(k);
             let at = contact.at;
             let old = vec3f(before[at], before[at + 1u], before[at + 2u]);
             let result = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);

@@ -1,13 +1,12 @@
 // u = u_free + M⁻¹ Jᵀ Λ, body by body.
 
-@group(0) @binding(1) var<storage, read> prox: array<Prox>;
-@group(0) @binding(2) var<storage, read> frames: array<Frame>;
-@group(0) @binding(3) var<storage, read> rows: array<Row>;
-@group(0) @binding(4) var<storage, read> entries: array<Entry>;
-@group(0) @binding(5) var<storage, read> touches: array<u32>;
-@group(0) @binding(6) var<storage, read> free: array<vec4f>;
-@group(0) @binding(7) var<storage, read> lambda: array<f32>;
-@group(0) @binding(8) var<storage, read_write> bodies: array<Body>;
+@group(0) @binding(1) var<storage, read> frames: array<vec4f>;
+@group(0) @binding(2) var<storage, read> rows: array<Row>;
+@group(0) @binding(3) var<storage, read> entries: array<Entry>;
+@group(0) @binding(4) var<storage, read> touches: array<u32>;
+@group(0) @binding(5) var<storage, read> free: array<vec4f>;
+@group(0) @binding(6) var<storage, read> lambda: array<f32>;
+@group(0) @binding(7) var<storage, read_write> bodies: array<Body>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {

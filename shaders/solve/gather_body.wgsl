@@ -2,7 +2,8 @@
 
 // Contacts may be bound piece by piece: the first piece begins at u_free and has all rows, the others go on.
 fn gather_body(b: u32) {
-    if bodies[b].moves == 0.0 {
+    let body = bodies[b];
+    if body.angular.w == 0.0 {
         return;
     }
     let is_first = params.span.x == 0u;
@@ -23,8 +24,8 @@ fn gather_body(b: u32) {
         // Below the first one the difference is larger than any number of contacts.
         let k = block - params.span.x;
         if k < params.span.y {
-            let at = prox[k].at;
-            let frame = frames[k];
+            let at = 3u * block;
+            let frame = frame_at(k);
             let push = force(frame, vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]));
             if side == 0u {
                 linear -= push;
@@ -35,11 +36,10 @@ fn gather_body(b: u32) {
             }
         }
     }
-    let body = bodies[b];
     var begin = array<vec3f, 2>(free[2u * b].xyz, free[2u * b + 1u].xyz);
     if !is_first {
-        begin = array<vec3f, 2>(body.linear, body.angular);
+        begin = array<vec3f, 2>(body.linear.xyz, body.angular.xyz);
     }
-    bodies[b].linear = begin[0] + linear * body.inverse_mass;
-    bodies[b].angular = begin[1] + times_inertia(body.diagonal, body.across, angular);
+    bodies[b].linear = vec4f(begin[0] + linear * body.linear.w, body.linear.w);
+    bodies[b].angular = vec4f(begin[1] + times_inertia(body, angular), body.angular.w);
 }

@@ -3,15 +3,15 @@
 // The k-th block of those that are bound.
 fn project_block(k: u32) {
     if params.first + k < params.contacts {
-        let contact = prox[k];
-        let frame = frames[k];
-        let at = contact.at;
+        let contact = prox_at(k);
+        let frame = frame_at(k);
+        let at = 3u * (params.first + k);
         let old = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);
         let velocities = array<vec3f, 4>(
-            bodies[frame.first].linear,
-            bodies[frame.first].angular,
-            bodies[frame.second].linear,
-            bodies[frame.second].angular,
+            bodies[frame.first].linear.xyz,
+            bodies[frame.first].angular.xyz,
+            bodies[frame.second].linear.xyz,
+            bodies[frame.second].angular.xyz,
         );
         let z = contact_argument(contact, frame, velocities, old);
         let result = prox_contact(contact, z, old);

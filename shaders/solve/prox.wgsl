@@ -1,6 +1,6 @@
 // Λ ← prox(z) of every block (Nützi 2011, 5.6): the second half of JOR Prox with a matrix.
 
-@group(0) @binding(1) var<storage, read> prox: array<Prox>;
+@group(0) @binding(1) var<storage, read> prox: array<vec4f>;
 @group(0) @binding(2) var<storage, read> rows: array<Row>;
 @group(0) @binding(3) var<storage, read> argument: array<f32>;
 @group(0) @binding(4) var<storage, read_write> lambda: array<f32>;
@@ -12,7 +12,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
         return;
     }
     if params.first + k < params.contacts {
-        let contact = prox[k];
+        let contact = prox_at(k);
         let at = contact.at;
         let old = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);
         let z = vec3f(argument[at], argument[at + 1u], argument[at + 2u]);

@@ -4,8 +4,8 @@ fn row_argument(row: Row, old: f32) -> f32 {
     var w = 0.0;
     for (var e = row.entries.x; e < row.entries.y; e++) {
         let entry = entries[e];
-        w += dot(entry.linear, bodies[entry.body].linear);
-        w += dot(entry.angular, bodies[entry.body].angular);
+        w += dot(entry.linear, bodies[entry.body].linear.xyz);
+        w += dot(entry.angular, bodies[entry.body].angular.xyz);
     }
     w += row.compliance * old + row.bias;
     return old - row.r * params.scale * w;

@@ -1,6 +1,6 @@
 // SOR Prox with T in block rows: the units of one colour; each takes its blocks in turn.
 
-@group(0) @binding(1) var<storage, read> prox: array<Prox>;
+@group(0) @binding(1) var<storage, read> prox: array<vec4f>;
 @group(0) @binding(2) var<storage, read> rows: array<Row>;
 @group(0) @binding(3) var<storage, read> units: array<vec2u>;
 @group(0) @binding(4) var<storage, read> value: array<f32>;
@@ -24,7 +24,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
             let z = block_product(row.block).x;
             lambda[row.at] = prox_row(row, towards(vec3f(z), vec3f(old)).x, old);
         } else {
-            let contact = prox[c];
+            let contact = prox_at(c);
             let at = contact.at;
             let old = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);
             let z = block_product(contact.block & BLOCK);

@@ -11,11 +11,11 @@ fn sweep_rows(first: u32, count: u32) {
         for (var e = row.entries.x; e < row.entries.y; e++) {
             let entry = entries[e];
             let body = bodies[entry.body];
-            if body.moves != 0.0 {
-                bodies[entry.body].linear = body.linear
-                    + entry.linear * (step * body.inverse_mass);
-                bodies[entry.body].angular = body.angular
-                    + times_inertia(body.diagonal, body.across, entry.angular * step);
+            if body.angular.w != 0.0 {
+                let push = entry.linear * (step * body.linear.w);
+                let turn = times_inertia(body, entry.angular * step);
+                bodies[entry.body].linear = body.linear + vec4f(push, 0.0);
+                bodies[entry.body].angular = body.angular + vec4f(turn, 0.0);
             }
         }
     }
@@ -28,14 +28,21 @@ fn sweep_unit(unit: vec2u) {
     }
     // Among the contacts that are bound.
     let begin = unit.x - params.span.x;
-    let pair = vec2u(frames[begin].first, frames[begin].second);
+    let pair = bitcast<vec2u>(
+        vec2f(frames[tile(begin, 4u, 0u)].w, frames[tile(begin, 4u, 1u)].w),
+    );
     let first = bodies[pair.x];
     let second = bodies[pair.y];
-    var u = array<vec3f, 4>(first.linear, first.angular, second.linear, second.angular);
+    var u = array<vec3f, 4>(
+        first.linear.xyz,
+        first.angular.xyz,
+        second.linear.xyz,
+        second.angular.xyz,
+    );
     for (var c = begin; c < begin + unit.y; c++) {
-        let contact = prox[c];
-        let frame = frames[c];
-        let at = contact.at;
+        let contact = prox_at(c);
+        let frame = frame_at(c);
+        let at = 3u * (params.span.x + c);
         let old = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);
         let z = contact_argument(contact, frame, u, old);
         let result = prox_contact(contact, z, old);
@@ -43,17 +50,17 @@ fn sweep_unit(unit: vec2u) {
         lambda[at + 1u] = result.y;
         lambda[at + 2u] = result.z;
         let push = force(frame, result - old);
-        u[0] -= push * first.inverse_mass;
-        u[1] -= times_inertia(first.diagonal, first.across, cross(frame.first_arm, push));
-        u[2] += push * second.inverse_mass;
-        u[3] += times_inertia(second.diagonal, second.across, cross(frame.second_arm, push));
+        u[0] -= push * first.linear.w;
+        u[1] -= times_inertia(first, cross(frame.first_arm, push));
+        u[2] += push * second.linear.w;
+        u[3] += times_inertia(second, cross(frame.second_arm, push));
     }
-    if first.moves != 0.0 {
-        bodies[pair.x].linear = u[0];
-        bodies[pair.x].angular = u[1];
+    if first.angular.w != 0.0 {
+        bodies[pair.x].linear = vec4f(u[0], first.linear.w);
+        bodies[pair.x].angular = vec4f(u[1], first.angular.w);
     }
-    if second.moves != 0.0 {
-        bodies[pair.y].linear = u[2];
-        bodies[pair.y].angular = u[3];
+    if second.angular.w != 0.0 {
+        bodies[pair.y].linear = vec4f(u[2], second.linear.w);
+        bodies[pair.y].angular = vec4f(u[3], second.angular.w);
     }
 }

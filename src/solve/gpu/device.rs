@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use rayon::prelude::*;
+
 use super::clock::{TIMES, Times};
 use super::kernels::{Buffer, PARAMS, Pipelines, STRIDE};
 use super::layout::{Frame, Layout, Product, Prox};
@@ -22,6 +24,8 @@ const DISPATCHES: usize = 256;
 /// Storage buffers of the kernel with the most.
 const STORAGE_BUFFERS: u32 = 8;
 
+/// Records that lie side by side; the shaders say the same.
+const TILE: usize = 32;
 /// What is used where it is there.
 const OPTIONAL: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY;
 /// Bytes that say what the last iteration of a batch changed; two times follow them.
@@ -373,23 +377,58 @@ impl Device {
         let bytes: &[u8] = bytemuck::cast_slice(data);
         self.reserve(buffer, bytes.len() as u64)?;
         for (k, piece) in bytes.chunks(STAGED as usize).enumerate() {
-            self.uploaded += piece.len() as u64;
-            if self.uploaded > STAGED {
-                self.gpu.queue.submit([]);
-                self.gpu.wait()?;
-                self.uploaded = piece.len() as u64;
-            }
-            let at = k as u64 * STAGED;
-            self.gpu
-                .queue
-                .write_buffer(&self.buffers[&buffer], at, piece);
+            self.write(buffer, k as u64 * STAGED, piece)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, buffer: Buffer, at: u64, piece: &[u8]) -> Result<(), Trouble> {
+        self.uploaded += piece.len() as u64;
+        if self.uploaded > STAGED {
+            self.gpu.queue.submit([]);
+            self.gpu.wait()?;
+            self.uploaded = piece.len() as u64;
+        }
+        let buffer = &self.buffers[&buffer];
+        self.gpu.queue.write_buffer(buffer, at, piece);
+        Ok(())
+    }
+
+    /// Uploads records of whole vectors of four in tiles of 32, each vector by vector (`tile` in the shaders).
+    fn upload_tiles<T: bytemuck::Pod + Sync>(
+        &mut self,
+        buffer: Buffer,
+        records: &[T],
+    ) -> Result<(), Trouble> {
+        let vectors = size_of::<T>() / size_of::<[u32; 4]>();
+        let size = TILE * size_of::<T>();
+        self.reserve(buffer, (records.len().div_ceil(TILE) * size) as u64)?;
+        let mut tiles: Vec<[u32; 4]> = Vec::new();
+        let staged = STAGED as usize / size * TILE;
+        for (k, piece) in records.chunks(staged).enumerate() {
+            tiles.clear();
+            tiles.resize(piece.len().div_ceil(TILE) * TILE * vectors, [0; 4]);
+            let tile_by_tile = tiles.par_chunks_mut(TILE * vectors);
+            tile_by_tile
+                .zip(piece.par_chunks(TILE))
+                .for_each(|(tile, records)| {
+                    for (r, record) in records.iter().enumerate() {
+                        let record: &[[u32; 4]] =
+                            bytemuck::cast_slice(std::slice::from_ref(record));
+                        for (p, vector) in record.iter().enumerate() {
+                            tile[p * TILE + r] = *vector;
+                        }
+                    }
+                });
+            let at = (k * staged * size_of::<T>()) as u64;
+            self.write(buffer, at, bytemuck::cast_slice(&tiles))?;
         }
         Ok(())
     }
 
     fn upload_all(&mut self, layout: &Layout, product: Product) -> Result<(), Trouble> {
         let impulses = 4 * layout.lambda.len() as u64;
-        self.upload(Buffer::Prox, &layout.prox)?;
+        self.upload_tiles(Buffer::Prox, &layout.prox)?;
         self.upload(Buffer::Rows, &layout.rows)?;
         self.upload(Buffer::Units, &layout.units)?;
         self.upload(Buffer::Lambda, &layout.lambda)?;
@@ -400,7 +439,7 @@ impl Device {
         self.reserve(Buffer::Total, TOTAL)?;
         match product {
             Product::MatrixFree => {
-                self.upload(Buffer::Frames, &layout.frames)?;
+                self.upload_tiles(Buffer::Frames, &layout.frames)?;
                 self.upload(Buffer::Entries, &layout.entries)?;
                 self.upload(Buffer::Bodies, &layout.bodies)?;
                 self.upload(Buffer::Free, &layout.free)?;

@@ -95,27 +95,27 @@ impl Kernel {
         use Buffer::*;
         let (source, reads, writes): (&str, &[Buffer], &[Buffer]) = match self {
             Self::JorProject => (
-                source!("jor_project" with "row_argument" "project_block"),
+                source!("jor_project" with "prox_at" "frame_at" "row_argument" "project_block"),
                 &[Prox, Frames, Rows, Entries, Bodies],
                 &[Lambda],
             ),
             Self::Gather => (
-                source!("gather" with "gather_body"),
-                &[Prox, Frames, Rows, Entries, Touches, Free, Lambda],
+                source!("gather" with "frame_at" "gather_body"),
+                &[Frames, Rows, Entries, Touches, Free, Lambda],
                 &[Bodies],
             ),
             Self::JorSmall => (
-                source!("jor_small" with "row_argument" "project_block" "gather_body"),
+                source!("jor_small" with "prox_at" "frame_at" "row_argument" "project_block" "gather_body"),
                 &[Prox, Frames, Rows, Entries, Touches, Free],
                 &[Bodies, Lambda],
             ),
             Self::SorSweep => (
-                source!("sor_sweep" with "row_argument" "sweep_unit"),
+                source!("sor_sweep" with "prox_at" "frame_at" "row_argument" "sweep_unit"),
                 &[Prox, Frames, Rows, Entries, Units],
                 &[Bodies, Lambda],
             ),
             Self::SorSmall => (
-                source!("sor_small" with "row_argument" "sweep_unit"),
+                source!("sor_small" with "prox_at" "frame_at" "row_argument" "sweep_unit"),
                 &[Prox, Frames, Rows, Entries, Units, Colors],
                 &[Bodies, Lambda],
             ),
@@ -124,9 +124,13 @@ impl Kernel {
                 &[VALUE, Column, BlockRows, Offset, Lambda],
                 &[Argument],
             ),
-            Self::Prox => (source!("prox"), &[Prox, Rows, Argument], &[Lambda]),
+            Self::Prox => (
+                source!("prox" with "prox_at"),
+                &[Prox, Rows, Argument],
+                &[Lambda],
+            ),
             Self::SorSparse => (
-                source!("sor_sparse" with "block_product"),
+                source!("sor_sparse" with "prox_at" "block_product"),
                 &[Prox, Rows, Units, VALUE, Column, BlockRows, Offset],
                 &[Lambda],
             ),
@@ -141,7 +145,7 @@ impl Kernel {
                 &[Argument],
             ),
             Self::DenseA => (
-                source!("sor_dense_a"),
+                source!("sor_dense_a" with "prox_at"),
                 &[Prox, Rows, Units, VALUE, Offset],
                 &[Argument, Lambda],
             ),
@@ -150,7 +154,7 @@ impl Kernel {
             Self::Keep => (source!("keep"), &[Lambda], &[Checkpoint]),
             Self::Return => (source!("keep"), &[Checkpoint], &[Lambda]),
             Self::Criterion => (
-                source!("criterion" with "reduce"),
+                source!("criterion" with "prox_at" "reduce"),
                 &[Prox, Rows, Before, Lambda],
                 &[Partial],
             ),

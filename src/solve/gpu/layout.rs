@@ -199,23 +199,27 @@ impl Layout {
         }
     }
 
-    /// Brings contacts and their impulses into the order of colours, so that a colour reads them one after the other.
+    /// Brings contacts into the order of colours, so that a colour reads them one after the other.
     pub fn sort_by_colors(&mut self) {
-        let impulses = self.lambda.len();
         let mut prox = Vec::with_capacity(self.prox.len());
         let mut frames = Vec::with_capacity(self.frames.len());
-        self.order.clear();
-        self.order.reserve_exact(impulses);
         for unit in self.units.iter_mut().filter(|unit| unit[0] & ROWS == 0) {
             let [first, count] = unit.map(|x| x as usize);
             unit[0] = prox.len() as u32;
-            for c in first..first + count {
-                let old = self.prox[c].at;
-                let at = self.order.len() as u32;
-                prox.push(Prox { at, ..self.prox[c] });
-                frames.push(self.frames[c]);
-                self.order.extend(old..old + 3);
-            }
+            prox.extend_from_slice(&self.prox[first..first + count]);
+            frames.extend_from_slice(&self.frames[first..first + count]);
+        }
+        (self.prox, self.frames) = (prox, frames);
+    }
+
+    /// Impulses in the order of contacts, three each, and those of general rows behind them.
+    pub fn number_impulses(&mut self) {
+        self.order.clear();
+        self.order.reserve_exact(self.lambda.len());
+        for contact in &mut self.prox {
+            let at = self.order.len() as u32;
+            let old = std::mem::replace(&mut contact.at, at);
+            self.order.extend(old..old + 3);
         }
         for row in &mut self.rows {
             let at = self.order.len() as u32;
@@ -223,7 +227,6 @@ impl Layout {
         }
         let old = std::mem::take(&mut self.lambda);
         self.lambda = self.order.iter().map(|at| old[*at as usize]).collect();
-        (self.prox, self.frames) = (prox, frames);
     }
 
     /// The dispatches of one colour without T: contacts ascend within it, so that each piece has a run of its units.

@@ -484,6 +484,7 @@ impl Sweeps {
                     self.layout.find_colors(MOST_POINTS);
                     self.layout.sort_by_colors();
                 }
+                self.layout.number_impulses();
                 self.layout.find_touches();
             }
             Product::Sparse => {
