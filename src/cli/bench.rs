@@ -29,7 +29,7 @@ pub struct BenchArgs {
     /// Most threads to measure with; 0 means all
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
     threads: u32,
-    /// hands, sliders, machines: only these scenes, separated by commas; machines without crane also without the comparison of solvers on it
+    /// hands, sliders, machines: only these scenes, separated by commas; machines without crane also without the comparison of solvers on it. gpu: only these parts: dense, contacts, simulation, pyramid, million
     #[arg(long, value_name = "SCENES", value_delimiter = ',')]
     only: Vec<String>,
     /// machines: instead of all that, the pivoting solver with one number of its tuning changed at a time
@@ -64,6 +64,9 @@ enum Suite {
     Splitting,
     /// Couplings of machines, nets and heaps that are cut: how many lead how near, by how they are made
     Couplings,
+    /// What the graphics processor is good for: Nützi 2011, table 6.1 and figures 6.1 to 6.4, 6.6, and a million spheres
+    #[cfg(feature = "gpu")]
+    Gpu,
     /// Problems of every scene under four laws of friction, of no paper: what exact solvers and sweeps reach
     Survey,
 }
@@ -93,6 +96,8 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         Suite::Splitting => lacoursiere::splitting(&bench, &mut findings)?,
         Suite::Couplings => lacoursiere::couplings(&bench, &mut findings)?,
         Suite::Heaps => heaps::heaps(&bench, &mut findings)?,
+        #[cfg(feature = "gpu")]
+        Suite::Gpu => moreau::papers::gpu::gpu(&bench, &mut findings, &args.only)?,
         Suite::Survey => survey::survey(&bench, &mut findings)?,
     }
     bench.finish();

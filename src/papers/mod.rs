@@ -8,6 +8,7 @@
 //! | [`munksgaard_kaiser`] | Munksgaard & Kaiser, contact dynamics on the GPU | disc pyramids |
 //! | [`lefebvre`] | Lefebvre 2020, block principal pivoting | machines and random matrices |
 //! | [`lacoursiere`] | Lacoursière 2007, parallel block iterative solvers | tethered vehicles |
+//! | `gpu` | Nützi; Munksgaard & Kaiser | what the graphics processor is good for (feature `gpu`) |
 //! | [`hands`] | none, it is our own | bodies of every scene dragged and let go of |
 //! | [`sliders`] | none, it is our own | sliders of every scene at their ends |
 //! | [`heaps`] | none, it is our own | heaps from many seeds |
@@ -15,6 +16,8 @@
 //!
 //! What is common to all is in [`measure`]. `moreau bench` parses arguments, calls one experiment and prints what it found.
 
+#[cfg(feature = "gpu")]
+pub mod gpu;
 pub mod hands;
 pub mod heaps;
 pub mod lacoursiere;
@@ -51,6 +54,9 @@ pub enum Error {
     /// A scene's step that was not taken.
     #[error("{0}: {1}")]
     Step(String, StepError),
+    /// A device that is to be measured, and is not there.
+    #[error("no graphics processor can be measured: {0}")]
+    NoDevice(String),
     /// A problem on which the solver failed that all others are compared with.
     #[error("{0}: {1} failed on it")]
     NoReference(&'static str, Method),

@@ -27,7 +27,7 @@ const STORAGE_BUFFERS: u32 = 8;
 /// Records that lie side by side; the shaders say the same.
 const TILE: usize = 32;
 /// What is used where it is there.
-const OPTIONAL: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY;
+const OPTIONAL: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY.union(wgpu::Features::SHADER_F64);
 /// Bytes that say what the last iteration of a batch changed; two times follow them.
 const TOTAL: u64 = 32;
 

@@ -17,6 +17,8 @@ mod matrices;
 mod program;
 #[cfg(all(test, feature = "gpu"))]
 mod tests;
+#[cfg(feature = "gpu")]
+pub mod variants;
 
 use host::Host;
 use layout::{Layout, Product};
