@@ -5,9 +5,11 @@ use super::Card;
 use crate::measure::Stage;
 use crate::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::method::Method;
+use crate::papers::measure::race::Racer;
 use crate::papers::measure::table::Columns;
 use crate::papers::measure::{Bench, fixed, step};
 use crate::papers::{Findings, Result};
+use crate::problem::Problem;
 use crate::scene::library;
 use crate::step::StepReport;
 
@@ -27,10 +29,20 @@ const STEPS: usize = 3;
 const BYTES_OF_CONTACT: f64 = 48.0 + 64.0 + 2.0 * 12.0;
 const BYTES_OF_BODY: f64 = 2.0 * 24.0;
 
+/// Methods and iterations of the timing of sweeps alone: so many that the card does not rest between them.
+const SWEPT: [Method; 2] = [
+    Method::new("gpu-sor: gpu-sor every=1000"),
+    Method::new("gpu-jor: gpu-jor every=1000"),
+];
+const SWEEPS: u32 = 1000;
+const SWEEPS_IN_SOFTWARE: u32 = 10;
+
 struct Row {
     method: Method,
     spheres: u32,
     report: StepReport,
+    /// A sweep on the device, of many that follow each other (s).
+    sweep: Option<f64>,
     /// Its bytes (bytes).
     bytes: f64,
 }
@@ -38,11 +50,6 @@ struct Row {
 impl Row {
     fn note(&self, name: &str) -> Option<f64> {
         self.report.solve.statistic(name)
-    }
-
-    /// Of a sweep on the device (s).
-    fn sweep(&self) -> Option<f64> {
-        Some(1e-3 * self.note("on the device")? / f64::from(self.report.solve.iterations.max(1)))
     }
 
     /// What each stage takes (ms).
@@ -80,6 +87,7 @@ pub fn growth(bench: &Bench, card: &Card, findings: &mut Findings) -> Result<()>
             rows.push(Row {
                 method,
                 spheres,
+                sweep: sweep(bench, card, simulation.problem(), method)?,
                 bytes: BYTES_OF_CONTACT * report.contacts as f64
                     + BYTES_OF_BODY * f64::from(spheres),
                 report,
@@ -109,6 +117,22 @@ pub fn growth(bench: &Bench, card: &Card, findings: &mut Findings) -> Result<()>
     Ok(())
 }
 
+/// The time of a sweep by the device's clock, where the method runs on it (s).
+fn sweep(bench: &Bench, card: &Card, problem: &Problem, method: Method) -> Result<Option<f64>> {
+    let Some(method) = SWEPT.into_iter().find(|m| m.solver() == method.solver()) else {
+        return Ok(None);
+    };
+    let iterations = if card.is_software {
+        SWEEPS_IN_SOFTWARE
+    } else {
+        SWEEPS
+    };
+    let mut racer = Racer::new(method, bench.most_threads(), fixed(iterations))?;
+    racer.solve(bench, problem, None, false);
+    let time = racer.report.statistic("on the device");
+    Ok(time.map(|time| 1e-3 * time / f64::from(racer.report.iterations.max(1))))
+}
+
 fn stages(bench: &Bench, card: &Card, findings: &mut Findings, rows: &[Row]) {
     let title = card.title(format!(
         "Step {STEPS} of grids of spheres, {ITERATIONS} iterations, threads: {}",
@@ -135,7 +159,7 @@ fn stages(bench: &Bench, card: &Card, findings: &mut Findings, rows: &[Row]) {
 }
 
 fn sweeps(card: &Card, findings: &mut Findings, rows: &[Row]) {
-    let on_device: Vec<&Row> = rows.iter().filter(|r| r.sweep().is_some()).collect();
+    let on_device: Vec<&Row> = rows.iter().filter(|r| r.sweep.is_some()).collect();
     let title = card
         .title("A sweep without a matrix, against what its bytes take at the bandwidth of a copy");
     findings.table(
@@ -143,12 +167,12 @@ fn sweeps(card: &Card, findings: &mut Findings, rows: &[Row]) {
             .key("solver", |r| r.method)
             .key("spheres", |r| r.spheres)
             .column("bytes [MB]", |r| 1e-6 * r.bytes)
-            .column("sweep [ms]", |r| r.sweep().map(|s| 1e3 * s))
+            .column("sweep [ms]", |r| r.sweep.map(|s| 1e3 * s))
             .column("its bytes [ms]", |r| 1e3 * r.bytes / card.copy)
-            .column("times its bytes", |r| r.sweep().map(|s| s * card.copy / r.bytes))
-            .column("bandwidth [GB/s]", |r| r.sweep().map(|s| 1e-9 * r.bytes / s))
+            .column("times its bytes", |r| r.sweep.map(|s| s * card.copy / r.bytes))
+            .column("bandwidth [GB/s]", |r| r.sweep.map(|s| 1e-9 * r.bytes / s))
             .note(
-                "Bytes: 112 of a contact and 24 of its velocities once, impulses and velocities read and written once each; \
+                "A thousand sweeps, one after the other, by the device's clock (ten in software). Bytes: 112 of a contact and 24 of its velocities once, impulses and velocities read and written once each; \
                  what caches cannot keep is read more often.",
             ),
     );

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
+use rayon::prelude::*;
 
 use super::matrices::{Dense, Sparse};
 use super::program::{Kernel, Step, WORKGROUP};
@@ -14,6 +15,8 @@ use crate::solve::prox::pack::Packed;
 
 /// Bit of a touch or a unit that says that it names general rows.
 pub const ROWS: u32 = 1 << 31;
+/// Contacts of one piece of parallel work.
+const CHUNK: usize = 1 << 12;
 /// Where a contact's law stands in [`Prox::block`].
 pub const LAW_SHIFT: u32 = 30;
 
@@ -126,10 +129,23 @@ pub struct Layout {
     pub sparse: Sparse,
     pub dense: Dense,
     pub lambda: Vec<f32>,
-    coloring: Coloring,
+    places: Vec<u32>,
+    sorted_prox: Vec<Prox>,
+    sorted_frames: Vec<Frame>,
+    sorted_lambda: Vec<f32>,
+    /// Of rows, and of contacts.
+    colorings: [Colors; 2],
     edges: Vec<Edge>,
     keys: Vec<u64>,
     found: Vec<[u32; 2]>,
+}
+
+/// The colours of units, and what they were found for.
+#[derive(Default)]
+struct Colors {
+    coloring: Coloring,
+    bodies: usize,
+    edges: Vec<Edge>,
 }
 
 /// Which form of the product a sweep uses.
@@ -201,32 +217,38 @@ impl Layout {
 
     /// Brings contacts into the order of colours, so that a colour reads them one after the other.
     pub fn sort_by_colors(&mut self) {
-        let mut prox = Vec::with_capacity(self.prox.len());
-        let mut frames = Vec::with_capacity(self.frames.len());
+        self.places.clear();
         for unit in self.units.iter_mut().filter(|unit| unit[0] & ROWS == 0) {
-            let [first, count] = unit.map(|x| x as usize);
-            unit[0] = prox.len() as u32;
-            prox.extend_from_slice(&self.prox[first..first + count]);
-            frames.extend_from_slice(&self.frames[first..first + count]);
+            let [first, count] = *unit;
+            unit[0] = self.places.len() as u32;
+            self.places.extend(first..first + count);
         }
-        (self.prox, self.frames) = (prox, frames);
+        let places = self.places.par_iter().map(|c| *c as usize);
+        let prox = places.clone().map(|c| self.prox[c]);
+        prox.collect_into_vec(&mut self.sorted_prox);
+        let frames = places.map(|c| self.frames[c]);
+        frames.collect_into_vec(&mut self.sorted_frames);
+        std::mem::swap(&mut self.prox, &mut self.sorted_prox);
+        std::mem::swap(&mut self.frames, &mut self.sorted_frames);
     }
 
     /// Impulses in the order of contacts, three each, and those of general rows behind them.
     pub fn number_impulses(&mut self) {
+        let contacts = self.prox.par_iter_mut().enumerate();
+        let old = contacts.map(|(c, contact)| {
+            let old = std::mem::replace(&mut contact.at, 3 * c as u32);
+            [old, old + 1, old + 2]
+        });
         self.order.clear();
-        self.order.reserve_exact(self.lambda.len());
-        for contact in &mut self.prox {
-            let at = self.order.len() as u32;
-            let old = std::mem::replace(&mut contact.at, at);
-            self.order.extend(old..old + 3);
-        }
+        self.order.par_extend(old.flatten_iter());
         for row in &mut self.rows {
             let at = self.order.len() as u32;
             self.order.push(std::mem::replace(&mut row.at, at));
         }
-        let old = std::mem::take(&mut self.lambda);
-        self.lambda = self.order.iter().map(|at| old[*at as usize]).collect();
+        let order = self.order.par_iter();
+        let lambda = order.map(|at| self.lambda[*at as usize]);
+        lambda.collect_into_vec(&mut self.sorted_lambda);
+        std::mem::swap(&mut self.lambda, &mut self.sorted_lambda);
     }
 
     /// The dispatches of one colour without T: contacts ascend within it, so that each piece has a run of its units.
@@ -254,40 +276,56 @@ impl Layout {
     }
 
     fn fill_contacts(&mut self, packed: &Packed) {
-        self.prox.clear();
-        self.frames.clear();
-        for island in 0..packed.islands() {
+        let read = |c: usize, island: &mut usize| {
+            // The island of the last one, most often.
+            if !packed.contacts_of(*island).contains(&c) {
+                *island = packed
+                    .contact_start
+                    .partition_point(|start| *start as usize <= c)
+                    - 1;
+            }
+            let island = *island;
             let base = packed.body_start[island];
             let first = packed.lambda_start[island];
-            for c in packed.contacts_of(island) {
-                let contact = &packed.contacts[c];
-                let extra = packed.extra.get(c);
-                let law = extra.and_then(|e| law_number(e.friction.law)).unwrap_or(0);
-                let block = c as u32 + packed.row_start[island];
-                self.prox.push(Prox {
-                    mu: extra
-                        .map_or([contact.mu; 2], |e| e.friction.mu)
-                        .map(|x| x as f32),
-                    r: contact.r.map(|x| x as f32),
-                    coupling: contact.coupling.map(|x| x as f32),
-                    omega: packed.omega[0].get(c).map_or(1.0, |x| *x as f32),
-                    bias: contact.bias[2] as f32,
-                    compliance: extra.map_or([0.0; 2], |e| e.compliance.map(|x| x as f32)),
-                    at: first + packed.block(island, c).start as u32,
-                    block: block | law << LAW_SHIFT,
-                });
-                self.frames.push(Frame {
-                    normal: narrow(contact.frame.normal),
-                    first: base + contact.bodies[0],
-                    tangent: narrow(contact.frame.tangent),
-                    second: base + contact.bodies[1],
-                    first_arm: narrow(contact.frame.arms[0]),
-                    normal_bias: contact.bias[0] as f32,
-                    second_arm: narrow(contact.frame.arms[1]),
-                    tangent_bias: contact.bias[1] as f32,
-                });
+            let contact = &packed.contacts[c];
+            let extra = packed.extra.get(c);
+            let law = extra.and_then(|e| law_number(e.friction.law)).unwrap_or(0);
+            let block = c as u32 + packed.row_start[island];
+            let prox = Prox {
+                mu: extra
+                    .map_or([contact.mu; 2], |e| e.friction.mu)
+                    .map(|x| x as f32),
+                r: contact.r.map(|x| x as f32),
+                coupling: contact.coupling.map(|x| x as f32),
+                omega: packed.omega[0].get(c).map_or(1.0, |x| *x as f32),
+                bias: contact.bias[2] as f32,
+                compliance: extra.map_or([0.0; 2], |e| e.compliance.map(|x| x as f32)),
+                at: first + packed.block(island, c).start as u32,
+                block: block | law << LAW_SHIFT,
+            };
+            let frame = Frame {
+                normal: narrow(contact.frame.normal),
+                first: base + contact.bodies[0],
+                tangent: narrow(contact.frame.tangent),
+                second: base + contact.bodies[1],
+                first_arm: narrow(contact.frame.arms[0]),
+                normal_bias: contact.bias[0] as f32,
+                second_arm: narrow(contact.frame.arms[1]),
+                tangent_bias: contact.bias[1] as f32,
+            };
+            (prox, frame)
+        };
+        let count = packed.contacts.len();
+        self.prox.resize(count, Prox::default());
+        self.frames.resize(count, Frame::default());
+        let chunks = self.prox.par_chunks_mut(CHUNK);
+        let chunks = chunks.zip(self.frames.par_chunks_mut(CHUNK)).enumerate();
+        chunks.for_each(|(k, (prox, frames))| {
+            let mut island = 0;
+            for (c, (prox, frame)) in (k * CHUNK..).zip(prox.iter_mut().zip(frames)) {
+                (*prox, *frame) = read(c, &mut island);
             }
-        }
+        });
     }
 
     fn fill_rows(&mut self, packed: &Packed) {
@@ -324,25 +362,27 @@ impl Layout {
     }
 
     fn fill_bodies(&mut self, packed: &Packed) {
-        self.bodies.clear();
-        self.free.clear();
-        for (body, free) in packed.template.iter().zip(&packed.free) {
-            let Twist { linear, angular } = *free;
-            let inertia = &body.inverse_inertia;
-            let [u, w] = [narrow(linear), narrow(angular)];
-            self.bodies.push(Body {
-                linear: u,
-                inverse_mass: body.inverse_mass as f32,
-                angular: w,
+        let read = |k: usize| {
+            let Twist { linear, angular } = packed.free[k];
+            let inertia = &packed.template[k].inverse_inertia;
+            Body {
+                linear: narrow(linear),
+                inverse_mass: packed.template[k].inverse_mass as f32,
+                angular: narrow(angular),
                 moves: 1.0,
                 diagonal: [inertia.xx, inertia.yy, inertia.zz].map(|x| x as f32),
                 spare: 0.0,
                 across: [inertia.xy, inertia.xz, inertia.yz].map(|x| x as f32),
                 spare_too: 0.0,
-            });
-            self.free
-                .push([u[0], u[1], u[2], 0.0, w[0], w[1], w[2], 0.0]);
-        }
+            }
+        };
+        let bodies = (0..packed.template.len()).into_par_iter();
+        bodies.map(read).collect_into_vec(&mut self.bodies);
+        let free = self.bodies.par_iter().map(|body| {
+            let [u, w] = [body.linear, body.angular];
+            [u[0], u[1], u[2], 0.0, w[0], w[1], w[2], 0.0]
+        });
+        free.collect_into_vec(&mut self.free);
         for end in packed.body_start.iter().skip(1) {
             self.bodies[*end as usize - 1].moves = 0.0;
         }
@@ -391,13 +431,21 @@ impl Layout {
         self.colors.clear();
         for of_rows in [true, false] {
             self.find_edges(of_rows, most_points);
-            self.coloring.clear();
-            self.coloring
-                .update(self.bodies.len(), &self.keys, &self.edges, Strategy::Greedy);
-            let colors = self.coloring.colors();
-            let mut next = Vec::with_capacity(self.coloring.counts().len());
+            let known = &mut self.colorings[usize::from(!of_rows)];
+            // They follow from the edges alone, so that those of the last solve may serve.
+            if known.edges != self.edges || known.bodies != self.bodies.len() {
+                known.bodies = self.bodies.len();
+                known.coloring.clear();
+                known
+                    .coloring
+                    .update(known.bodies, &self.keys, &self.edges, Strategy::Greedy);
+                std::mem::swap(&mut known.edges, &mut self.edges);
+            }
+            let coloring = &known.coloring;
+            let colors = coloring.colors();
+            let mut next = Vec::with_capacity(coloring.counts().len());
             let mut end = self.units.len() as u32;
-            for count in self.coloring.counts() {
+            for count in coloring.counts() {
                 next.push(end);
                 if *count > 0 {
                     self.colors.push(end..end + count);
@@ -526,12 +574,12 @@ impl Layout {
     pub fn is_finite(&self) -> bool {
         let all = |words: &[f32]| words.iter().all(|x| x.is_finite());
         // Words that hold indices are below 2³¹ and so, as numbers, finite but for those of rows without end.
-        let contacts = self.prox.iter().all(|p| {
+        let contacts = self.prox.par_iter().all(|p| {
             let [a, b] = [p.mu, p.r];
             all(&[a[0], a[1], b[0], b[1], p.coupling[0], p.coupling[1], p.bias])
                 && all(&p.compliance)
         });
-        let frames = self.frames.iter().all(|f| {
+        let frames = self.frames.par_iter().all(|f| {
             all(&f.normal)
                 && all(&f.tangent)
                 && all(&f.first_arm)
