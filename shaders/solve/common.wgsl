@@ -14,7 +14,8 @@ struct Params {
     relative: f32,
     // What is bound of a buffer that is cut, its first one and how many: rows of a dense T, or contacts.
     span: vec2u,
-    // How often a kernel of one workgroup sweeps, and the bodies that it works on besides.
+    // How often a kernel of one workgroup sweeps, and the bodies that it works on besides. Where all units are single
+    // contacts that follow each other: one past the number of the first.
     repeat: u32,
     others: u32,
 }

@@ -13,6 +13,10 @@
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
     let k = number(id, groups);
     if k < params.count {
-        sweep_unit(units[params.first + k]);
+        if params.others > 0u {
+            sweep_unit(vec2u(params.others - 1u + k, 1u));
+        } else {
+            sweep_unit(units[params.first + k]);
+        }
     }
 }

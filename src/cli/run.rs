@@ -185,7 +185,9 @@ fn simulate(
                 report.solve.distributions = Vec::new();
                 report.solve.choices.largest = Vec::new();
                 record.steps.push(report);
-                record.worst.follow(simulation);
+                if args.report != ReportFormat::Csv {
+                    record.worst.follow(simulation);
+                }
                 if let Some(recording) = &mut record.recording {
                     recording.add(Vec::new(), simulation);
                 }

@@ -22,9 +22,19 @@ pub struct Worst {
     missed: Option<Missed>,
 }
 
-/// A solve that missed its tolerance, to be taken again.
+/// Most rows of a problem that is kept: more are a copy of a hundred megabytes in each step that is worse than those
+/// before, and no other setting could be tried on them in the time that it may take.
+const MOST_ROWS: usize = 500_000;
+
+/// A solve that missed its tolerance.
 struct Missed {
     shortfall: Shortfall,
+    /// None where the problem is too large.
+    again: Option<Again>,
+}
+
+/// What is needed to take it again.
+struct Again {
     problem: Problem,
     start: Vec<f64>,
     impulses: Vec<f64>,
@@ -33,7 +43,8 @@ struct Missed {
 /// What is told of it.
 pub struct Told {
     shortfall: Shortfall,
-    tried: Tried,
+    /// None where the problem is too large.
+    tried: Option<Tried>,
     wrong: String,
     velocity_estimate: Option<f64>,
 }
@@ -57,9 +68,11 @@ impl Worst {
             choices: step.solve.choices.clone(),
             missed: shortfall.map(|shortfall| Missed {
                 shortfall,
-                problem: simulation.problem().clone(),
-                start: simulation.warm_start().to_vec(),
-                impulses: simulation.impulses().to_vec(),
+                again: (simulation.problem().row_count() <= MOST_ROWS).then(|| Again {
+                    problem: simulation.problem().clone(),
+                    start: simulation.warm_start().to_vec(),
+                    impulses: simulation.impulses().to_vec(),
+                }),
             }),
         };
     }
@@ -76,17 +89,19 @@ impl Worst {
         let wrong = missed.shortfall.words(&names);
         let shortfall = missed.shortfall.clone();
         let reach = simulation.world().bodies.reach();
-        let again = || {
-            let tried = shortfall.try_settings(&missed.problem, &missed.start);
-            let estimate = velocity_estimate(&missed.problem, &missed.impulses, &reach);
+        let try_again = |kept: &Again| {
+            let tried = shortfall.try_settings(&kept.problem, &kept.start);
+            let estimate = velocity_estimate(&kept.problem, &kept.impulses, &reach);
             (tried, estimate)
         };
-        let (tried, velocity_estimate) = simulation.on_threads(|_| again());
+        let again = missed.again.as_ref();
+        let again = again.map(|kept| simulation.on_threads(|_| try_again(kept)));
+        let (tried, velocity_estimate) = again.unzip();
         Some(Told {
             shortfall,
             tried,
             wrong,
-            velocity_estimate,
+            velocity_estimate: velocity_estimate.flatten(),
         })
     }
 
@@ -124,15 +139,21 @@ impl Told {
         let off = self.velocity_estimate.map_or(String::new(), |off| {
             format!(" Its velocities are about {off:.1e} m/s off.")
         });
-        let (step, wrong, help) = (worst.step, &self.wrong, self.tried.words());
+        let (step, wrong, help) = (worst.step, &self.wrong, self.help());
         let text = format!("Step {step}, the worst one: {wrong}{off} {help}");
         format!("\n{}", report::paragraph(&text, 0, WIDTH))
+    }
+
+    /// What would help, in words.
+    fn help(&self) -> String {
+        let too_large = || "It is too large to be solved again with other settings.".into();
+        self.tried.as_ref().map_or_else(too_large, Tried::words)
     }
 
     fn as_json(&self) -> Value {
         let s = &self.shortfall;
         let [light, heavy] = s.masses;
-        let better = self.tried.best.as_ref().map(|b| {
+        let better = self.tried.as_ref().and_then(|t| t.best.as_ref()).map(|b| {
             json!({
                 "change": b.change,
                 "solver": b.config.name,
@@ -143,12 +164,12 @@ impl Told {
         });
         json!({
             "wrong": self.wrong,
-            "help": self.tried.words(),
+            "help": self.help(),
             "bodies": s.bodies,
             "error": s.error,
             "tolerance": s.config.budget.tolerance,
             "mass_ratio": heavy.1 / light.1,
-            "tried": self.tried.count,
+            "tried": self.tried.as_ref().map_or(0, |tried| tried.count),
             "better": better,
         })
     }

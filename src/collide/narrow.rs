@@ -45,7 +45,10 @@ struct Worker {
     is_double: Vec<bool>,
 }
 
-/// The workers, one per chunk of pairs; kept from step to step.
+/// Chunks that are searched together: what is found is kept twice only for so many.
+const WAVE: usize = 512;
+
+/// The workers, one per chunk of a wave; kept from step to step.
 #[derive(Default)]
 pub struct NarrowPhase {
     workers: Vec<Worker>,
@@ -61,21 +64,23 @@ impl NarrowPhase {
         out: &mut Vec<FoundContact>,
         manifolds: &mut Manifolds,
     ) {
-        let chunks = pairs.len().div_ceil(CHUNK);
+        let chunks = pairs.len().div_ceil(CHUNK).min(WAVE);
         if self.workers.len() < chunks {
             self.workers.resize_with(chunks, Worker::default);
         }
-        let workers = &mut self.workers[..chunks];
-        workers
-            .par_iter_mut()
-            .zip(pairs.par_chunks(CHUNK))
-            .for_each(|(worker, pairs)| worker.run(world, free, pairs));
-
         out.clear();
         manifolds.clear();
-        for worker in workers.iter() {
-            out.extend_from_slice(&worker.found);
-            manifolds.append(&worker.kept);
+        for wave in pairs.chunks(CHUNK * WAVE) {
+            let chunks = wave.par_chunks(CHUNK);
+            let workers = &mut self.workers[..chunks.len()];
+            workers
+                .par_iter_mut()
+                .zip(chunks)
+                .for_each(|(worker, pairs)| worker.run(world, free, pairs));
+            for worker in workers.iter() {
+                out.extend_from_slice(&worker.found);
+                manifolds.append(&worker.kept);
+            }
         }
     }
 }

@@ -65,7 +65,7 @@ pub fn dense(bench: &Bench, card: &Card, findings: &mut Findings) -> Result<()> 
         if card.is_software && contacts > MOST_IN_SOFTWARE {
             continue;
         }
-        measure(bench, contacts, &mut rows);
+        measure(bench, card, contacts, &mut rows);
     }
     times(card, findings, &rows);
     prose(bench, card, findings, &rows);
@@ -73,7 +73,7 @@ pub fn dense(bench: &Bench, card: &Card, findings: &mut Findings) -> Result<()> 
     Ok(())
 }
 
-fn measure(bench: &Bench, contacts: usize, rows: &mut Vec<Row>) {
+fn measure(bench: &Bench, card: &Card, contacts: usize, rows: &mut Vec<Row>) {
     let problem = Problem::random(contacts, SEED);
     for precision in [Precision::Single, Precision::Double] {
         let mut of_method: Vec<(Method, f64)> = Vec::new();
@@ -89,7 +89,7 @@ fn measure(bench: &Bench, contacts: usize, rows: &mut Vec<Row>) {
                 cpu
             });
             let iterations = iterations(&variant, contacts);
-            let run = variants::run(&problem, &variant, precision, iterations);
+            let run = variants::run(&problem, &variant, precision, iterations, card.warm_up());
             let off = match &run {
                 // The twin of a large problem takes longer than all the rest; kernels do not know how large it is.
                 Ok(run) if contacts <= MOST_IN_SOFTWARE => {
@@ -276,7 +276,14 @@ fn step_a(bench: &Bench, card: &Card, findings: &mut Findings) {
     let problem = Problem::random(contacts, SEED);
     let runs = STEP_A.map(|variant| {
         bench.say(format!("step A: {}", variant.name));
-        variants::run(&problem, &variant, Precision::Double, ITERATIONS).ok()
+        variants::run(
+            &problem,
+            &variant,
+            Precision::Double,
+            ITERATIONS,
+            card.warm_up(),
+        )
+        .ok()
     });
     let time = |name: &str| {
         let place = STEP_A.iter().position(|v| v.name == name)?;

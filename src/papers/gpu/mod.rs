@@ -15,6 +15,9 @@ const COPIED: u64 = 512 << 20;
 /// The same for a program that stands for a card, and has the processor's caches.
 const COPIED_BY_SOFTWARE: u64 = 128 << 20;
 
+/// How long a card is kept busy before its time is taken (s).
+const WARM_UP: f64 = 0.15;
+
 /// The device that is measured.
 struct Card {
     name: String,
@@ -59,6 +62,11 @@ impl Card {
             is_software,
             copy: command.max(kernel),
         })
+    }
+
+    /// How long it is kept busy before its time is taken (s): one that has rested begins at a fraction of its clock.
+    fn warm_up(&self) -> f64 {
+        if self.is_software { 0.0 } else { WARM_UP }
     }
 
     /// A table's title, which says where its figures come from.

@@ -6,7 +6,9 @@ use super::Trouble;
 use super::device::Gpu;
 use super::program::folded;
 
-/// Bytes of two times.
+/// Most submissions of a batch whose times are taken.
+pub const SUBMISSIONS: usize = 1024;
+/// Bytes of the two times of one.
 pub const TIMES: u64 = 16;
 
 /// What takes the time on the device's own clock.
@@ -29,11 +31,11 @@ impl Times {
             queries: device.create_query_set(&wgpu::QuerySetDescriptor {
                 label,
                 ty: wgpu::QueryType::Timestamp,
-                count: 2,
+                count: 2 * SUBMISSIONS as u32,
             }),
             resolved: device.create_buffer(&wgpu::BufferDescriptor {
                 label,
-                size: TIMES,
+                size: SUBMISSIONS as u64 * TIMES,
                 usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
                 mapped_at_creation: false,
             }),
@@ -41,21 +43,21 @@ impl Times {
         })
     }
 
-    /// The times to be taken in one of several passes.
-    pub fn of_pass(
-        &self,
-        is_first: bool,
-        is_last: bool,
-    ) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
-        (is_first || is_last).then(|| wgpu::ComputePassTimestampWrites {
+    /// The times to be taken in the k-th pass.
+    pub fn of_pass(&self, k: usize) -> wgpu::ComputePassTimestampWrites<'_> {
+        wgpu::ComputePassTimestampWrites {
             query_set: &self.queries,
-            beginning_of_pass_write_index: is_first.then_some(0),
-            end_of_pass_write_index: is_last.then_some(1),
-        })
+            beginning_of_pass_write_index: Some(2 * k as u32),
+            end_of_pass_write_index: Some(2 * k as u32 + 1),
+        }
     }
-    /// Between two times (s).
-    pub fn between(&self, times: [u64; 2]) -> f64 {
-        self.tick * times[1].saturating_sub(times[0]) as f64
+    /// In the passes whose beginnings and ends these are (s): what they wait for the host in between does not count.
+    pub fn sum(&self, times: &[[u64; 2]]) -> f64 {
+        let ticks: u64 = times
+            .iter()
+            .map(|[begin, end]| end.saturating_sub(*begin))
+            .sum();
+        self.tick * ticks as f64
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::clock::{TIMES, Times};
+use super::clock::{SUBMISSIONS, TIMES, Times};
 use super::kernels::{Buffer, PARAMS, Pipelines, STRIDE};
 use super::layout::{Frame, Layout, Product, Prox};
 use super::program::{ALONE, Batch, Kernel, Program, Step, WORKGROUP};
@@ -19,8 +19,9 @@ use super::{Engine, Measured, Trouble, Tuning};
 
 /// Bytes that are uploaded before the device is waited for: what stages an upload is given back then.
 const STAGED: u64 = 4 << 20;
-/// Most dispatches of one submission: a driver gives a device up that works on one for seconds.
-const DISPATCHES: usize = 256;
+/// Dispatches of one submission: the device works on one while the next is encoded, which takes a few µs a dispatch; and a
+/// driver gives a device up that works on one for seconds.
+const DISPATCHES: usize = 64;
 /// Storage buffers of the kernel with the most.
 const STORAGE_BUFFERS: u32 = 8;
 
@@ -591,24 +592,25 @@ impl Device {
     /// Dispatches steps, some hundreds in a submission so that none takes too long, and copies `bytes` of a buffer to where
     /// they can be read.
     fn submit(&self, steps: &[Step], read: Option<(Buffer, u64)>, is_timed: bool) {
-        let mut pieces = steps.chunks(DISPATCHES).peekable();
-        let mut is_first = true;
+        let size = Self::submission(steps.len());
+        let mut pieces = steps.chunks(size).peekable();
         let times = self.gpu.times.as_ref().filter(|_| is_timed);
-        loop {
+        for k in 0.. {
             let piece = pieces.next().unwrap_or_default();
             let is_last = pieces.peek().is_none();
             let device = &self.gpu.device;
             let label = Some("solver");
             let descriptor = wgpu::CommandEncoderDescriptor { label };
             let mut encoder = device.create_command_encoder(&descriptor);
-            let of_pass = times.and_then(|times| times.of_pass(is_first, is_last));
-            self.encode(piece, &mut encoder, of_pass);
-            is_first = false;
+            self.encode(piece, &mut encoder, times.map(|times| times.of_pass(k)));
             if is_last && let (Some((buffer, bytes)), Some(staging)) = (read, &self.staging) {
                 encoder.copy_buffer_to_buffer(&self.buffers[&buffer], 0, staging, 0, bytes);
                 if let Some(times) = times {
-                    encoder.resolve_query_set(&times.queries, 0..2, &times.resolved, 0);
-                    encoder.copy_buffer_to_buffer(&times.resolved, 0, staging, bytes, TIMES);
+                    let count = k as u64 + 1;
+                    let queries = 0..2 * count as u32;
+                    encoder.resolve_query_set(&times.queries, queries, &times.resolved, 0);
+                    let size = count * TIMES;
+                    encoder.copy_buffer_to_buffer(&times.resolved, 0, staging, bytes, size);
                 }
             }
             self.gpu.queue.submit([encoder.finish()]);
@@ -616,6 +618,11 @@ impl Device {
                 return;
             }
         }
+    }
+
+    /// Dispatches of one of the submissions of so many.
+    fn submission(dispatches: usize) -> usize {
+        DISPATCHES.max(dispatches.div_ceil(SUBMISSIONS))
     }
 
     fn encode(
@@ -722,7 +729,8 @@ impl Engine for Device {
                 self.contacts = contacts;
                 self.tuning = None;
             }
-            self.reserve_staging((4 * self.impulses).max(TOTAL + TIMES));
+            let times = SUBMISSIONS as u64 * TIMES;
+            self.reserve_staging((4 * self.impulses).max(TOTAL + times));
             self.bind(program)?;
             gpu.queue.submit([]);
             gpu.wait()?;
@@ -748,17 +756,17 @@ impl Engine for Device {
             steps.clear();
             program.in_batch(batch, |step| steps.push(*step));
             self.submit(&steps, Some((Buffer::Total, TOTAL)), true);
+            let passes = steps.len().div_ceil(Self::submission(steps.len())) as u64;
             self.batch = steps;
-            let (words, times) = self.map(TOTAL + TIMES, |bytes| {
-                let (total, last) = bytes.split_at(TOTAL as usize);
+            let (words, seconds) = self.map(TOTAL + passes * TIMES, |bytes| {
+                let (total, times) = bytes.split_at(TOTAL as usize);
                 let mut words = [0.0f32; 8];
                 bytemuck::bytes_of_mut(&mut words).copy_from_slice(total);
-                let mut times = [0u64; 2];
-                bytemuck::bytes_of_mut(&mut times).copy_from_slice(last);
-                (words, times)
+                let times: Vec<[u64; 2]> = bytemuck::pod_collect_to_vec(times);
+                (words, gpu.times.as_ref().map(|clock| clock.sum(&times)))
             })?;
-            if let Some(clock) = &gpu.times {
-                *self.spent.iterating.get_or_insert(0.0) += clock.between(times);
+            if let Some(seconds) = seconds {
+                *self.spent.iterating.get_or_insert(0.0) += seconds;
             }
             let [delta, speed, level, beyond, sum, steps, olds, _] = words;
             Ok(Measured {

@@ -265,7 +265,15 @@ impl Layout {
                 true => [0, units.len() as u32],
                 false => [to(piece.start), to(piece.end)],
             };
-            Step::new(Kernel::SorSweep, color.start + begin, end - begin).of(piece)
+            let step = Step::new(Kernel::SorSweep, color.start + begin, end - begin).of(piece);
+            let own = &units[begin as usize..end as usize];
+            match own.first() {
+                Some([first, _]) if own.iter().all(|[c, n]| c & ROWS == 0 && *n == 1) => Step {
+                    others: first + 1,
+                    ..step
+                },
+                _ => step,
+            }
         });
         steps.filter(|step| step.count > 0)
     }

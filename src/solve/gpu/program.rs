@@ -55,7 +55,8 @@ pub struct Step {
     /// First row of that segment, and how many it has, where T is whole; without T the first contact that is bound, and how
     /// many belong to the piece that begins with it.
     pub span: [u32; 2],
-    /// Sweeps of a kernel of one workgroup, and the bodies that it works on besides.
+    /// Sweeps of a kernel of one workgroup, and the bodies that it works on besides. Where all units are single contacts that
+    /// follow each other: one past the number of the first.
     pub repeat: u32,
     pub others: u32,
 }

@@ -324,8 +324,18 @@ fn every_shader_is_valid() {
 
 /// A solve by a device with the given limits, after `before` did something to it.
 fn solve_on(gpu: Result<Gpu, String>, before: impl FnOnce(&Gpu)) -> (Vec<f64>, SolveReport) {
+    solve_by(&SOR, Sweep::Sor, "sparse", gpu, before)
+}
+
+fn solve_by(
+    info: &'static SolverInfo,
+    sweep: Sweep,
+    scheme: &str,
+    gpu: Result<Gpu, String>,
+    before: impl FnOnce(&Gpu),
+) -> (Vec<f64>, SolveReport) {
     let problem = posed("ball_grid_8", 1);
-    let mut sweeps = Sweeps::new(Sweep::Sor, &parameters(&SOR, "sparse"));
+    let mut sweeps = Sweeps::new(sweep, &parameters(info, scheme));
     match gpu {
         Ok(gpu) => {
             let gpu = Arc::new(gpu);
@@ -335,7 +345,7 @@ fn solve_on(gpu: Result<Gpu, String>, before: impl FnOnce(&Gpu)) -> (Vec<f64>, S
         Err(reason) => sweeps.opened = Some(Err(reason)),
     }
     let mut solver = Iterated {
-        info: &SOR,
+        info,
         iteration: sweeps,
     };
     let request = Request {
@@ -457,6 +467,28 @@ fn a_matrix_beyond_the_limit_of_bindings_is_split() {
     );
 }
 
+/// The contacts of this problem have 90 kB: where a binding holds less they are bound piece by piece. Only the sums of what
+/// acts on a body are formed in another order.
+#[test]
+fn contacts_beyond_the_limit_of_bindings_are_bound_in_pieces() {
+    if gpu().is_none() {
+        return;
+    }
+    for (info, sweep) in [(&JOR, Sweep::Jor), (&SOR, Sweep::Sor)] {
+        let (whole, _) = solve_by(info, sweep, "matrix-free", Gpu::open(|_| ()), |_| ());
+        let small = Gpu::open(|limits| limits.max_storage_buffer_binding_size = 1 << 16);
+        let (cut, report) = solve_by(info, sweep, "matrix-free", small, |_| ());
+        assert!(!report.remarks[0].contains("CPU:"), "{:?}", report.remarks);
+        let largest = whole.iter().fold(0.0, |a: f64, x| a.max(x.abs()));
+        let off = distance(&whole, &cut);
+        assert!(
+            off <= 1e-5 * largest,
+            "{}: {off:e} of {largest:e}",
+            info.name
+        );
+    }
+}
+
 /// The dense variants of the bench do what their twins do, each in its own order: after one iteration and after ten, from
 /// zero and from impulses, in sizes that no block divides. In single precision to 1e-4 |x| + 1e-5 N s, in double to 1e-12
 /// and 1e-13.
@@ -479,7 +511,7 @@ fn every_dense_variant_agrees_with_its_twin() {
             };
             for variant in VARIANTS.iter().chain(&STEP_A).filter(|v| v.is_whole()) {
                 let what = format!("{}, {precision:?}, {contacts} contacts", variant.name);
-                let run = match run(&problem, variant, precision, iterations) {
+                let run = match run(&problem, variant, precision, iterations, 0.0) {
                     Err(reason) if reason.contains("no numbers of 64 bits") => continue,
                     run => run.unwrap_or_else(|reason| panic!("{what}: {reason}")),
                 };

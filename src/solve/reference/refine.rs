@@ -88,8 +88,11 @@ impl Refiner {
         let takes_all = (0..problem.islands.len()).all(|k| self.newton.takes(k));
         if !takes_all {
             let (trial, u) = (&mut self.lambda, &mut self.velocity);
-            let most = WORK / (PER_ROW * lambda.len() as f64);
-            let request = request(SWEEPS.min(most as u32).max(1));
+            let most = (WORK / (PER_ROW * lambda.len() as f64)) as u32;
+            if most == 0 {
+                return None;
+            }
+            let request = request(SWEEPS.min(most));
             let swept = self.sweeps.solve(problem, &request, trial, u);
             if !swept.status.is_usable() {
                 self.lambda.copy_from_slice(lambda);

@@ -47,7 +47,8 @@ pub struct Run {
     pub lambda: Vec<f64>,
 }
 
-/// Runs batches of iterations of a variant on the device that the solvers use, each from the start.
+/// Runs batches of iterations of a variant on the device that the solvers use, each from the start; the first ones for so
+/// many seconds, since a device that has rested begins slowly.
 ///
 /// # Errors
 /// What the device cannot do.
@@ -56,6 +57,7 @@ pub fn run(
     variant: &Variant,
     precision: Precision,
     iterations: usize,
+    warm_up: f64,
 ) -> Result<Run, String> {
     let gpu = Gpu::shared()?;
     let (device, queue) = (&gpu.device, &gpu.queue);
@@ -64,8 +66,22 @@ pub fn run(
     }
     has_room(device, problem, variant, precision)?;
     match precision {
-        Precision::Single => run_in::<f32>(device, queue, problem, variant, precision, iterations),
-        Precision::Double => run_in::<f64>(device, queue, problem, variant, precision, iterations),
+        Precision::Single => run_in::<f32>(
+            device,
+            queue,
+            problem,
+            variant,
+            precision,
+            (iterations, warm_up),
+        ),
+        Precision::Double => run_in::<f64>(
+            device,
+            queue,
+            problem,
+            variant,
+            precision,
+            (iterations, warm_up),
+        ),
     }
 }
 
@@ -109,7 +125,7 @@ fn run_in<R: Real>(
     problem: &Problem,
     variant: &Variant,
     precision: Precision,
-    iterations: usize,
+    (iterations, warm_up): (usize, f64),
 ) -> Result<Run, String> {
     let rows = problem.rows() as u32;
     let plan = Plan::new(variant, precision, rows);
@@ -122,7 +138,11 @@ fn run_in<R: Real>(
     checked(device, || {
         let upload_matrix = session.upload_matrix::<R>(problem, variant.order())?;
         let upload_vectors = session.upload_vectors::<R>(problem, variant, &plan.params)?;
+        let begin = Instant::now();
         session.batch(&plan, iterations)?;
+        while begin.elapsed().as_secs_f64() < warm_up {
+            session.batch(&plan, iterations)?;
+        }
         let mut times = Vec::with_capacity(BATCHES);
         for _ in 0..BATCHES {
             times.push(session.batch(&plan, iterations)? / iterations as f64);

@@ -309,7 +309,8 @@ impl<'a> Session<'a> {
                 let _ = sender.send(result);
             });
         self.wait()?;
-        let mapped = receiver.try_recv().map_err(|error| error.to_string())?;
+        // Another thread's wait may be about to say so.
+        let mapped = receiver.recv().map_err(|error| error.to_string())?;
         mapped.map_err(|error| error.to_string())?;
         let read = staging.slice(..).get_mapped_range().to_vec();
         staging.unmap();
