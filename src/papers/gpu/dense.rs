@@ -177,6 +177,20 @@ fn times(card: &Card, findings: &mut Findings, rows: &[Row]) {
     }
 }
 
+/// The contacts from which fewer than 50 iterations of JOR 5 pay, and go on doing so.
+fn pays_from(rows: &[Row]) -> Option<f64> {
+    let pays = |r: &Row| {
+        let from = trade_off(r.transfers()?, r.cpu, r.seconds()?)?;
+        Some(from < 50.0)
+    };
+    let of_jor = |r: &&Row| r.variant.name == "JOR 5" && r.precision == Precision::Double;
+    // Sizes ascend.
+    let of_jor: Vec<&Row> = rows.iter().filter(of_jor).collect();
+    let losing = of_jor.iter().rposition(|r| pays(r) != Some(true));
+    let first = of_jor.get(losing.map_or(0, |k| k + 1))?;
+    Some(first.contacts as f64)
+}
+
 /// What the text says about figures 6.1 to 6.3.
 fn prose(bench: &Bench, card: &Card, findings: &mut Findings, rows: &[Row]) {
     let find = |name: &str, precision, contacts| {
@@ -193,20 +207,6 @@ fn prose(bench: &Bench, card: &Card, findings: &mut Findings, rows: &[Row]) {
     let ratio =
         |a: &str, b: &str| Some(seconds(a, double, largest)? / seconds(b, double, largest)?);
     let jor = find("JOR 5", double, largest);
-    // Fewer than 50 iterations pay, from there on.
-    let pays = |r: &Row| {
-        let from = trade_off(r.transfers()?, r.cpu, r.seconds()?)?;
-        Some(from < 50.0)
-    };
-    let of_jor = rows
-        .iter()
-        .filter(|r| r.variant.name == "JOR 5" && r.precision == double);
-    let mut of_jor: Vec<&Row> = of_jor.collect();
-    of_jor.sort_by_key(|r| r.contacts);
-    let losing = of_jor.iter().rposition(|r| pays(r) != Some(true));
-    let first = of_jor
-        .get(losing.map_or(0, |k| k + 1))
-        .map(|r| r.contacts as f64);
     let table = [
         (
             "JOR 5: bandwidth of T [GB/s]",
@@ -249,7 +249,7 @@ fn prose(bench: &Bench, card: &Card, findings: &mut Findings, rows: &[Row]) {
         (
             "Contacts from which 50 iterations of JOR 5 pay",
             200.0,
-            first,
+            pays_from(rows),
         ),
     ];
     let title = card.title(format!(

@@ -142,14 +142,17 @@ pub const ALONE: u32 = 256;
 /// So often the iterations of one dispatch are doubled: a driver gives up a dispatch that takes seconds.
 const MOST_DOUBLINGS: u32 = 8;
 /// Most workgroups along one axis of a grid.
+#[cfg(feature = "gpu")]
 const MOST_GROUPS: u32 = 65_535;
 
 /// The grid of workgroups for so many invocations.
+#[cfg(feature = "gpu")]
 pub fn grid(count: u32) -> [u32; 2] {
     folded(count.div_ceil(WORKGROUP))
 }
 
 /// So many workgroups, or a few more, along two axes.
+#[cfg(feature = "gpu")]
 pub fn folded(groups: u32) -> [u32; 2] {
     let x = groups.clamp(1, MOST_GROUPS);
     [x, groups.div_ceil(x).max(1)]
