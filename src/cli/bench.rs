@@ -29,7 +29,7 @@ pub struct BenchArgs {
     /// Most threads to measure with; 0 means all
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
     threads: u32,
-    /// hands, sliders, machines: only these scenes, separated by commas; machines without crane also without the comparison of solvers on it. gpu: only these parts: dense, contacts, simulation, pyramid, million
+    /// hands, sliders, machines: only these scenes, separated by commas; machines without crane also without the comparison of solvers on it. gpu: only these parts: dense, contacts, box, simulation, pyramid, million
     #[arg(long, value_name = "SCENES", value_delimiter = ',')]
     only: Vec<String>,
     /// machines: instead of all that, the pivoting solver with one number of its tuning changed at a time

@@ -85,9 +85,10 @@ impl Card {
 /// # Errors
 /// No device, or a scene or a solver that cannot be used.
 pub fn gpu(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<()> {
-    let parts: [(&str, Part); 5] = [
+    let parts: [(&str, Part); 6] = [
         ("dense", dense::dense),
         ("contacts", sparse::by_contacts),
+        ("box", sparse::in_a_box),
         ("simulation", sparse::in_a_simulation),
         ("pyramid", sparse::pyramid),
         ("million", million::growth),

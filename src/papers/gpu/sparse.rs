@@ -62,40 +62,10 @@ pub fn by_contacts(bench: &Bench, card: &Card, findings: &mut Findings) -> Resul
     let mut all = Vec::new();
     for size in sizes {
         let case = bench.case("ball_grid_40", &[("generators.0.size", &size.to_string())])?;
-        for method in TIMED {
-            // As a whole T is small, and slow by diagonal blocks.
-            let most = match (method.to_string().as_str(), card.is_software) {
-                ("gpu-jor, dense", false) => 5_000,
-                (name, _) if name.ends_with("dense") => 1_500,
-                _ => usize::MAX,
-            };
-            if case.problem.contacts.len() <= most {
-                all.push(time(bench, card, &case.problem, method)?);
-            }
-        }
+        time_all(bench, card, &case.problem, &mut all)?;
     }
-    let title = card.title(format!("Grids of spheres: {ITERATIONS} iterations"));
-    findings.table(
-        Columns::new("gpu-contacts", title, "", &all)
-            .key("contacts", |t| t.contacts)
-            .key("solver", |t| t.method)
-            .column("iterations", |t| f64::from(t.iterations))
-            .column("iteration [ms]", |t| 1e3 * t.times[1] / f64::from(t.iterations.max(1)))
-            .column("on the device's clock [ms]", |t| {
-                t.device[0].map(|s| 1e3 * s / f64::from(t.iterations.max(1)))
-            })
-            .column("of 1,000 [ms]", |t| t.long.map(|s| 1e3 * s))
-            .column("upload [ms]", |t| t.device[1].map(|s| 1e3 * s))
-            .column("read back [ms]", |t| t.device[2].map(|s| 1e3 * s))
-            .column("prepare [ms]", |t| 1e3 * t.times[0])
-            .column("all [ms]", |t| 1e3 * t.times[2])
-            .column("residual [m/s]", |t| t.residual)
-            .remark(|t| &t.remark)
-            .note(
-                "The first step of each grid, from Λ = 0; medians. All is preparation, with the upload, and iterations, with \
-                 reading back. auto stops where its tolerance is reached, or its time is over.",
-            ),
-    );
+    let title = format!("The first step of grids of spheres, {ITERATIONS} iterations");
+    table(card, findings, "gpu-contacts", &title, &all);
     pays(card, findings, &all);
     let mut plot = Plot::new(
         card.title(format!(
@@ -114,6 +84,67 @@ pub fn by_contacts(bench: &Bench, card: &Card, findings: &mut Findings) -> Resul
     }
     findings.plot("gpu-contacts", plot);
     Ok(())
+}
+
+/// Spheres that lie in a box: twenty thousand of them, dropped into one of 8 m.
+pub fn in_a_box(bench: &Bench, card: &Card, findings: &mut Findings) -> Result<()> {
+    let (count, steps) = bench.either(("300", 300), ("20000", 700));
+    let width = bench.either("1.6", "8");
+    let mut scene = library::shipped("sphere_box_3000")?;
+    scene.set_all(&[("generators.0.count", count), ("generators.0.width", width)])?;
+    let mut simulation = scene.simulation(bench.most_threads())?;
+    for k in 1..=steps {
+        bench.say(format!(
+            "{count} spheres fall into a box: step {k} of {steps}"
+        ));
+        step(&mut simulation, "sphere_box_3000")?;
+    }
+    let mut all = Vec::new();
+    time_all(bench, card, simulation.problem(), &mut all)?;
+    let title = format!("{count} spheres in a box after {steps} steps, {ITERATIONS} iterations");
+    table(card, findings, "gpu-box", &title, &all);
+    Ok(())
+}
+
+/// All methods on a problem, but for T as a whole where that is large: it is slow by diagonal blocks.
+fn time_all(bench: &Bench, card: &Card, problem: &Problem, all: &mut Vec<Timed>) -> Result<()> {
+    for method in TIMED {
+        let most = match (method.to_string().as_str(), card.is_software) {
+            ("gpu-jor, dense", false) => 5_000,
+            (name, _) if name.ends_with("dense") => 1_500,
+            _ => usize::MAX,
+        };
+        if problem.contacts.len() <= most {
+            all.push(time(bench, card, problem, method)?);
+        }
+    }
+    Ok(())
+}
+
+fn table(card: &Card, findings: &mut Findings, id: &str, title: &str, all: &[Timed]) {
+    findings.table(
+        Columns::new(id, card.title(title), "", all)
+            .key("contacts", |t| t.contacts)
+            .key("solver", |t| t.method)
+            .column("iterations", |t| f64::from(t.iterations))
+            .column("iteration [ms]", |t| {
+                1e3 * t.times[1] / f64::from(t.iterations.max(1))
+            })
+            .column("on the device's clock [ms]", |t| {
+                t.device[0].map(|s| 1e3 * s / f64::from(t.iterations.max(1)))
+            })
+            .column("of 1,000 [ms]", |t| t.long.map(|s| 1e3 * s))
+            .column("upload [ms]", |t| t.device[1].map(|s| 1e3 * s))
+            .column("read back [ms]", |t| t.device[2].map(|s| 1e3 * s))
+            .column("prepare [ms]", |t| 1e3 * t.times[0])
+            .column("all [ms]", |t| 1e3 * t.times[2])
+            .column("residual [m/s]", |t| t.residual)
+            .remark(|t| &t.remark)
+            .note(
+                "From Λ = 0; medians. All is preparation, with the upload, and iterations, with \
+                 reading back. auto stops where its tolerance is reached, or its time is over.",
+            ),
+    );
 }
 
 /// From how many contacts on a solver on the device is faster than one on the processor.
