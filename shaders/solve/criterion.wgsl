@@ -1,6 +1,6 @@
 // What the last iteration changed (Nützi 2011, 4.49 and 4.50), reduced within each workgroup.
 
-@group(0) @binding(1) var<storage, read> prox: array<vec4f>;
+@group(0) @binding(1) var<storage, read> prox: array<vec4u>;
 @group(0) @binding(2) var<storage, read> rows: array<Row>;
 @group(0) @binding(3) var<storage, read> before: array<f32>;
 @group(0) @binding(4) var<storage, read> lambda: array<f32>;

@@ -1,6 +1,6 @@
 // u = u_free + M⁻¹ Jᵀ Λ, body by body.
 
-@group(0) @binding(1) var<storage, read> frames: array<vec4f>;
+@group(0) @binding(1) var<storage, read> frames: array<vec4u>;
 @group(0) @binding(2) var<storage, read> rows: array<Row>;
 @group(0) @binding(3) var<storage, read> entries: array<Entry>;
 @group(0) @binding(4) var<storage, read> touches: array<u32>;

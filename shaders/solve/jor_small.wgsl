@@ -1,7 +1,7 @@
 // JOR Prox without a matrix for a small problem: whole iterations, by one workgroup.
 
-@group(0) @binding(1) var<storage, read> prox: array<vec4f>;
-@group(0) @binding(2) var<storage, read> frames: array<vec4f>;
+@group(0) @binding(1) var<storage, read> prox: array<vec4u>;
+@group(0) @binding(2) var<storage, read> frames: array<vec4u>;
 @group(0) @binding(3) var<storage, read> rows: array<Row>;
 @group(0) @binding(4) var<storage, read> entries: array<Entry>;
 @group(0) @binding(5) var<storage, read> touches: array<u32>;

@@ -1,6 +1,6 @@
 // Λ ← prox(z) of every block (Nützi 2011, 5.6): the second half of JOR Prox with a matrix.
 
-@group(0) @binding(1) var<storage, read> prox: array<vec4f>;
+@group(0) @binding(1) var<storage, read> prox: array<vec4u>;
 @group(0) @binding(2) var<storage, read> rows: array<Row>;
 @group(0) @binding(3) var<storage, read> argument: array<f32>;
 @group(0) @binding(4) var<storage, read_write> lambda: array<f32>;

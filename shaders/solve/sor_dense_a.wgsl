@@ -1,7 +1,7 @@
 // SOR Prox with T as a whole, step A (Nützi 2011, 5.3.1): one workgroup takes the blocks of a diagonal block one after
 // the other, a row for each invocation, which sums up what its row sees.
 
-@group(0) @binding(1) var<storage, read> prox: array<vec4f>;
+@group(0) @binding(1) var<storage, read> prox: array<vec4u>;
 @group(0) @binding(2) var<storage, read> rows: array<Row>;
 @group(0) @binding(3) var<storage, read> units: array<vec2u>;
 @group(0) @binding(4) var<storage, read> value: array<f32>;

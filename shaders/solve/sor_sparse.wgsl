@@ -1,6 +1,6 @@
 // SOR Prox with T in block rows: the units of one colour; each takes its blocks in turn.
 
-@group(0) @binding(1) var<storage, read> prox: array<vec4f>;
+@group(0) @binding(1) var<storage, read> prox: array<vec4u>;
 @group(0) @binding(2) var<storage, read> rows: array<Row>;
 @group(0) @binding(3) var<storage, read> units: array<vec2u>;
 @group(0) @binding(4) var<storage, read> value: array<f32>;

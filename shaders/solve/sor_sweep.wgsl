@@ -1,8 +1,8 @@
 // SOR Prox without a matrix: the units of one colour, which share no body that moves; each takes its blocks in turn, and
 // the bodies take up their impulses at once.
 
-@group(0) @binding(1) var<storage, read> prox: array<vec4f>;
-@group(0) @binding(2) var<storage, read> frames: array<vec4f>;
+@group(0) @binding(1) var<storage, read> prox: array<vec4u>;
+@group(0) @binding(2) var<storage, read> frames: array<vec4u>;
 @group(0) @binding(3) var<storage, read> rows: array<Row>;
 @group(0) @binding(4) var<storage, read> entries: array<Entry>;
 @group(0) @binding(5) var<storage, read> units: array<vec2u>;

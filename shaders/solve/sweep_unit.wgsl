@@ -28,9 +28,7 @@ fn sweep_unit(unit: vec2u) {
     }
     // Among the contacts that are bound.
     let begin = unit.x - params.span.x;
-    let pair = bitcast<vec2u>(
-        vec2f(frames[tile(begin, 4u, 0u)].w, frames[tile(begin, 4u, 1u)].w),
-    );
+    let pair = vec2u(frames[tile(begin, 4u, 0u)].w, frames[tile(begin, 4u, 1u)].w);
     let first = bodies[pair.x];
     let second = bodies[pair.y];
     var u = array<vec3f, 4>(

@@ -133,7 +133,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let told = told.flatten();
     let is_whole = matches!(end, End::Done) && !record.steps.is_empty();
     if is_wanted && is_whole && args.residual != ResidualSchedule::Never {
-        let of_worst = told.as_ref().map(Told::velocity_estimate);
+        let of_worst = told.as_ref().and_then(Told::velocity_estimate);
         record.velocity_estimate = of_worst
             .filter(|_| record.worst.is_of(simulation.report().step))
             .unwrap_or_else(|| simulation.on_threads(|s| s.velocity_estimate()));

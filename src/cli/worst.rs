@@ -46,7 +46,8 @@ pub struct Told {
     /// None where the problem is too large.
     tried: Option<Tried>,
     wrong: String,
-    velocity_estimate: Option<f64>,
+    /// None where it was not tried, None within where nothing says.
+    velocity_estimate: Option<Option<f64>>,
 }
 
 impl Worst {
@@ -101,7 +102,7 @@ impl Worst {
             shortfall,
             tried,
             wrong,
-            velocity_estimate: velocity_estimate.flatten(),
+            velocity_estimate,
         })
     }
 
@@ -122,7 +123,7 @@ impl Worst {
             "residual": self.residual,
             "islands_by_method": choices::counts(&self.choices),
             "largest_islands": choices::largest(&self.choices),
-            "velocity_estimate": told.and_then(|told| told.velocity_estimate),
+            "velocity_estimate": told.and_then(|told| told.velocity_estimate.flatten()),
             "advice": told.map(Told::as_json),
         })
     }
@@ -130,15 +131,18 @@ impl Worst {
 
 impl Told {
     /// How far the step's velocities are off, where that is known (m/s).
-    pub fn velocity_estimate(&self) -> Option<f64> {
+    pub fn velocity_estimate(&self) -> Option<Option<f64>> {
         self.velocity_estimate
     }
 
     /// As a paragraph on a step.
     pub fn as_text(&self, worst: &Worst) -> String {
-        let off = self.velocity_estimate.map_or(String::new(), |off| {
-            format!(" Its velocities are about {off:.1e} m/s off.")
-        });
+        let off = self
+            .velocity_estimate
+            .flatten()
+            .map_or(String::new(), |off| {
+                format!(" Its velocities are about {off:.1e} m/s off.")
+            });
         let (step, wrong, help) = (worst.step, &self.wrong, self.help());
         let text = format!("Step {step}, the worst one: {wrong}{off} {help}");
         format!("\n{}", report::paragraph(&text, 0, WIDTH))

@@ -6,7 +6,8 @@ use crate::papers::measure::Bench;
 use crate::papers::measure::table::Columns;
 use crate::papers::{Findings, Result};
 use crate::solve::gpu::variants::{
-    self, Method, Precision, Problem, Run, STEP_A, VARIANTS, Variant, cpu_seconds, trade_off, twin,
+    self, Clock, Method, Precision, Problem, Run, STEP_A, VARIANTS, Variant, cpu_seconds,
+    trade_off, twin,
 };
 
 /// Iterations of a batch, as his listing 6.1 has it.
@@ -148,11 +149,14 @@ fn times(card: &Card, findings: &mut Findings, rows: &[Row]) {
             .column("off its twin [-]", |r| {
                 Some(r.off[0] / r.off[1]).filter(|off| off.is_finite())
             })
-            .remark(|r| r.run.as_ref().err().cloned().unwrap_or_default())
+            .remark(|r| match &r.run {
+                Ok(run) if run.clock == Clock::Host => "by the host's clock".into(),
+                run => run.as_ref().err().cloned().unwrap_or_default(),
+            })
             .notes([
                 "Random problems with a dominant diagonal. A core does the same method in the same precision, and all cores \
-                 do JOR only. Bytes are those of T, once for each iteration; 2 N² − N operations for its product (table \
-                 3.6).",
+                 do JOR only. Bytes are those of T, once for each iteration; 2 N² operations for its product (table 3.6) \
+                 and the addition of d.",
                 "Transfers are T, d, μ and Λ to the device and Λ back; creating buffers and compiling is left out, as in \
                  formula 6.1.",
             ]),

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::Card;
+use super::{Card, sparse};
 use crate::measure::Stage;
 use crate::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::method::Method;
@@ -162,6 +162,7 @@ fn stages(bench: &Bench, card: &Card, findings: &mut Findings, rows: &[Row]) {
             .column("upload [ms]", |r| r.note("upload"))
             .column("read back [ms]", |r| r.note("read back"))
             .column("device memory [MB]", |r| r.note("device memory").map(|b| 1e-6 * b))
+            .remark(|r| sparse::remark(&r.report.solve))
             .note("Preparation has the upload, iterations have reading back; all but the sweeps stays on the processor."),
     );
 }
@@ -180,8 +181,8 @@ fn sweeps(card: &Card, findings: &mut Findings, rows: &[Row]) {
             .column("times its bytes", |r| r.sweep.map(|s| s * card.copy / r.bytes))
             .column("bandwidth [GB/s]", |r| r.sweep.map(|s| 1e-9 * r.bytes / s))
             .note(
-                "A thousand sweeps, one after the other, by the device's clock (ten in software). Bytes: 112 of a contact and 24 of its velocities once, impulses and velocities read and written once each; \
-                 what caches cannot keep is read more often.",
+                "A thousand sweeps, one after the other, by the device's clock (ten in software). Bytes: 112 of a \
+                 contact once, impulses and velocities read and written once each; what caches cannot keep is read more often.",
             ),
     );
 }

@@ -14,7 +14,7 @@ use crate::papers::measure::{Bench, fixed, step};
 use crate::papers::{Findings, Result};
 use crate::problem::Problem;
 use crate::scene::library;
-use crate::solve::{Budget, Status, ToleranceNorm};
+use crate::solve::{Budget, SolveReport, Status, ToleranceNorm};
 
 /// Iterations of the timings: those after which Nützi asks whether it pays.
 const ITERATIONS: u32 = 50;
@@ -78,7 +78,8 @@ pub fn by_contacts(bench: &Bench, card: &Card, findings: &mut Findings) -> Resul
         let own = all.iter().filter(|t| t.method == method);
         plot.add(
             method,
-            own.map(|t| [t.contacts as f64, 1e3 * t.times[2]]),
+            own.filter(|t| t.remark.is_empty())
+                .map(|t| [t.contacts as f64, 1e3 * t.times[2]]),
             Mark::Line,
         );
     }
@@ -152,7 +153,7 @@ fn pays(card: &Card, findings: &mut Findings, all: &[Timed]) {
     let whole = |method: Method, contacts| {
         let found = all
             .iter()
-            .find(|t| t.method == method && t.contacts == contacts);
+            .find(|t| t.method == method && t.contacts == contacts && t.remark.is_empty());
         found.map(|t| t.times[2])
     };
     let from = |here: Method, there: Method| {
@@ -222,11 +223,19 @@ fn time(bench: &Bench, card: &Card, problem: &Problem, method: Method) -> Result
         device: ["on the device", "upload", "read back"].map(of),
         iterations: racer.report.iterations,
         residual: bench.residual(problem, &racer.lambda).residual,
-        remark: match &racer.report.status {
-            Status::Failed(reason) => reason.clone(),
-            _ => String::new(),
-        },
+        remark: remark(&racer.report),
     })
+}
+
+/// What must be known of a solve: why it failed, or who did it instead.
+pub fn remark(report: &SolveReport) -> String {
+    if let Status::Failed(reason) = &report.status {
+        return reason.clone();
+    }
+    let mut remarks = report.remarks.iter();
+    let fell_back =
+        |r: &&String| r.starts_with("solved on the CPU") || r.starts_with("solved with T");
+    remarks.find(fell_back).cloned().unwrap_or_default()
 }
 
 /// Where both tolerances of 4.50 are in single precision; his are 1e-7 in double precision.
@@ -267,7 +276,7 @@ pub fn in_a_simulation(bench: &Bench, card: &Card, findings: &mut Findings) -> R
                 1e3 * (report.prepare_time + report.solve_time),
             ));
         }
-        rows.push((method, courses));
+        rows.push((method, courses, remark(&racer.report)));
     }
     let title = card.title(format!(
         "To a tolerance of {TOLERANCE:e} (4.50): {} problems of {scene}",
@@ -276,11 +285,12 @@ pub fn in_a_simulation(bench: &Bench, card: &Card, findings: &mut Findings) -> R
     ));
     findings.table(
         Columns::new("gpu-simulation", title, "Nützi 2011, figure 6.6", &rows)
-            .key("solver", |(m, _)| m)
-            .column("iterations, median", |(_, c)| median(c.iter().map(|c| c.2)))
-            .column("iterations, most", |(_, c)| c.iter().map(|c| c.2).fold(0.0, f64::max))
-            .column("time, median [ms]", |(_, c)| median(c.iter().map(|c| c.3)))
-            .column("converged [%]", |(_, c)| 100.0 * c.iter().filter(|c| c.1).count() as f64 / c.len().max(1) as f64)
+            .key("solver", |(m, ..)| m)
+            .column("iterations, median", |(_, c, _)| median(c.iter().map(|c| c.2)))
+            .column("iterations, most", |(_, c, _)| c.iter().map(|c| c.2).fold(0.0, f64::max))
+            .column("time, median [ms]", |(_, c, _)| median(c.iter().map(|c| c.3)))
+            .column("converged [%]", |(_, c, _)| 100.0 * c.iter().filter(|c| c.1).count() as f64 / c.len().max(1) as f64)
+            .remark(|(.., remark)| remark)
             .note(format!(
                 "From Λ = 0, {} iterations at most; time with preparation and transfers. He has 1e-7 in double precision, \
                  single precision ends before. His JOR takes \"twice and more\" the iterations of full SOR.",
@@ -296,7 +306,7 @@ pub fn in_a_simulation(bench: &Bench, card: &Card, findings: &mut Findings) -> R
             Axis::Linear("contacts"),
             Axis::Log(axis),
         );
-        for (method, courses) in &rows {
+        for (method, courses, _) in &rows {
             plot.add(
                 *method,
                 courses.iter().map(|c| [c.0 as f64, [c.2, c.3][value]]),
@@ -380,13 +390,15 @@ pub fn pyramid(bench: &Bench, card: &Card, findings: &mut Findings) -> Result<()
             .column("solve [ms]", |r| 1e3 * r.3.solve_time)
             .column("iteration [µs]", |r| 1e6 * r.3.solve_time / f64::from(r.3.iterations.max(1)))
             .column("residual [m/s]", |r| r.4)
-            .remark(|r| match &r.3.status {
-                Status::Converged => String::new(),
-                status => format!("{status:?}"),
+            .remark(|r| match (&r.3.status, remark(&r.3)) {
+                (Status::Converged, remark) => remark,
+                (status, remark) if remark.is_empty() => format!("{status:?}"),
+                (_, remark) => remark,
             })
             .note(format!(
                 "Munksgaard & Kaiser leave their sections of results empty. Solvers on the processor have one thread, and \
-                 double precision; {most} iterations at most."
+                 double precision; {most} iterations at most. Each was solved once, after one that \
+                 made room."
             )),
     );
     let mut plot = Plot::new(

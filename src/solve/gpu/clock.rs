@@ -1,5 +1,6 @@
 //! The device's own clock, and what its memory can do.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::Trouble;
@@ -18,6 +19,8 @@ pub struct Times {
     pub resolved: wgpu::Buffer,
     /// Length of a tick (s).
     tick: f64,
+    /// Who takes times now: there is one set for all threads.
+    turn: Mutex<()>,
 }
 
 impl Times {
@@ -40,7 +43,13 @@ impl Times {
                 mapped_at_creation: false,
             }),
             tick: 1e-9 * f64::from(queue.get_timestamp_period()),
+            turn: Mutex::default(),
         })
+    }
+
+    /// To be held from the submission of a batch until its times are read.
+    pub fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The times to be taken in the k-th pass.
@@ -51,6 +60,7 @@ impl Times {
             end_of_pass_write_index: Some(2 * k as u32 + 1),
         }
     }
+
     /// In the passes whose beginnings and ends these are (s): what they wait for the host in between does not count.
     pub fn sum(&self, times: &[[u64; 2]]) -> f64 {
         let ticks: u64 = times

@@ -314,14 +314,15 @@ impl Device {
     fn reserve(&mut self, buffer: Buffer, bytes: u64) -> Result<(), Trouble> {
         // A binding holds one element at least, and the largest record has 64 bytes.
         let bytes = bytes.max(64).next_multiple_of(64);
+        let one = self.most_bytes();
         let most = match buffer {
-            // Bound piece by piece.
-            Buffer::Prox | Buffer::Frames => self.gpu.limits.max_buffer_size & !63,
-            _ => self.most_bytes(),
+            // Bound piece by piece, where one binding has no room.
+            Buffer::Prox | Buffer::Frames if bytes > one => self.gpu.limits.max_buffer_size & !63,
+            _ => one,
         };
         self.has_room(buffer, bytes, most)?;
         let size = self.buffers.get(&buffer).map_or(0, wgpu::Buffer::size);
-        if size >= bytes && size / 4 <= bytes {
+        if (bytes..=most).contains(&size) && size / 4 <= bytes {
             return Ok(());
         }
         self.bound.clear();
@@ -589,8 +590,8 @@ impl Device {
         self.tuning = Some(*tuning);
     }
 
-    /// Dispatches steps, some hundreds in a submission so that none takes too long, and copies `bytes` of a buffer to where
-    /// they can be read.
+    /// Dispatches steps, some dozens in a submission so that none takes too long, and copies `bytes` of a buffer to where they
+    /// can be read.
     fn submit(&self, steps: &[Step], read: Option<(Buffer, u64)>, is_timed: bool) {
         let size = Self::submission(steps.len());
         let mut pieces = steps.chunks(size).peekable();
@@ -755,6 +756,7 @@ impl Engine for Device {
             let mut steps = std::mem::take(&mut self.batch);
             steps.clear();
             program.in_batch(batch, |step| steps.push(*step));
+            let _turn = gpu.times.as_ref().map(Times::turn);
             self.submit(&steps, Some((Buffer::Total, TOTAL)), true);
             let passes = steps.len().div_ceil(Self::submission(steps.len())) as u64;
             self.batch = steps;

@@ -581,7 +581,6 @@ impl Layout {
     /// Whether every number fits into f32; a projection would hide one that does not.
     pub fn is_finite(&self) -> bool {
         let all = |words: &[f32]| words.iter().all(|x| x.is_finite());
-        // Words that hold indices are below 2³¹ and so, as numbers, finite but for those of rows without end.
         let contacts = self.prox.par_iter().all(|p| {
             let [a, b] = [p.mu, p.r];
             all(&[a[0], a[1], b[0], b[1], p.coupling[0], p.coupling[1], p.bias])

@@ -139,8 +139,9 @@ pub struct Program {
 pub const WORKGROUP: u32 = 64;
 /// Invocations of a workgroup that works alone.
 pub const ALONE: u32 = 256;
-/// So often the iterations of one dispatch are doubled: a driver gives up a dispatch that takes seconds.
-const MOST_DOUBLINGS: u32 = 8;
+/// Most barriers of the dispatch of one workgroup that does several iterations, each about a µs: a driver gives up what
+/// takes seconds, and a submission has some dozens of them.
+const MOST_BARRIERS: u32 = 4096;
 /// Most workgroups along one axis of a grid.
 #[cfg(feature = "gpu")]
 const MOST_GROUPS: u32 = 65_535;
@@ -227,11 +228,12 @@ impl Program {
                 program.begin = gather.collect();
                 program.iteration = in_pieces(layout, Kernel::JorProject);
                 program.iteration.extend(&program.begin);
-                if blocks.max(bodies) <= ALONE {
-                    program.repeat(Step {
-                        others: bodies,
-                        ..whole(Kernel::JorSmall, blocks).of(&layout.pieces[0])
-                    });
+                if let [piece] = &layout.pieces[..]
+                    && blocks.max(bodies) <= ALONE
+                {
+                    let step = whole(Kernel::JorSmall, blocks).of(piece);
+                    let others = bodies;
+                    program.repeat(Step { others, ..step }, 2);
                 }
             }
             // Afresh in every batch, so that single precision gathers no errors.
@@ -241,7 +243,7 @@ impl Program {
                 if let [step] = program.iteration[..]
                     && step.kernel == Kernel::SorSmall
                 {
-                    program.repeat(step);
+                    program.repeat(step, step.count);
                 }
             }
             (Sweep::Jor, Product::Sparse) => {
@@ -307,13 +309,11 @@ impl Program {
         }
     }
 
-    /// Many iterations are one dispatch, or a few.
-    fn repeat(&mut self, step: Step) {
-        let repeats = (0..MOST_DOUBLINGS).map(|k| Step {
-            repeat: 1 << k,
-            ..step
-        });
-        self.small = repeats.collect();
+    /// Many iterations of so many barriers each are one dispatch, or a few.
+    fn repeat(&mut self, step: Step, barriers: u32) {
+        let repeats = std::iter::successors(Some(1), |repeat| Some(2 * repeat));
+        let repeats = repeats.take_while(|repeat| repeat * barriers.max(1) <= MOST_BARRIERS);
+        self.small = repeats.map(|repeat| Step { repeat, ..step }).collect();
     }
 
     /// All dispatches.

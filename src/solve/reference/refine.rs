@@ -85,13 +85,15 @@ impl Refiner {
         let is_candidate =
             |island| likely_need(problem, island) <= WORK && !is_one_of_many(problem, island);
         self.newton.choose(problem, lambda, &grants, is_candidate);
-        let takes_all = (0..problem.islands.len()).all(|k| self.newton.takes(k));
-        if !takes_all {
+        let takes = |k| self.newton.takes(k);
+        let islands = 0..problem.islands.len();
+        let (takes_all, takes_one) = (islands.clone().all(takes), islands.clone().any(takes));
+        let most = (WORK / (PER_ROW * lambda.len() as f64)) as u32;
+        if !takes_one && most == 0 && !islands.is_empty() {
+            return None;
+        }
+        if !takes_all && most > 0 {
             let (trial, u) = (&mut self.lambda, &mut self.velocity);
-            let most = (WORK / (PER_ROW * lambda.len() as f64)) as u32;
-            if most == 0 {
-                return None;
-            }
             let request = request(SWEEPS.min(most));
             let swept = self.sweeps.solve(problem, &request, trial, u);
             if !swept.status.is_usable() {

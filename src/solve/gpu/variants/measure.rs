@@ -64,6 +64,12 @@ pub fn run(
     if problem.contacts() == 0 || iterations == 0 {
         return Err("there is nothing to iterate".into());
     }
+    if !problem.is_whole() {
+        return Err("T, d, μ and the start are not of one size".into());
+    }
+    if variant.is_empty() {
+        return Err(format!("{}: groups of no contacts", variant.name));
+    }
     has_room(device, problem, variant, precision)?;
     match precision {
         Precision::Single => run_in::<f32>(

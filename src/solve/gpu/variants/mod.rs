@@ -163,6 +163,21 @@ impl Variant {
         }
     }
 
+    /// Whether it treats no contacts at a time.
+    fn is_empty(&self) -> bool {
+        match self.kind {
+            Kind::Library { add, prox } => add == Some(0) || prox == 0,
+            Kind::Combined { threads, rows } => threads == 0 || rows < 3,
+            Kind::Split { .. } => false,
+            Kind::Full {
+                contacts,
+                x_elements,
+                ..
+            } => contacts == 0 || x_elements == 0,
+            Kind::Relaxed { contacts } => contacts == 0,
+        }
+    }
+
     /// Whether it computes what its twin on the CPU computes.
     pub fn is_whole(&self) -> bool {
         match self.kind {

@@ -78,6 +78,13 @@ impl Problem {
         self.friction.len()
     }
 
+    /// Whether all its parts are of one size.
+    pub(super) fn is_whole(&self) -> bool {
+        let rows = self.rows();
+        let vectors = rows == 3 * self.contacts() && rows == self.start.len();
+        vectors && self.matrix.len() == rows * rows
+    }
+
     /// The vector t that SOR starts with: what each row sees of the start in the columns that are updated no sooner than
     /// the row itself (Nützi 2011, 5.15).
     pub(super) fn start_sums(&self, method: Method) -> Vec<f64> {
