@@ -5,6 +5,14 @@ use crate::problem::residual::velocity_distance;
 use crate::scene::library;
 use crate::solve::{Budget, SolverConfig, Value};
 
+/// As `hybrid` cuts by default.
+const ALONG_CHAINS: Cuts = Cuts {
+    depth: 2,
+    segment: 10,
+    method: Method::Chains,
+    bodies: 50,
+};
+
 /// The problem of a shipped scene after so many steps, and the reach of its bodies.
 fn posed(scene: &str, steps: usize) -> (Problem, Vec<f64>) {
     let scene = library::shipped(scene).expect("a shipped scene");
@@ -141,12 +149,7 @@ fn a_vehicle_with_a_cable_is_cut_as_the_paper_has_it() {
         simulation.step().expect("a step");
         let problem = simulation.problem();
         let mut partition = Partition::default();
-        let cuts = Cuts {
-            depth: 2,
-            segment: 10,
-            method: Method::Chains,
-            bodies: 50,
-        };
+        let cuts = ALONG_CHAINS;
         partition.find(problem, cuts);
         assert_eq!(partition.len(), parts, "{links} links");
         let bodies = &simulation.world().bodies;
@@ -175,12 +178,7 @@ fn named_parts(scene: &str, steps: usize) -> (usize, impl Fn(&str) -> u32) {
         simulation.step().expect("a step");
     }
     let mut partition = Partition::default();
-    let cuts = Cuts {
-        depth: 2,
-        segment: 10,
-        method: Method::Chains,
-        bodies: 50,
-    };
+    let cuts = ALONG_CHAINS;
     partition.find(simulation.problem(), cuts);
     let names = simulation.world().bodies.name.clone();
     (partition.len(), move |name| {
@@ -221,12 +219,7 @@ fn groups_in_a_heap_are_as_somebody_has_named_them() {
         simulation.step().expect("a step");
     }
     let mut partition = Partition::default();
-    let cuts = Cuts {
-        depth: 2,
-        segment: 10,
-        method: Method::Chains,
-        bodies: 50,
-    };
+    let cuts = ALONG_CHAINS;
     partition.find(simulation.problem(), cuts);
     let view = partition.view(1);
     for (slot, part) in view.of_body.iter().enumerate() {
@@ -247,12 +240,7 @@ fn machines_are_no_chains_where_a_link_has_a_group() {
     bodies.part[link.expect("a link")] = 1;
     simulation.step().expect("a step");
     let mut partition = Partition::default();
-    let cuts = Cuts {
-        depth: 2,
-        segment: 10,
-        method: Method::Chains,
-        bodies: 50,
-    };
+    let cuts = ALONG_CHAINS;
     partition.find(simulation.problem(), cuts);
     let names = &simulation.world().bodies.name;
     for (body, part) in partition.of_body.iter().enumerate() {
