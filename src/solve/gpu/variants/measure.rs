@@ -1,9 +1,8 @@
 //! Runs a variant on the device, and takes the time.
 
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use super::super::Trouble;
 use super::super::device::Gpu;
 use super::kernels::{Plan, stride};
 use super::problem::Real;
@@ -60,7 +59,6 @@ pub fn run(
     warm_up: f64,
 ) -> Result<Run, String> {
     let gpu = Gpu::shared()?;
-    let (device, queue) = (&gpu.device, &gpu.queue);
     if problem.contacts() == 0 || iterations == 0 {
         return Err("there is nothing to iterate".into());
     }
@@ -70,24 +68,14 @@ pub fn run(
     if variant.is_empty() {
         return Err(format!("{}: groups of no contacts", variant.name));
     }
-    has_room(device, problem, variant, precision)?;
+    has_room(&gpu.device, problem, variant, precision)?;
     match precision {
-        Precision::Single => run_in::<f32>(
-            device,
-            queue,
-            problem,
-            variant,
-            precision,
-            (iterations, warm_up),
-        ),
-        Precision::Double => run_in::<f64>(
-            device,
-            queue,
-            problem,
-            variant,
-            precision,
-            (iterations, warm_up),
-        ),
+        Precision::Single => {
+            run_in::<f32>(&gpu, problem, variant, precision, (iterations, warm_up))
+        }
+        Precision::Double => {
+            run_in::<f64>(&gpu, problem, variant, precision, (iterations, warm_up))
+        }
     }
 }
 
@@ -126,8 +114,7 @@ fn has_room(
 }
 
 fn run_in<R: Real>(
-    device: &wgpu::Device,
-    queue: &wgpu::Queue,
+    gpu: &Gpu,
     problem: &Problem,
     variant: &Variant,
     precision: Precision,
@@ -136,12 +123,12 @@ fn run_in<R: Real>(
     let rows = problem.rows() as u32;
     let plan = Plan::new(variant, precision, rows);
     let begin = Instant::now();
-    let session = checked(device, || {
-        let session = Session::new(device, queue, &plan, variant.order(), precision);
+    let session = checked(gpu, || {
+        let session = Session::new(&gpu.device, &gpu.queue, &plan, variant.order(), precision);
         session.wait().map(|()| session)
     })?;
     let create = begin.elapsed().as_secs_f64();
-    checked(device, || {
+    checked(gpu, || {
         let upload_matrix = session.upload_matrix::<R>(problem, variant.order())?;
         let upload_vectors = session.upload_vectors::<R>(problem, variant, &plan.params)?;
         let begin = Instant::now();
@@ -173,39 +160,8 @@ fn run_in<R: Real>(
     })
 }
 
-/// What a future that the device ends gives.
-fn finish<T>(device: &wgpu::Device, future: impl Future<Output = T>) -> T {
-    let mut future = pin!(future);
-    loop {
-        let mut context = Context::from_waker(Waker::noop());
-        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
-            return value;
-        }
-        // That the device is lost shows in what comes next.
-        let _ = device.poll(wgpu::PollType::Poll);
-    }
-}
-
 /// Does something, and says what the device had against it.
-fn checked<T>(
-    device: &wgpu::Device,
-    action: impl FnOnce() -> Result<T, String>,
-) -> Result<T, String> {
-    let filters = [
-        wgpu::ErrorFilter::Internal,
-        wgpu::ErrorFilter::Validation,
-        wgpu::ErrorFilter::OutOfMemory,
-    ];
-    let scopes = filters.map(|filter| device.push_error_scope(filter));
-    let done = action();
-    let mut first = None;
-    for scope in scopes.into_iter().rev() {
-        let error = finish(device, scope.pop());
-        first = first.or(error);
-    }
-    match first {
-        Some(wgpu::Error::OutOfMemory { .. }) => Err("the device is out of memory".into()),
-        Some(error) => Err(error.to_string()),
-        None => done,
-    }
+fn checked<T>(gpu: &Gpu, action: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    gpu.checked(|| action().map_err(Trouble))
+        .map_err(|trouble| trouble.0)
 }

@@ -5,25 +5,18 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
+use super::super::clock::{TIMES, Times};
 use super::kernels::{Dispatch, PARAMS_STRIDE, Params, Plan, Slot, stride};
 use super::problem::Real;
 use super::{Clock, Order, Precision, Problem, Variant};
 
 /// Bytes that are uploaded before the device is waited for: what stages an upload is given back then.
 const STAGED: usize = 64 << 20;
-/// Bytes of two times on the device's clock.
-const TIMES: u64 = 16;
 
 /// A compiled kernel with what it binds, in even iterations and in odd ones.
 struct Bound {
     pipeline: wgpu::ComputePipeline,
     groups: [wgpu::BindGroup; 2],
-}
-
-/// What takes the time on the device's clock.
-struct Times {
-    queries: wgpu::QuerySet,
-    resolved: wgpu::Buffer,
 }
 
 /// The buffers and kernels of a run; they are freed with it.
@@ -73,7 +66,7 @@ impl<'a> Session<'a> {
             sums: vector(),
             start: [vector(), vector()],
             params: buffer(device, PARAMS_STRIDE * plan.params.len() as u64, uniform),
-            times: Times::of(device),
+            times: Times::of(device, queue),
             kernels: Vec::new(),
         };
         let kernels = plan.kernels.iter();
@@ -262,9 +255,8 @@ impl<'a> Session<'a> {
         let Some(times) = &self.times else {
             return Ok(seconds);
         };
-        let read: Vec<u64> = bytemuck::pod_collect_to_vec(&self.read(&times.resolved, TIMES)?);
-        let ticks = read[1].saturating_sub(read[0]) as f64;
-        Ok(1e-9 * f64::from(self.queue.get_timestamp_period()) * ticks)
+        let read = self.read(&times.resolved, TIMES)?;
+        Ok(times.sum(&bytemuck::pod_collect_to_vec::<u8, [u64; 2]>(&read)))
     }
 
     fn iterate(
@@ -273,12 +265,7 @@ impl<'a> Session<'a> {
         dispatches: &[Dispatch],
         iterations: usize,
     ) {
-        let timestamp_writes =
-            (self.times.as_ref()).map(|times| wgpu::ComputePassTimestampWrites {
-                query_set: &times.queries,
-                beginning_of_pass_write_index: Some(0),
-                end_of_pass_write_index: Some(1),
-            });
+        let timestamp_writes = self.times.as_ref().map(|times| times.of_pass(0));
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
             label: Some("variant"),
             timestamp_writes,
@@ -315,24 +302,6 @@ impl<'a> Session<'a> {
         let read = staging.slice(..).get_mapped_range().to_vec();
         staging.unmap();
         Ok(read)
-    }
-}
-
-impl Times {
-    /// None where the device has no clock.
-    fn of(device: &wgpu::Device) -> Option<Self> {
-        if !device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
-            return None;
-        }
-        let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
-        Some(Self {
-            queries: device.create_query_set(&wgpu::QuerySetDescriptor {
-                label: Some("times"),
-                ty: wgpu::QueryType::Timestamp,
-                count: 2,
-            }),
-            resolved: buffer(device, TIMES, usage),
-        })
     }
 }
 
