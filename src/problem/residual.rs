@@ -274,11 +274,18 @@ pub fn worst_block(
 ) -> Option<(Block, f64)> {
     assert_eq!(lambda.len(), problem.row_count(), "one impulse per row");
     problem.velocities(lambda, &mut workspace.velocity);
-    let contacts = (0..problem.contacts.len() as u32).map(Block::Contact);
-    let rows = (0..problem.rows.len() as u32).map(Block::Row);
+    let contacts = (0..problem.contacts.len() as u32)
+        .into_par_iter()
+        .with_min_len(CHUNK)
+        .map(Block::Contact);
+    let rows = (0..problem.rows.len() as u32)
+        .into_par_iter()
+        .with_min_len(CHUNK)
+        .map(Block::Row);
+    let workspace = &*workspace;
     let all = contacts.chain(rows);
-    let judged = all.map(|block| (block, of_block(problem, lambda, block, law, workspace)));
-    judged.reduce(|a, b| if b.1.total_cmp(&a.1).is_gt() { b } else { a })
+    all.map(|block| (block, of_block(problem, lambda, block, law, workspace)))
+        .reduce_with(|a, b| if b.1.total_cmp(&a.1).is_gt() { b } else { a })
 }
 
 /// The measures of some of the blocks.

@@ -153,11 +153,23 @@ impl SolverConfig {
                  machine; expected 0"
             ));
         }
-        let depends = (self.name == hybrid::INFO.name).then(|| hybrid::timing(&self.parameters));
-        let depends = depends.flatten()?;
+        let depends = self.order()?;
         Some(format!(
             "solver.parameters.{depends}; expected deterministic"
         ))
+    }
+
+    /// Whether results depend on timing even without a wall-time budget.
+    pub fn is_asynchronous(&self) -> bool {
+        self.order().is_some()
+    }
+
+    /// What makes results depend on the order in which threads come to their work, if anything does.
+    fn order(&self) -> Option<&'static str> {
+        let is_hybrid = self.name == hybrid::INFO.name;
+        is_hybrid
+            .then(|| hybrid::timing(&self.parameters))
+            .flatten()
     }
 
     /// Makes the solver.

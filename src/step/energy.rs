@@ -4,6 +4,8 @@
 //! kinetic energy changes by p·v̄ exactly, and gravity's by −h m g·v̄; so these works are all there is, but for what
 //! turning adds (see [`Flow::Rotation`]).
 
+use rayon::prelude::*;
+
 use super::context::Context;
 use super::joints::RowKind;
 use crate::math::{Quat, Twist, Vec3};
@@ -24,7 +26,12 @@ pub struct Book {
     place: Vec<Vec3>,
     mean: Vec<Twist>,
     momentum: Vec<Twist>,
+    /// The work of contacts along normals and across, by units of parallel work (J).
+    contacts: Vec<[f64; 2]>,
 }
+
+/// Contacts per unit of parallel work.
+const CHUNK: usize = 1024;
 
 /// What a world stores (J).
 #[derive(Clone, Copy, Default)]
@@ -136,16 +143,26 @@ impl Book {
     fn add_contacts(&mut self, c: &Context) {
         let problem = &c.problem;
         let contacts = &problem.contacts;
-        for k in 0..contacts.len() {
+        let mean = &self.mean;
+        let work = |k: usize| {
             let block = &c.lambda[contacts.rows(k)];
             let (force, couple) = problem.contact_impulse(k, block);
             let frame = &contacts.frame[k];
-            let [i, j] = contacts.bodies[k].map(|slot| &self.mean[slot as usize]);
+            let [i, j] = contacts.bodies[k].map(|slot| &mean[slot as usize]);
             let relative = j.at(frame.arms[1]) - i.at(frame.arms[0]);
             let normal = block[0] * frame.normal.dot(&relative);
             let all = force.dot(&relative) + couple.dot(&(j.angular - i.angular));
+            [normal, all - normal]
+        };
+        let chunk = |k: usize| {
+            let of = k * CHUNK..contacts.len().min((k + 1) * CHUNK);
+            of.map(work).fold([0.0; 2], |[a, b], [n, t]| [a + n, b + t])
+        };
+        let chunks = (0..contacts.len().div_ceil(CHUNK)).into_par_iter();
+        chunks.map(chunk).collect_into_vec(&mut self.contacts);
+        for [normal, friction] in &self.contacts {
             self.balance[Flow::Impact] += normal;
-            self.balance[Flow::Friction] += all - normal;
+            self.balance[Flow::Friction] += friction;
         }
     }
 

@@ -9,7 +9,7 @@ use super::slot::{Slot, Solvers};
 use crate::math::Twist;
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::part::Part;
-use crate::solve::{Parameters, Status};
+use crate::solve::{Budget, Parameters, Status};
 
 /// The kinds of parts, in the order in which they are solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,11 +101,11 @@ impl Parts {
         }
     }
 
-    /// Takes the impulses of the whole.
-    pub fn load(&mut self, problem: &Problem, lambda: &[f64]) {
+    /// Takes the impulses of the whole, whose time begins here.
+    pub fn load(&mut self, problem: &Problem, lambda: &[f64], budget: &Budget) {
         self.change = 0.0;
         for slot in &mut self.slots {
-            slot.load(problem, lambda);
+            slot.load(problem, lambda, budget);
             slot.momenta.clear();
         }
         self.slots[Kind::Secondary as usize].find_momenta();

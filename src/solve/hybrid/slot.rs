@@ -67,6 +67,8 @@ pub struct Slot {
     pub part: Part,
     solver: Box<dyn Solver>,
     budget: Budget,
+    /// When the time of the budget has begun.
+    begun: Instant,
     /// Scratch.
     pub velocity: Vec<Twist>,
     /// Jᵀ Λ (N s, N m s).
@@ -91,6 +93,7 @@ impl Slot {
                 tolerance,
                 ..Budget::default()
             },
+            begun: Instant::now(),
             velocity: Vec::new(),
             momenta: Vec::new(),
             kept: Vec::new(),
@@ -112,7 +115,7 @@ impl Slot {
             *free = velocity(body);
         }
         let request = Request {
-            budget: self.budget,
+            budget: self.budget.after(self.begun.elapsed().as_secs_f64()),
             history: false,
         };
         let Part {
@@ -133,8 +136,10 @@ impl Slot {
         }
     }
 
-    /// Takes the impulses of the whole.
-    pub fn load(&mut self, whole: &Problem, lambda: &[f64]) {
+    /// Takes the impulses of the whole, whose time begins here.
+    pub fn load(&mut self, whole: &Problem, lambda: &[f64], budget: &Budget) {
+        self.budget.time = budget.time;
+        self.begun = Instant::now();
         self.part.load(whole, lambda);
         self.time = 0.0;
     }

@@ -70,7 +70,7 @@ impl Turns {
         u: &mut Vec<Twist>,
     ) -> SolveReport {
         let (run, mut report) = Run::begin(problem, request, start);
-        self.parts.load(problem, lambda);
+        self.parts.load(problem, lambda, &request.budget);
         self.best.clear();
         self.best.extend_from_slice(lambda);
         lambda.fill(0.0);

@@ -13,7 +13,7 @@ use super::slot::{Slot, Solvers};
 use crate::math::Twist;
 use crate::problem::islands::{Grouped, NO_ISLAND};
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::{Request, Status};
+use crate::solve::{Budget, Request, Status};
 
 /// What changes a row's own velocity by less than this share of the tolerance matters to nobody (-): the others are not
 /// solved again for it.
@@ -239,7 +239,7 @@ impl Units {
         request: &Request,
         lambda: &mut [f64],
     ) -> (Ended, Vec<Moment>) {
-        let primaries = self.load(problem, lambda);
+        let primaries = self.load(problem, lambda, &request.budget);
         let budget = &request.budget;
         let threads = rayon::current_num_threads();
         let schedule: Schedule<System, Primary> =
@@ -293,7 +293,7 @@ impl Units {
         lambda: &mut [f64],
         order: &[u32],
     ) -> Result<(), String> {
-        let primaries = self.load(problem, lambda);
+        let primaries = self.load(problem, lambda, &Budget::default());
         let schedule: Schedule<System, Primary> =
             Schedule::new(self.needs.clone(), primaries, u32::MAX, 1);
         let work = Solving {
@@ -311,12 +311,12 @@ impl Units {
     }
 
     /// Takes impulses, and returns what they give to the primaries.
-    fn load(&mut self, problem: &Problem, lambda: &[f64]) -> Vec<Primary> {
+    fn load(&mut self, problem: &Problem, lambda: &[f64], budget: &Budget) -> Vec<Primary> {
         let mut primaries = Vec::with_capacity(self.primaries);
         primaries.resize_with(self.primaries, Primary::default);
         for (unit, needs) in self.units.iter_mut().zip(&self.needs) {
             let unit = own(unit);
-            unit.slot.load(problem, lambda);
+            unit.slot.load(problem, lambda, budget);
             unit.slot.find_momenta();
             unit.told.clone_from(&unit.slot.part.lambda);
             // What time is too short for is not solved.

@@ -112,8 +112,6 @@ fn bodies(edge: &Edge) -> impl Iterator<Item = u32> + '_ {
 /// The colours of all edges, kept from step to step.
 #[derive(Clone, Debug, Default)]
 pub struct Coloring {
-    /// The edges coloured last.
-    edges: Vec<Edge>,
     kept: Kept,
     used: Used,
     old_keys: Vec<u64>,
@@ -150,7 +148,6 @@ impl Coloring {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.edges.clear();
         self.kept.keys.clear();
         self.kept.color.clear();
         self.kept.count.clear();
@@ -161,19 +158,14 @@ impl Coloring {
     /// if its key was there. Keys in ascending order are matched; others are coloured from nothing.
     pub fn update(&mut self, bodies: usize, keys: &[u64], edges: &[Edge], strategy: Strategy) {
         debug_assert_eq!(keys.len(), edges.len());
-        if keys == self.kept.keys && edges == self.edges {
-            return;
-        }
         std::mem::swap(&mut self.kept.keys, &mut self.old_keys);
         std::mem::swap(&mut self.kept.color, &mut self.old_color);
         self.kept.keys.clear();
         self.kept.keys.extend_from_slice(keys);
-        self.edges.clear();
-        self.edges.extend_from_slice(edges);
         if !self.old_keys.is_empty() && self.old_keys.is_sorted() && keys.is_sorted() {
-            self.begin(bodies);
-            self.keep();
-            self.choose(strategy);
+            self.begin(bodies, edges);
+            self.keep(edges);
+            self.choose(edges, strategy);
             // New edges fill gaps, so that colours seldom grow; but never let them pile up.
             let fresh = self.kept.fresh;
             let most = fresh.saturating_add(fresh / 2).saturating_add(2);
@@ -181,23 +173,23 @@ impl Coloring {
                 return;
             }
         }
-        self.begin(bodies);
-        self.choose(strategy);
+        self.begin(bodies, edges);
+        self.choose(edges, strategy);
         self.kept.fresh = self.kept.count.len() as u32;
     }
 
-    fn begin(&mut self, bodies: usize) {
+    fn begin(&mut self, bodies: usize, edges: &[Edge]) {
         self.used.reset(bodies);
         self.kept.count.clear();
         self.kept.color.clear();
-        self.kept.color.resize(self.edges.len(), NONE);
+        self.kept.color.resize(edges.len(), NONE);
     }
 
     /// Edges that were there the last time keep their colours. A body may have become free to move,
     /// so that even then a colour may be taken.
-    fn keep(&mut self) {
+    fn keep(&mut self, edges: &[Edge]) {
         let mut at = 0;
-        for (k, (key, edge)) in self.kept.keys.iter().zip(&self.edges).enumerate() {
+        for (k, (key, edge)) in self.kept.keys.iter().zip(edges).enumerate() {
             while at < self.old_keys.len() && self.old_keys[at] < *key {
                 at += 1;
             }
@@ -217,15 +209,15 @@ impl Coloring {
     }
 
     /// Colours for the edges that have none.
-    fn choose(&mut self, strategy: Strategy) {
+    fn choose(&mut self, edges: &[Edge], strategy: Strategy) {
         let most = match strategy {
             Strategy::Greedy => 0,
-            Strategy::Balanced => self.highest_edge_degree(),
+            Strategy::Balanced => self.highest_edge_degree(edges),
         };
         if most > self.kept.count.len() {
             self.kept.count.resize(most, 0);
         }
-        for (edge, color) in self.edges.iter().zip(&mut self.kept.color) {
+        for (edge, color) in edges.iter().zip(&mut self.kept.color) {
             if *color != NONE {
                 continue;
             }
@@ -249,14 +241,14 @@ impl Coloring {
 
     /// The largest number of other edges that meet in one edge: as many colours as the thesis takes
     /// for the balanced strategy (Poulsen 2010, 4.3). Seldom one more is needed.
-    fn highest_edge_degree(&mut self) -> usize {
+    fn highest_edge_degree(&mut self, edges: &[Edge]) -> usize {
         self.degree.clear();
         self.degree.resize(self.used.low.len(), 0);
-        for b in self.edges.iter().flat_map(bodies) {
+        for b in edges.iter().flat_map(bodies) {
             self.degree[b as usize] += 1;
         }
         let degree = |e: &Edge| -> u32 { bodies(e).map(|b| self.degree[b as usize] - 1).sum() };
-        self.edges.iter().map(degree).max().map_or(0, |d| d.max(1)) as usize
+        edges.iter().map(degree).max().map_or(0, |d| d.max(1)) as usize
     }
 
     /// What the next call depends on.

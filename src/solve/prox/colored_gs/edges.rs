@@ -1,5 +1,7 @@
 //! The edges of the body graph: the manifolds, and the general rows on the same bodies.
 
+use rayon::prelude::*;
+
 use crate::problem::Problem;
 use crate::solve::prox::block::Span;
 use crate::solve::prox::color::{Edge, NO_BODY};
@@ -16,8 +18,21 @@ pub struct Members {
     pub are_rows: bool,
 }
 
+/// One edge.
+#[derive(Clone, Copy, PartialEq)]
+struct One {
+    bodies: Edge,
+    name: u64,
+    members: Members,
+    is_plain: bool,
+    island: u32,
+}
+
+/// Edges per unit of parallel work.
+const CHUNK: usize = 1024;
+
 /// All edges, in the order of the problem. Keeps its memory.
-#[derive(Default, PartialEq)]
+#[derive(Default)]
 pub struct Edges {
     /// The bodies that impulses move.
     pub bodies: Vec<Edge>,
@@ -32,63 +47,97 @@ pub struct Edges {
 }
 
 impl Edges {
-    /// Contacts of the same two bodies in a row, a few at most, and rows on the same bodies.
-    pub fn find(&mut self, problem: &Problem) {
+    /// Contacts of the same two bodies in a row, a few at most, and rows on the same bodies. False where these are the
+    /// edges that are there.
+    pub fn update(&mut self, problem: &Problem) -> bool {
+        if self.are_of(problem) {
+            return false;
+        }
         self.bodies.clear();
         self.name.clear();
         self.members.clear();
         self.is_plain.clear();
         self.island.clear();
-        let contacts = &problem.contacts;
-        let mut first = 0;
-        while first < contacts.len() {
-            let pair = contacts.bodies[first];
-            let plain = contacts.is_plain(first);
-            let end = contacts.len().min(first + MOST_POINTS as usize);
-            let is_other =
-                |c: &usize| contacts.bodies[*c] != pair || contacts.is_plain(*c) != plain;
-            let last = (first + 1..end).find(is_other).unwrap_or(end);
-            let name = u64::from(pair[0]) << 32 | u64::from(pair[1]);
-            let members = Members {
-                span: Span::new(first, last),
-                are_rows: false,
-            };
-            self.push(problem, &pair, name, members, plain);
-            first = last;
+        for (are_rows, count) in [(false, problem.contacts.len()), (true, problem.rows.len())] {
+            let mut first = 0;
+            while first < count {
+                let one = One::new(problem, first, are_rows);
+                first = one.members.span.range().end;
+                self.bodies.push(one.bodies);
+                self.name.push(one.name);
+                self.members.push(one.members);
+                self.is_plain.push(one.is_plain);
+                self.island.push(one.island);
+            }
         }
-        let rows = &problem.rows;
-        let mut first = 0;
-        while first < rows.len() {
-            let is_other = |r: &usize| rows.bodies(*r) != rows.bodies(first);
-            let last = (first + 1..rows.len()).find(is_other);
-            let last = last.unwrap_or(rows.len());
-            let name = 1 << 63 | first as u64;
-            let members = Members {
-                span: Span::new(first, last),
-                are_rows: true,
-            };
-            self.push(problem, rows.bodies(first), name, members, false);
-            first = last;
-        }
+        true
     }
 
-    fn push(&mut self, problem: &Problem, of: &[u32], name: u64, members: Members, plain: bool) {
-        let mut edge = [NO_BODY; 4];
+    /// Whether they are the problem's: those that begin where these do are the same, and no other begins behind them.
+    fn are_of(&self, problem: &Problem) -> bool {
+        let first_rows = self.members.partition_point(|m| !m.are_rows);
+        let (of_contacts, of_rows) = self.members.split_at(first_rows);
+        let end = |members: &[Members]| members.last().map_or(0, |m| m.span.range().end);
+        let is_there = |k: usize| {
+            let Members { span, are_rows } = self.members[k];
+            let one = One {
+                bodies: self.bodies[k],
+                name: self.name[k],
+                members: self.members[k],
+                is_plain: self.is_plain[k],
+                island: self.island[k],
+            };
+            one == One::new(problem, span.range().start, are_rows)
+        };
+        end(of_contacts) == problem.contacts.len()
+            && end(of_rows) == problem.rows.len()
+            && (0..self.members.len())
+                .into_par_iter()
+                .with_min_len(CHUNK)
+                .all(is_there)
+    }
+}
+
+impl One {
+    /// The edge that begins with a contact, or with a general row.
+    fn new(problem: &Problem, first: usize, are_rows: bool) -> Self {
+        let contacts = &problem.contacts;
+        let rows = &problem.rows;
+        let (end, name, is_plain) = if are_rows {
+            let is_other = |r: &usize| rows.bodies(*r) != rows.bodies(first);
+            let end = (first + 1..rows.len()).find(is_other);
+            (end.unwrap_or(rows.len()), 1 << 63 | first as u64, false)
+        } else {
+            let (pair, plain) = (contacts.bodies[first], contacts.is_plain(first));
+            let most = contacts.len().min(first + MOST_POINTS as usize);
+            let is_other =
+                |c: &usize| contacts.bodies[*c] != pair || contacts.is_plain(*c) != plain;
+            let end = (first + 1..most).find(is_other).unwrap_or(most);
+            (end, u64::from(pair[0]) << 32 | u64::from(pair[1]), plain)
+        };
+        let of: &[u32] = match are_rows {
+            true => rows.bodies(first),
+            false => &contacts.bodies[first],
+        };
+        let mut bodies = [NO_BODY; 4];
         let mut n = 0;
         for b in of {
-            if problem.bodies.is_dynamic(*b as usize) && !edge[..n].contains(b) {
-                edge[n] = *b;
+            if problem.bodies.is_dynamic(*b as usize) && !bodies[..n].contains(b) {
+                bodies[n] = *b;
                 n += 1;
             }
         }
-        edge[..n].sort_unstable();
-        self.bodies.push(edge);
-        self.name.push(name);
-        self.members.push(members);
-        self.is_plain.push(plain);
-        let island = edge[..n]
+        bodies[..n].sort_unstable();
+        let island = bodies[..n]
             .first()
             .map_or(u32::MAX, |b| problem.islands.of_body[*b as usize]);
-        self.island.push(island);
+        let span = Span::new(first, end);
+        Self {
+            bodies,
+            name,
+            members: Members { span, are_rows },
+            is_plain,
+            island,
+        }
     }
 }

@@ -78,7 +78,6 @@ pub struct Layout {
     /// The same with every colour as it is, of all batches together.
     total: Vec<u32>,
     pub edges: Edges,
-    old_edges: Edges,
     /// Number of bodies of the last call; none before the first.
     of_bodies: Option<usize>,
     batch_of_island: Vec<u32>,
@@ -138,10 +137,9 @@ impl Layout {
         strategy: Strategy,
         threshold: u32,
     ) {
-        std::mem::swap(&mut self.edges, &mut self.old_edges);
-        self.edges.find(problem);
+        let is_new = self.edges.update(problem);
         let bodies = problem.bodies.len();
-        if self.of_bodies == Some(bodies) && self.edges == self.old_edges {
+        if self.of_bodies == Some(bodies) && !is_new {
             return;
         }
         self.of_bodies = Some(bodies);
