@@ -5,6 +5,8 @@
 //! about the tree. The sphere matters in dense packings: in a cubic grid of balls the boxes of 26
 //! neighbours touch, the spheres of 6.
 
+use std::sync::Arc;
+
 use parry3d_f64::bounding_volume::{Aabb, BoundingVolume};
 use parry3d_f64::partitioning::{Bvh, BvhBuildStrategy, BvhWorkspace};
 use rayon::prelude::*;
@@ -33,12 +35,12 @@ struct Fat {
 
 /// What the tree and the pairs assume of a body besides its place; where it no longer holds,
 /// everything is built anew.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 struct Stamp {
     kind: BodyKind,
     groups: Groups,
-    /// Address of the geometry, as an identity; 0 where there is none.
-    geometry: usize,
+    /// Kept alive, so that no other geometry takes its address, which is its identity.
+    geometry: Option<Arc<Geometry>>,
 }
 
 impl Stamp {
@@ -48,8 +50,18 @@ impl Stamp {
             groups: bodies.groups[slot],
             geometry: bodies.shape[slot]
                 .as_ref()
-                .map_or(0, |shape| std::ptr::from_ref(shape.geometry()).addr()),
+                .map(|s| s.shared_geometry().clone()),
         }
+    }
+
+    /// Whether all of it still holds.
+    fn is_of(&self, bodies: &Bodies, slot: usize) -> bool {
+        let now = bodies.shape[slot].as_ref().map(|s| s.shared_geometry());
+        let is_same = match (&self.geometry, now) {
+            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+            (before, now) => before.is_none() && now.is_none(),
+        };
+        is_same && self.kind == bodies.kind[slot] && self.groups == bodies.groups[slot]
     }
 }
 
@@ -104,7 +116,7 @@ impl BroadPhase {
         let bodies = &world.bodies;
         let fresh = self.stamps.len() != bodies.slots()
             || self.joined != world.joined
-            || (0..bodies.slots()).any(|slot| self.stamps[slot] != Stamp::of(bodies, slot));
+            || (0..bodies.slots()).any(|slot| !self.stamps[slot].is_of(bodies, slot));
         if fresh {
             self.forget(world);
         }

@@ -6,9 +6,6 @@
 //! faces that lie on each other exactly, where a search by simplices has no direction to go, are nothing special.
 //! A reference face's polygon is then clipped against the face that it meets.
 
-use parry3d_f64::query::{DefaultQueryDispatcher, QueryDispatcher};
-use parry3d_f64::shape::Shape;
-
 use crate::math::{Mat3, Pose, Vec3};
 use crate::world::hull::{Hull, Plane};
 
@@ -37,10 +34,12 @@ pub struct HullPoint {
 const NO_EDGE: u32 = u32::MAX;
 
 /// A corner of a polygon, with the edge that leads to the next one.
-#[derive(Clone, Copy)]
-struct Corner {
-    at: Vec3,
-    edge: u32,
+#[derive(Clone, Copy, Debug)]
+pub struct Corner {
+    /// Where it is.
+    pub at: Vec3,
+    /// The edge's name.
+    pub edge: u32,
 }
 
 /// Reusable memory, and what the last search found.
@@ -121,15 +120,10 @@ struct Axis {
 }
 
 impl HullSearch {
-    /// Finds where two hulls touch or are no farther apart than `reach`; `shapes` are the same two for parry, and
-    /// `relative` is the second one's pose in the first one's frame.
-    pub fn find(
-        &mut self,
-        hulls: [&Hull; 2],
-        shapes: [&dyn Shape; 2],
-        relative: &Pose,
-        reach: f64,
-    ) {
+    /// Finds where two hulls touch or are no farther apart than `reach`; `relative` is the second one's pose in the first
+    /// one's frame. False where no face's normal and no two edges are what is nearest: two corners, or a corner and an edge,
+    /// or edges that hardly cross.
+    pub fn find(&mut self, hulls: [&Hull; 2], relative: &Pose, reach: f64) -> bool {
         self.points.clear();
         let turn = relative.rotation.to_rotation_matrix().into_inner();
         let mut vertices = std::mem::take(&mut self.vertices);
@@ -164,11 +158,11 @@ impl HullSearch {
             },
         ];
         let rounding = ROUNDING * hulls[0].size.min(hulls[1].size);
-        if let Some(axis) = self.best_axis(&placed, reach, rounding) {
-            self.touch(&placed, shapes, relative, &axis, reach, rounding);
-        }
+        let axis = self.best_axis(&placed, reach, rounding);
+        let is_found = axis.is_none_or(|axis| self.touch(&placed, &axis, reach, rounding));
         self.vertices = vertices;
         self.planes = planes;
+        is_found
     }
 
     /// Finds the corners of the face of a hull that lies lowest over a plane through `at` that faces `up`, in the
@@ -227,57 +221,20 @@ impl HullSearch {
         (best.distance <= reach).then_some(best)
     }
 
-    /// Fills in the points, once the best axis is known.
-    fn touch(
-        &mut self,
-        hulls: &[Placed; 2],
-        shapes: [&dyn Shape; 2],
-        relative: &Pose,
-        axis: &Axis,
-        reach: f64,
-        rounding: f64,
-    ) {
+    /// Fills in the points, once the best axis is known. False where some other axis may be better.
+    fn touch(&mut self, hulls: &[Placed; 2], axis: &Axis, reach: f64, rounding: f64) -> bool {
         self.normal = axis.normal;
         self.meet(hulls, axis, reach, rounding);
         let least = self.points.iter().map(|p| p.gap);
         let least = least.fold(f64::INFINITY, f64::min);
         if least <= axis.distance + rounding {
             // Two points as near to each other as the axis keeps the hulls apart: no axis is better.
-            return;
+            return true;
         }
         // Edges may cross on faces too steep to project onto.
         let crossing = axis.edges.and_then(|e| crossing(hulls, e, axis, rounding));
         self.points.extend(crossing);
-        if crossing.is_some() || axis.distance <= rounding {
-            return;
-        }
-        // Two corners, or a corner and an edge, are nearest. What parry says counts if its axis keeps the hulls
-        // as far apart as its points are.
-        let relative = relative.to_parry();
-        let [a, b] = shapes;
-        let Ok(Some(contact)) = DefaultQueryDispatcher.contact(&relative, a, b, reach) else {
-            return;
-        };
-        let normal = Vec3::from(contact.normal1);
-        let distance = hulls[1].lowest(&normal) + hulls[0].lowest(&-normal);
-        if (normal.norm() - 1.0).abs() > ROUNDING || distance < contact.dist - rounding {
-            return;
-        }
-        self.points.clear();
-        self.normal = normal;
-        let axis = Axis {
-            normal,
-            distance,
-            reference: axis.reference,
-            edges: None,
-        };
-        self.meet(hulls, &axis, reach, rounding);
-        let at = Vec3::from(contact.point1);
-        self.points.push(HullPoint {
-            point: at + normal * (0.5 * contact.dist),
-            gap: contact.dist,
-            feature: [NO_EDGE; 2],
-        });
+        crossing.is_some() || (axis.distance <= rounding && !self.points.is_empty())
     }
 
     /// Where the two faces that face each other along an axis do so: the corners of what their projections along
@@ -468,7 +425,7 @@ fn farthest_edges(hulls: &[Placed; 2], edges: &[Vec<usize>; 2], least: f64) -> O
 }
 
 /// The part of a polygon on the inner side of a plane; the new edge along the plane is `edge`.
-fn clip(polygon: &[Corner], plane: &Plane, edge: u32, rounding: f64, out: &mut Vec<Corner>) {
+pub fn clip(polygon: &[Corner], plane: &Plane, edge: u32, rounding: f64, out: &mut Vec<Corner>) {
     out.clear();
     for (k, corner) in polygon.iter().enumerate() {
         let next = polygon[(k + 1) % polygon.len()];

@@ -5,9 +5,12 @@
 //! are matched, and in the manifolds of boxes, which the world remembers from step to step.
 
 mod broad;
+mod convex;
+mod expand;
 mod hulls;
 mod narrow;
 mod reduce;
+mod solid;
 
 use rayon::prelude::*;
 

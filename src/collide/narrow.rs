@@ -1,12 +1,13 @@
-//! Narrow phase: parry's manifolds, and an own path for two balls.
+//! Narrow phase: searches of our own for two balls and for convex solids, parry's manifolds for the rest.
 
-use parry3d_f64::query::details::contact_manifold_cuboid_cuboid;
 use parry3d_f64::query::{ContactManifold, DefaultQueryDispatcher, PersistentQueryDispatcher};
-use parry3d_f64::shape::Cuboid;
+use parry3d_f64::shape::{Shape as ParryShape, TypedShape};
 use rayon::prelude::*;
 
 use super::broad::arm;
-use super::hulls::HullSearch;
+use super::convex::ConvexSearch;
+use super::hulls::{HullPoint, HullSearch};
+use super::solid::Solid;
 use super::{FoundContact, reduce};
 use crate::math::{Mat3, Pose, Vec3};
 use crate::problem::ProblemBodies;
@@ -34,8 +35,8 @@ const REACH_SHARE: f64 = 0.02;
 struct Worker {
     found: Vec<FoundContact>,
     manifolds: Vec<ContactManifold<(), ()>>,
-    cuboids: ContactManifold<(), ()>,
     hulls: HullSearch,
+    convex: ConvexSearch,
     kept: Manifolds,
     /// The points of one manifold, all with one normal.
     candidates: Vec<FoundContact>,
@@ -169,7 +170,7 @@ impl Worker {
                         same: SAME * a.half_diagonal().min(b.half_diagonal()),
                     };
                     let is_one = [a, b].iter().all(|s| s.parry().as_compound().is_none());
-                    if !(is_one && self.polyhedra(&meeting, [a, b], [0, 0], &poses, reach)) {
+                    if !(is_one && self.solids(&meeting, [a, b], [0, 0], &poses, reach)) {
                         self.general(&meeting, [a, b], &poses, reach);
                     }
                 }
@@ -219,10 +220,14 @@ impl Worker {
     ) {
         let [i, j] = pair.map(|b| b as usize);
         let shapes = [i, j].map(|slot| search.bodies.shape[slot].as_ref());
-        let [Some(a), Some(b)] = shapes.map(|s| s.and_then(|s| s.parry().as_cuboid())) else {
+        let [Some(a), Some(b)] = shapes else {
             return;
         };
-        let half_extents = [a, b].map(|c| Vec3::from(c.half_extents));
+        let extents = [a, b].map(|s| s.parry().as_cuboid().map(|c| Vec3::from(c.half_extents)));
+        let [Some(first), Some(second)] = extents else {
+            return;
+        };
+        let half_extents = [first, second];
         let poses = [search.bodies.shape_pose(i), search.bodies.shape_pose(j)];
         let turn = poses.map(|pose| pose.rotation.to_rotation_matrix().into_inner());
         if old.is_none() && are_apart(&poses, &turn, &half_extents, reach) {
@@ -259,11 +264,35 @@ impl Worker {
         if first == last {
             return;
         }
-        let Some(normal) = unit(poses[0].rotation * kept.normal) else {
+        let span = first as usize..last as usize;
+        self.meet_cuboids(search, pair, &poses, &turn, (kept.normal, span));
+        if self.candidates.is_empty() {
+            // How long a pair without contacts has been on the list is the broad phase's secret.
+            self.kept.point.truncate(first as usize);
+            return;
+        }
+        self.kept.of_pair.push(ManifoldMemory {
+            points: [first, last],
+            ..kept
+        });
+        self.keep_polygon();
+    }
+
+    /// Candidates from kept points of two boxes, where these are now, and their normal in the frame of the first one.
+    fn meet_cuboids(
+        &mut self,
+        search: &Search,
+        pair: [u32; 2],
+        poses: &[Pose; 2],
+        turn: &[Mat3; 2],
+        (normal, points): (Vec3, std::ops::Range<usize>),
+    ) {
+        let [i, j] = pair.map(|b| b as usize);
+        self.candidates.clear();
+        let Some(normal) = unit(poses[0].rotation * normal) else {
             return;
         };
-        self.candidates.clear();
-        for p in &self.kept.point[first as usize..last as usize] {
+        for p in &self.kept.point[points] {
             let on_first = poses[0].position + turn[0] * p.local[0];
             let on_second = poses[1].position + turn[1] * p.local[1];
             let gap = normal.dot(&(on_second - on_first));
@@ -278,32 +307,29 @@ impl Worker {
                 });
             }
         }
-        if self.candidates.is_empty() {
-            // How long a pair without contacts has been on the list is the broad phase's secret.
-            self.kept.point.truncate(first as usize);
-            return;
-        }
-        self.kept.of_pair.push(ManifoldMemory {
-            points: [first, last],
-            ..kept
-        });
-        self.keep_polygon();
     }
 
     /// Adds the points of two boxes up to `reach` to those that are kept, and returns their normal, in
     /// the frame of the first one.
-    fn find_cuboids(&mut self, boxes: [&Cuboid; 2], relative: &Pose, reach: f64) -> Vec3 {
-        let manifold = &mut self.cuboids;
-        // Without points nothing of the last pair remains.
-        manifold.points.clear();
-        let [a, b] = boxes;
-        contact_manifold_cuboid_cuboid(&relative.to_parry(), a, b, reach, manifold);
-        let points = manifold.points.iter().map(|p| ManifoldPoint {
-            local: [p.local_p1.into(), p.local_p2.into()],
-            feature: feature_key([0, 0, p.fid1.0, p.fid2.0]),
+    fn find_cuboids(&mut self, boxes: [&Shape; 2], relative: &Pose, reach: f64) -> Vec3 {
+        let (points, normal) = find_hulls(
+            (&mut self.hulls, &mut self.convex),
+            boxes,
+            [0, 0],
+            relative,
+            reach,
+        );
+        let back = relative.inverse();
+        let points = points.iter().map(|p| {
+            let half = normal * (0.5 * p.gap);
+            let on_second = back.transform_point(p.point + half);
+            ManifoldPoint {
+                local: [p.point - half, on_second],
+                feature: feature_key([0, 0, p.feature[0], p.feature[1]]),
+            }
         });
         self.kept.point.extend(points);
-        manifold.local_n1.into()
+        normal
     }
 
     /// Of the candidates, keeps those that carry the support polygon.
@@ -311,6 +337,72 @@ impl Worker {
         reduce::choose(&self.candidates, &mut self.chosen);
         let chosen = self.chosen.iter().map(|k| self.candidates[*k]);
         self.found.extend(chosen);
+    }
+
+    /// Two convex solids, or one and a half-space, by searches of our own; these may be parts of compounds. False where
+    /// parry's own routines are as good.
+    fn solids(
+        &mut self,
+        meeting: &Meeting,
+        shapes: [&Shape; 2],
+        parts: [u32; 2],
+        places: &[Pose; 2],
+        reach: f64,
+    ) -> bool {
+        self.polyhedra(meeting, shapes, parts, places, reach)
+            || self.round(meeting, shapes, parts, places, reach)
+    }
+
+    /// Two convex solids, or one and a half-space, of which one is a capsule, cylinder or cone. Returns whether they are.
+    fn round(
+        &mut self,
+        meeting: &Meeting,
+        shapes: [&Shape; 2],
+        parts: [u32; 2],
+        places: &[Pose; 2],
+        reach: f64,
+    ) -> bool {
+        let index = parts.map(|part| part as usize);
+        let colliders = [0, 1].map(|k| shapes[k].part(index[k]));
+        if !are_round(colliders) {
+            return false;
+        }
+        let relative = places[0].inverse().compose(&places[1]);
+        let frames = [Pose::IDENTITY, relative];
+        let solids = [0, 1].map(|k| Solid::new(colliders[k], shapes[k].hull(index[k]), &frames[k]));
+        match solids {
+            [Some(a), Some(b)] => self.convex.find(&[a, b], reach),
+            [Some(solid), None] => {
+                let Some(ground) = colliders[1].as_halfspace() else {
+                    return false;
+                };
+                let up = relative.rotation * Vec3::from(ground.normal);
+                self.convex
+                    .find_on_ground(&solid, relative.position, up, reach);
+            }
+            [None, Some(solid)] => {
+                let Some(ground) = colliders[0].as_halfspace() else {
+                    return false;
+                };
+                let up = Vec3::from(ground.normal);
+                self.convex.find_on_ground(&solid, Vec3::zeros(), up, reach);
+                self.convex.normal = up;
+            }
+            [None, None] => return false,
+        }
+        let (points, normal) = (&self.convex.points, self.convex.normal);
+        add_points(
+            &mut self.candidates,
+            meeting,
+            parts,
+            &places[0],
+            points,
+            normal,
+        );
+        if !self.candidates.is_empty() {
+            self.keep_polygon();
+        }
+        true
     }
 
     /// Two convex polyhedra, or one and a half-space; these may be parts of compounds. Returns whether they are;
@@ -330,7 +422,22 @@ impl Worker {
         }
         let relative = places[0].inverse().compose(&places[1]);
         match [0, 1].map(|k| shapes[k].hull(index[k])) {
-            [Some(a), Some(b)] => self.hulls.find([a, b], colliders, &relative, reach),
+            [Some(_), Some(_)] => {
+                let searches = (&mut self.hulls, &mut self.convex);
+                let (points, normal) = find_hulls(searches, shapes, index, &relative, reach);
+                add_points(
+                    &mut self.candidates,
+                    meeting,
+                    parts,
+                    &places[0],
+                    points,
+                    normal,
+                );
+                if !self.candidates.is_empty() {
+                    self.keep_polygon();
+                }
+                return true;
+            }
             [Some(hull), None] => {
                 let Some(ground) = colliders[1].as_halfspace() else {
                     return false;
@@ -355,13 +462,16 @@ impl Worker {
             }
             [None, None] => return false,
         }
-        if let Some(normal) = unit(places[0].rotation * self.hulls.normal) {
-            self.candidates.clear();
-            for p in &self.hulls.points {
-                let point = places[0].transform_point(p.point);
-                let feature = [parts[0], parts[1], p.feature[0], p.feature[1]];
-                meeting.add(&mut self.candidates, feature, point, normal, p.gap);
-            }
+        let (points, normal) = (&self.hulls.points, self.hulls.normal);
+        add_points(
+            &mut self.candidates,
+            meeting,
+            parts,
+            &places[0],
+            points,
+            normal,
+        );
+        if !self.candidates.is_empty() {
             self.keep_polygon();
         }
         true
@@ -400,9 +510,7 @@ impl Worker {
                 place(&poses[1], manifold.subshape_pos2()),
             ];
             let parts = [manifold.subshape1, manifold.subshape2];
-            if !self.polyhedra(meeting, shapes, parts, &places, reach)
-                && !manifold.points.is_empty()
-            {
+            if !self.solids(meeting, shapes, parts, &places, reach) && !manifold.points.is_empty() {
                 self.manifold(meeting, &places, manifold);
             }
         }
@@ -486,6 +594,65 @@ impl Worker {
             meeting.add(&mut self.candidates, feature, point, normal, p.dist);
         }
         self.keep_polygon();
+    }
+}
+
+/// Whether two shapes are for [`ConvexSearch`]: one is round. Parry's distance from a ball's centre is exact, but where the
+/// other shape is a hull.
+fn are_round(shapes: [&dyn ParryShape; 2]) -> bool {
+    use TypedShape::{Ball, Capsule, Cone, ConvexPolyhedron, Cylinder};
+    match shapes.map(|s| s.as_typed_shape()) {
+        [Ball(_), other] | [other, Ball(_)] => matches!(other, ConvexPolyhedron(_)),
+        both => both
+            .iter()
+            .any(|s| matches!(s, Capsule(_) | Cylinder(_) | Cone(_))),
+    }
+}
+
+/// Where two hulls touch, by their faces and edges; by the search for all convex solids where these leave the axis open, or
+/// edges that are nearly parallel share no point.
+fn find_hulls<'s>(
+    (hulls, convex): (&'s mut HullSearch, &'s mut ConvexSearch),
+    shapes: [&Shape; 2],
+    parts: [usize; 2],
+    relative: &Pose,
+    reach: f64,
+) -> (&'s [HullPoint], Vec3) {
+    let [Some(a), Some(b)] = [0, 1].map(|k| shapes[k].hull(parts[k])) else {
+        return (&[], Vec3::zeros());
+    };
+    if hulls.find([a, b], relative, reach) {
+        return (&hulls.points, hulls.normal);
+    }
+    let frames = [Pose::IDENTITY, *relative];
+    let solids = [0, 1].map(|k| {
+        let shape = shapes[k].part(parts[k]);
+        Solid::new(shape, shapes[k].hull(parts[k]), &frames[k])
+    });
+    let [Some(a), Some(b)] = solids else {
+        return (&[], Vec3::zeros());
+    };
+    convex.find(&[a, b], reach);
+    (&convex.points, convex.normal)
+}
+
+/// Candidates from what two parts touch at, in the frame of the first one at `place`.
+fn add_points(
+    candidates: &mut Vec<FoundContact>,
+    meeting: &Meeting,
+    parts: [u32; 2],
+    place: &Pose,
+    points: &[HullPoint],
+    normal: Vec3,
+) {
+    candidates.clear();
+    let Some(normal) = unit(place.rotation * normal) else {
+        return;
+    };
+    for p in points {
+        let point = place.transform_point(p.point);
+        let feature = [parts[0], parts[1], p.feature[0], p.feature[1]];
+        meeting.add(candidates, feature, point, normal, p.gap);
     }
 }
 

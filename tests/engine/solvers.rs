@@ -704,6 +704,11 @@ fn budgets_are_kept() {
         if report.status == Status::Converged && info.name == "auto" {
             continue;
         }
+        if let Status::Stalled(_) = report.status {
+            // A quick adapter comes to what single precision resolves before time is over.
+            assert!(info.name.starts_with("gpu-"), "{}", info.name);
+            continue;
+        }
         assert_eq!(report.status, Status::Budget, "{}", info.name);
         assert!(report.iterations > 0 && report.solve_time >= 0.02);
     }
