@@ -30,6 +30,14 @@ pub struct HullPoint {
     pub feature: [u32; 2],
 }
 
+/// Sine of the angle up to which two edges that touch do so along a length, and the least angle that their common normals
+/// span there (rad).
+const ALONG: f64 = 1e-3;
+const LEAST_ARC: f64 = 0.02;
+/// How much less than the best distance theirs may be along the middle of these normals, as a share of the smaller hull's
+/// size (-): overlaps that are deeper have the least depth.
+const SHALLOW: f64 = 1e-4;
+
 /// What names a point that no edges make.
 const NO_EDGE: u32 = u32::MAX;
 
@@ -227,6 +235,9 @@ impl HullSearch {
         self.meet(hulls, axis, reach, rounding);
         let least = self.points.iter().map(|p| p.gap);
         let least = least.fold(f64::INFINITY, f64::min);
+        if self.touch_edges(hulls, axis, reach, rounding) {
+            return true;
+        }
         if least <= axis.distance + rounding {
             // Two points as near to each other as the axis keeps the hulls apart: no axis is better.
             return true;
@@ -235,6 +246,75 @@ impl HullSearch {
         let crossing = axis.edges.and_then(|e| crossing(hulls, e, axis, rounding));
         self.points.extend(crossing);
         crossing.is_some() || (axis.distance <= rounding && !self.points.is_empty())
+    }
+
+    /// Two edges that touch along a length, in the place of points that lie on a line: no face's normal is better than
+    /// another there, so that the axis is the middle of the normals that both have. False where there are none.
+    fn touch_edges(&mut self, hulls: &[Placed; 2], best: &Axis, reach: f64, rounding: f64) -> bool {
+        let size = rounding / ROUNDING;
+        if self.width() > ALONG * size {
+            return false;
+        }
+        let [a, b] = hulls;
+        let mut found = None;
+        let mut most = best.distance - SHALLOW * size;
+        for &i in &self.edges[0] {
+            for &j in &self.edges[1] {
+                let Some(normal) = common_normal(hulls, [i, j]) else {
+                    continue;
+                };
+                let distance = b.lowest(&normal) + a.lowest(&-normal);
+                // Edges that are apart are so by this, along no normal that faces tell.
+                let between = b.ends(j)[0] - a.ends(i)[0];
+                let apart = between.cross(&a.direction(i)).norm();
+                let is_best = distance <= 0.0 || apart - distance <= SHALLOW * size;
+                if distance >= most && distance <= reach && is_best {
+                    most = distance;
+                    found = Some((normal, [i, j]));
+                }
+            }
+        }
+        let Some((normal, [i, j])) = found else {
+            return false;
+        };
+        let ([p, p_end], [q, q_end]) = (a.ends(i), b.ends(j));
+        let along = (p_end - p).normalize();
+        let place = |v: &Vec3| along.dot(&(v - p));
+        let (start, end) = (place(&q), place(&q_end));
+        let from = start.min(end).max(0.0);
+        let to = start.max(end).min(place(&p_end));
+        if to < from - rounding {
+            return false;
+        }
+        self.normal = normal;
+        self.points.clear();
+        let names = [2 * i as u32, 2 * j as u32 + 1];
+        for (at, feature) in [(from, names), (to, [names[1], names[0]])] {
+            let (on_a, on_b) = (
+                p + along * at,
+                q + (q_end - q) * ((at - start) / (end - start)),
+            );
+            self.points.push(HullPoint {
+                point: (on_a + on_b) * 0.5,
+                gap: normal.dot(&(on_b - on_a)),
+                feature,
+            });
+        }
+        true
+    }
+
+    /// How far from one line the points are (m).
+    fn width(&self) -> f64 {
+        let Some(first) = self.points.first() else {
+            return 0.0;
+        };
+        let from = |p: &HullPoint| p.point - first.point;
+        let longest = self.points.iter().map(from);
+        let longest = longest.max_by(|a, b| a.norm_squared().total_cmp(&b.norm_squared()));
+        let along = longest.and_then(|v| v.try_normalize(0.0));
+        let along = along.unwrap_or_default();
+        let beside = self.points.iter().map(|p| from(p).cross(&along).norm());
+        beside.fold(0.0, f64::max)
     }
 
     /// Where the two faces that face each other along an axis do so: the corners of what their projections along
@@ -293,6 +373,35 @@ impl HullSearch {
             }
         }
     }
+}
+
+/// The middle of the normals that two parallel edges have in common; none where they are not parallel, or share hardly any.
+fn common_normal([a, b]: &[Placed; 2], edges: [usize; 2]) -> Option<Vec3> {
+    use std::f64::consts::{PI, TAU};
+    let along = a.direction(edges[0]);
+    if along.cross(&b.direction(edges[1])).norm() > ALONG {
+        return None;
+    }
+    let [first, last] = a.normals(edges[0]);
+    let across = along.cross(&first);
+    let angle = |n: &Vec3| across.dot(n).atan2(first.dot(n));
+    // An arc as its middle and its half, the shorter way around.
+    let arc = |from: f64, to: f64| {
+        let half = 0.5 * (to - from - TAU * ((to - from) / TAU).round());
+        (from + half, half.abs())
+    };
+    let own = arc(0.0, angle(&last));
+    let [p, q] = b.normals(edges[1]).map(|n| angle(&-n));
+    let other = arc(p, q);
+    let shift = other.0 - own.0;
+    let middle = own.0 + shift - TAU * (shift / TAU).round();
+    let lowest = (own.0 - own.1).max(middle - other.1);
+    let highest = (own.0 + own.1).min(middle + other.1);
+    if highest - lowest < LEAST_ARC || highest - lowest > PI {
+        return None;
+    }
+    let (sin, cos) = (0.5 * (lowest + highest)).sin_cos();
+    (first * cos + across * sin).try_normalize(0.5)
 }
 
 /// Where two edges pass each other, if they do so between their ends.

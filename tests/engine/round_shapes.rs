@@ -197,3 +197,63 @@ fn a_half_space_in_a_removed_bodys_slot_is_not_fallen_through() {
         assert!((y - 0.5).abs() < 1e-3, "{y} m");
     }
 }
+
+/// Two cards that lean against each other at an angle from the vertical, their edges parallel, on ground of this friction:
+/// how far the apex has sunk after a second (m).
+fn sink(angle: f64, friction: f64, yaw: f64, solver: &str) -> f64 {
+    let (length, thickness) = (1.0, 0.01);
+    let mut world = world(Settings::default(), friction, 0.0);
+    add(
+        &mut world,
+        BodySpec {
+            kind: BodyKind::Fixed,
+            shape: shape(Geometry::HalfSpace { normal: Vec3::y() }),
+            ..BodySpec::default()
+        },
+    );
+    let heading = Quat::from_scaled_axis(Vec3::y() * yaw);
+    let mut first = None;
+    for side in [-1.0, 1.0] {
+        let turn = Quat::from_scaled_axis(Vec3::z() * (side * angle));
+        // The edge that touches the other card lies on x = 0, the lowest one on the ground.
+        let top = turn * Vec3::new(-side * 0.5 * thickness, 0.5 * length, 0.0);
+        let foot = turn * Vec3::new(-side * 0.5 * thickness, -0.5 * length, 0.0);
+        let at = Vec3::new(-top.x, -foot.y, 0.0);
+        let spec = BodySpec {
+            shape: cuboid(0.5 * thickness, 0.5 * length, 0.3),
+            pose: Pose::new(heading * at, heading * turn),
+            mass: Some(1.0),
+            ..BodySpec::default()
+        };
+        first.get_or_insert(add(&mut world, spec));
+    }
+    let id = first.expect("a card");
+    let mut simulation = simulation(world, solver);
+    let before = position(&simulation, id).y;
+    step_for(&mut simulation, 1.0);
+    before - position(&simulation, id).y
+}
+
+/// An A-frame of two cards stands where friction on the ground is more than half the tangent of the angle from the vertical,
+/// less half of what the thickness is of the length.
+#[test]
+fn cards_lean_against_each_other() {
+    for degrees in [20.0_f64, 35.0] {
+        let threshold = 0.5 * degrees.to_radians().tan() - 0.005;
+        for solver in SOLVERS {
+            for yaw in [0.0, 0.4] {
+                let sunk = |share: f64| sink(degrees.to_radians(), share * threshold, yaw, solver);
+                let (below, above) = (sunk(0.98), sunk(1.02));
+                let case = format!("{degrees}°, {solver}, turned by {yaw}");
+                assert!(
+                    below > 0.01,
+                    "{case}: below the threshold it sank {below} m"
+                );
+                assert!(
+                    above < 1e-4,
+                    "{case}: above the threshold it sank {above} m"
+                );
+            }
+        }
+    }
+}
