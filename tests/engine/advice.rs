@@ -103,12 +103,15 @@ fn a_grid_that_is_swept_needs_more_iterations() {
     assert!(matches!(said.shortfall.block, Block::Contact(_)));
 }
 
-/// A house of cards that is granted a hundredth of the default.
+/// A house of cards of seven storeys that is granted a tenth of the default.
 #[test]
 fn cards_that_ran_out_of_work_need_more_of_it() {
-    let little = [("solver.parameters", "{\"work\": 0.3}")];
+    let little = [
+        ("generators.0.storeys", "7"),
+        ("solver.parameters", "{\"work\": 3}"),
+    ];
     let said = check(|c| advised(c, scene("house_of_cards", &little, None)), 3);
-    let words = "began to solve its island of 26 bodies";
+    let words = "began to solve its island of 77 bodies";
     assert!(said.wrong.contains(words), "{}", said.wrong);
     assert!(said.wrong.contains("granted are spent"), "{}", said.wrong);
     let help = said.tried.words();
