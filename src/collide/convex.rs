@@ -1,7 +1,7 @@
 //! Contacts of two convex solids of which one is round: the best axis of all, and what faces it clipped against each other.
 
 use super::expand::{Best, Polytope};
-use super::hulls::{Corner, HullPoint, clip};
+use super::hulls::{Corner, HullPoint, NO_EDGE, clip};
 use super::solid::{Facing, Solid, Spine, Top};
 use crate::math::Vec3;
 use crate::world::hull::Plane;
@@ -86,7 +86,7 @@ impl ConvexSearch {
                 self.points.push(HullPoint {
                     point: corner_at - up * (0.5 * gap),
                     gap,
-                    feature: [corner.edge, u32::MAX],
+                    feature: [corner.edge, NO_EDGE],
                 });
             }
         }
@@ -94,7 +94,7 @@ impl ConvexSearch {
             self.points.push(HullPoint {
                 point: lowest - up * (0.5 * least),
                 gap: least,
-                feature: [u32::MAX; 2],
+                feature: [NO_EDGE; 2],
             });
         }
     }
@@ -160,7 +160,7 @@ impl ConvexSearch {
             self.points.push(HullPoint {
                 point: Self::nearest(solids, &axis, slopes),
                 gap,
-                feature: [u32::MAX; 2],
+                feature: [NO_EDGE; 2],
             });
         }
     }
@@ -268,7 +268,7 @@ impl ConvexSearch {
                 self.points.push(HullPoint {
                     point: on_first + shift + n * (solids[0].radius + 0.5 * gap),
                     gap,
-                    feature: [name, u32::MAX],
+                    feature: [name, NO_EDGE],
                 });
             }
         }

@@ -39,7 +39,7 @@ const LEAST_ARC: f64 = 0.02;
 const SHALLOW: f64 = 1e-4;
 
 /// What names a point that no edges make.
-const NO_EDGE: u32 = u32::MAX;
+pub const NO_EDGE: u32 = u32::MAX;
 
 /// A corner of a polygon, with the edge that leads to the next one.
 #[derive(Clone, Copy, Debug)]
@@ -233,11 +233,11 @@ impl HullSearch {
     fn touch(&mut self, hulls: &[Placed; 2], axis: &Axis, reach: f64, rounding: f64) -> bool {
         self.normal = axis.normal;
         self.meet(hulls, axis, reach, rounding);
-        let least = self.points.iter().map(|p| p.gap);
-        let least = least.fold(f64::INFINITY, f64::min);
         if self.touch_edges(hulls, axis, reach, rounding) {
             return true;
         }
+        let least = self.points.iter().map(|p| p.gap);
+        let least = least.fold(f64::INFINITY, f64::min);
         if least <= axis.distance + rounding {
             // Two points as near to each other as the axis keeps the hulls apart: no axis is better.
             return true;

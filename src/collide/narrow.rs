@@ -340,7 +340,7 @@ impl Worker {
     }
 
     /// Two convex solids, or one and a half-space, by searches of our own; these may be parts of compounds. False where
-    /// parry's own routines are as good.
+    /// they are left to parry.
     fn solids(
         &mut self,
         meeting: &Meeting,
@@ -349,128 +349,20 @@ impl Worker {
         places: &[Pose; 2],
         reach: f64,
     ) -> bool {
-        self.polyhedra(meeting, shapes, parts, places, reach)
-            || self.round(meeting, shapes, parts, places, reach)
-    }
-
-    /// Two convex solids, or one and a half-space, of which one is a capsule, cylinder or cone. Returns whether they are.
-    fn round(
-        &mut self,
-        meeting: &Meeting,
-        shapes: [&Shape; 2],
-        parts: [u32; 2],
-        places: &[Pose; 2],
-        reach: f64,
-    ) -> bool {
         let index = parts.map(|part| part as usize);
-        let colliders = [0, 1].map(|k| shapes[k].part(index[k]));
-        if !are_round(colliders) {
-            return false;
-        }
         let relative = places[0].inverse().compose(&places[1]);
-        let frames = [Pose::IDENTITY, relative];
-        let solids = [0, 1].map(|k| Solid::new(colliders[k], shapes[k].hull(index[k]), &frames[k]));
-        match solids {
-            [Some(a), Some(b)] => self.convex.find(&[a, b], reach),
-            [Some(solid), None] => {
-                let Some(ground) = colliders[1].as_halfspace() else {
-                    return false;
-                };
-                let up = relative.rotation * Vec3::from(ground.normal);
-                self.convex
-                    .find_on_ground(&solid, relative.position, up, reach);
-            }
-            [None, Some(solid)] => {
-                let Some(ground) = colliders[0].as_halfspace() else {
-                    return false;
-                };
-                let up = Vec3::from(ground.normal);
-                self.convex.find_on_ground(&solid, Vec3::zeros(), up, reach);
-                self.convex.normal = up;
-            }
-            [None, None] => return false,
-        }
-        let (points, normal) = (&self.convex.points, self.convex.normal);
-        add_points(
-            &mut self.candidates,
-            meeting,
-            parts,
-            &places[0],
-            points,
-            normal,
-        );
-        if !self.candidates.is_empty() {
-            self.keep_polygon();
-        }
-        true
-    }
-
-    /// Two convex polyhedra, or one and a half-space; these may be parts of compounds. Returns whether they are;
-    /// two boxes are not, nor is a box on a half-space: parry's own routines for them are as good.
-    fn polyhedra(
-        &mut self,
-        meeting: &Meeting,
-        shapes: [&Shape; 2],
-        parts: [u32; 2],
-        places: &[Pose; 2],
-        reach: f64,
-    ) -> bool {
-        let index = parts.map(|part| part as usize);
-        let colliders = [0, 1].map(|k| shapes[k].part(index[k]));
-        if colliders.iter().all(|c| c.as_convex_polyhedron().is_none()) {
+        let searches = (&mut self.hulls, &mut self.convex);
+        let Some((points, normal)) = search(searches, shapes, index, &relative, reach) else {
             return false;
+        };
+        self.candidates.clear();
+        if let Some(normal) = unit(places[0].rotation * normal) {
+            for p in points {
+                let point = places[0].transform_point(p.point);
+                let feature = [parts[0], parts[1], p.feature[0], p.feature[1]];
+                meeting.add(&mut self.candidates, feature, point, normal, p.gap);
+            }
         }
-        let relative = places[0].inverse().compose(&places[1]);
-        match [0, 1].map(|k| shapes[k].hull(index[k])) {
-            [Some(_), Some(_)] => {
-                let searches = (&mut self.hulls, &mut self.convex);
-                let (points, normal) = find_hulls(searches, shapes, index, &relative, reach);
-                add_points(
-                    &mut self.candidates,
-                    meeting,
-                    parts,
-                    &places[0],
-                    points,
-                    normal,
-                );
-                if !self.candidates.is_empty() {
-                    self.keep_polygon();
-                }
-                return true;
-            }
-            [Some(hull), None] => {
-                let Some(ground) = colliders[1].as_halfspace() else {
-                    return false;
-                };
-                let up = relative.rotation * Vec3::from(ground.normal);
-                self.hulls
-                    .find_on_ground(hull, relative.position, up, reach);
-                self.hulls.normal = -up;
-            }
-            [None, Some(hull)] => {
-                let Some(ground) = colliders[0].as_halfspace() else {
-                    return false;
-                };
-                let (up, back) = (Vec3::from(ground.normal), relative.inverse());
-                let up_there = back.rotation * up;
-                self.hulls
-                    .find_on_ground(hull, back.position, up_there, reach);
-                for p in &mut self.hulls.points {
-                    p.point = relative.transform_point(p.point);
-                }
-                self.hulls.normal = up;
-            }
-            [None, None] => return false,
-        }
-        let (points, normal) = (&self.hulls.points, self.hulls.normal);
-        add_points(
-            &mut self.candidates,
-            meeting,
-            parts,
-            &places[0],
-            points,
-            normal,
-        );
         if !self.candidates.is_empty() {
             self.keep_polygon();
         }
@@ -617,43 +509,102 @@ fn find_hulls<'s>(
     parts: [usize; 2],
     relative: &Pose,
     reach: f64,
-) -> (&'s [HullPoint], Vec3) {
+) -> Found<'s> {
     let [Some(a), Some(b)] = [0, 1].map(|k| shapes[k].hull(parts[k])) else {
         return (&[], Vec3::zeros());
     };
     if hulls.find([a, b], relative, reach) {
         return (&hulls.points, hulls.normal);
     }
-    let frames = [Pose::IDENTITY, *relative];
-    let solids = [0, 1].map(|k| {
-        let shape = shapes[k].part(parts[k]);
-        Solid::new(shape, shapes[k].hull(parts[k]), &frames[k])
-    });
-    let [Some(a), Some(b)] = solids else {
+    let [Some(a), Some(b)] = solids_of(shapes, parts, relative) else {
         return (&[], Vec3::zeros());
     };
     convex.find(&[a, b], reach);
     (&convex.points, convex.normal)
 }
 
-/// Candidates from what two parts touch at, in the frame of the first one at `place`.
-fn add_points(
-    candidates: &mut Vec<FoundContact>,
-    meeting: &Meeting,
-    parts: [u32; 2],
-    place: &Pose,
-    points: &[HullPoint],
-    normal: Vec3,
-) {
-    candidates.clear();
-    let Some(normal) = unit(place.rotation * normal) else {
-        return;
-    };
-    for p in points {
-        let point = place.transform_point(p.point);
-        let feature = [parts[0], parts[1], p.feature[0], p.feature[1]];
-        meeting.add(candidates, feature, point, normal, p.gap);
+/// What a search has found, in the frame of the first shape: points, and the unit normal from the first to the second.
+type Found<'s> = (&'s [HullPoint], Vec3);
+
+/// Where two convex solids, or one and a half-space, touch; none where they are left to parry.
+fn search<'s>(
+    searches: (&'s mut HullSearch, &'s mut ConvexSearch),
+    shapes: [&Shape; 2],
+    parts: [usize; 2],
+    relative: &Pose,
+    reach: f64,
+) -> Option<Found<'s>> {
+    let colliders = [0, 1].map(|k| shapes[k].part(parts[k]));
+    if are_round(colliders) {
+        return round(searches.1, shapes, parts, relative, reach);
     }
+    // Two boxes that are parts of compounds, and a box on a half-space, are parry's.
+    if colliders.iter().all(|c| c.as_convex_polyhedron().is_none()) {
+        return None;
+    }
+    let hulls = searches.0;
+    match [0, 1].map(|k| shapes[k].hull(parts[k])) {
+        [Some(_), Some(_)] => {
+            let searches = (hulls, searches.1);
+            return Some(find_hulls(searches, shapes, parts, relative, reach));
+        }
+        [Some(hull), None] => {
+            let ground = colliders[1].as_halfspace()?;
+            let up = relative.rotation * Vec3::from(ground.normal);
+            hulls.find_on_ground(hull, relative.position, up, reach);
+            hulls.normal = -up;
+        }
+        [None, Some(hull)] => {
+            let ground = colliders[0].as_halfspace()?;
+            let (up, back) = (Vec3::from(ground.normal), relative.inverse());
+            hulls.find_on_ground(hull, back.position, back.rotation * up, reach);
+            for p in &mut hulls.points {
+                p.point = relative.transform_point(p.point);
+            }
+            hulls.normal = up;
+        }
+        [None, None] => return None,
+    }
+    Some((&hulls.points, hulls.normal))
+}
+
+/// Two convex solids, or one and a half-space, one of them round.
+fn round<'s>(
+    convex: &'s mut ConvexSearch,
+    shapes: [&Shape; 2],
+    parts: [usize; 2],
+    relative: &Pose,
+    reach: f64,
+) -> Option<Found<'s>> {
+    let colliders = [0, 1].map(|k| shapes[k].part(parts[k]));
+    match solids_of(shapes, parts, relative) {
+        [Some(a), Some(b)] => convex.find(&[a, b], reach),
+        [Some(solid), None] => {
+            let ground = colliders[1].as_halfspace()?;
+            let up = relative.rotation * Vec3::from(ground.normal);
+            convex.find_on_ground(&solid, relative.position, up, reach);
+        }
+        [None, Some(solid)] => {
+            let up = Vec3::from(colliders[0].as_halfspace()?.normal);
+            convex.find_on_ground(&solid, Vec3::zeros(), up, reach);
+            convex.normal = up;
+        }
+        [None, None] => return None,
+    }
+    Some((&convex.points, convex.normal))
+}
+
+/// The convex solids among two parts, in the frame of the first one.
+fn solids_of<'a>(
+    shapes: [&'a Shape; 2],
+    parts: [usize; 2],
+    relative: &Pose,
+) -> [Option<Solid<'a>>; 2] {
+    let frames = [Pose::IDENTITY, *relative];
+    [0, 1].map(|k| {
+        let (shape, hull) = (shapes[k].part(parts[k]), shapes[k].hull(parts[k]));
+        Solid::new(shape, hull, &frames[k])
+    })
 }
 
 /// Two bodies that are looked at.

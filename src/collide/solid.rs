@@ -119,7 +119,7 @@ impl<'a> Solid<'a> {
         self.at
     }
 
-    /// The radius of its surface across a line of it, none where it is sharp or differs (m).
+    /// The radius of its surface across a line of it, 0 where that is sharp or differs along it (m).
     pub fn curvature(&self) -> f64 {
         match self.form {
             Form::Cylinder { radius, .. } => radius,
@@ -179,7 +179,7 @@ impl<'a> Solid<'a> {
         }
     }
 
-    /// Calls `look` with the outward normals of its flat sides that face n to within about eight degrees.
+    /// Calls `look` with the unit outward normals of its flat sides that face n to within about eight degrees.
     pub fn each_flat(&self, n: &Vec3, mut look: impl FnMut(Vec3)) {
         const NEAR: f64 = 0.99;
         match self.form {
