@@ -11,14 +11,13 @@
 use std::collections::BTreeMap;
 use std::f64::consts::{FRAC_PI_2, PI};
 
-use moreau::collide::{Collider, FoundContact};
-use moreau::math::{Mat3, Pose, Quat, SymMat3, Vec3};
-use moreau::problem::ProblemBodies;
+use moreau::collide::FoundContact;
+use moreau::math::{Mat3, Pose, Quat, Vec3};
 use moreau::scene::random::Random;
-use moreau::world::{BodyKind, BodySpec, Geometry, Settings};
+use moreau::world::Geometry;
 use rayon::prelude::*;
 
-use crate::common::{add, shape, world};
+use crate::common::contacts;
 
 /// Rounds per pair of kinds; each tries every configuration a few times.
 const ROUNDS: usize = 8;
@@ -1002,42 +1001,6 @@ impl Maker {
     }
 }
 
-/// What collision detection finds between two bodies, up to `prediction` (m) apart.
-fn contacts(case: &Case, prediction: f64) -> Vec<FoundContact> {
-    let settings = Settings {
-        prediction,
-        ..Settings::default()
-    };
-    let mut w = world(settings, 0.5, 0.0);
-    for (geometry, pose) in case.shapes.iter().zip(case.poses) {
-        let is_ground = matches!(geometry, Geometry::HalfSpace { .. });
-        let kind = if is_ground {
-            BodyKind::Fixed
-        } else {
-            BodyKind::Dynamic
-        };
-        let spec = BodySpec {
-            kind,
-            shape: shape(geometry.clone()),
-            pose,
-            mass: (!is_ground).then_some(1.0),
-            ..BodySpec::default()
-        };
-        add(&mut w, spec);
-    }
-    let n = w.bodies.slots();
-    let free = ProblemBodies {
-        inverse_mass: vec![1.0; n],
-        inverse_inertia: vec![SymMat3::ZERO; n],
-        free_velocity: w.bodies.velocity.clone(),
-        part: Vec::new(),
-    };
-    let mut collider = Collider::default();
-    collider.update_pairs(&w, &free);
-    collider.find_contacts(&w, &free);
-    collider.contacts
-}
-
 /// What can be wrong with a pair's contacts, with how much it is wrong by, as a share of the smaller size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
@@ -1099,7 +1062,9 @@ fn fault(case: &Case, found: &[FoundContact], bodies: &[Body; 2], d: f64) -> Opt
 /// What is wrong with a case, and the distance; what fails at first is looked at thoroughly.
 fn judge(case: &Case) -> Option<(Fault, f64, f64)> {
     let size = case.size();
-    let found = contacts(case, PREDICTION * size);
+    let [first, second] = &case.shapes;
+    let of = [(first, case.poses[0]), (second, case.poses[1])];
+    let found = contacts(of, PREDICTION * size);
     let bodies = case.bodies();
     let [a, b] = &bodies;
     let (d, _) = distance(a, b, QUICK, &[]);

@@ -1,49 +1,11 @@
 //! Contacts of convex hulls: the normal, the depth and the points are right where faces lie on each other exactly,
 //! at any size, and wherever else hulls touch.
 
-use crate::common::{add, shape, world};
-use moreau::collide::{Collider, FoundContact};
-use moreau::math::{Pose, Quat, SymMat3, Vec3};
-use moreau::problem::ProblemBodies;
+use crate::common::{contacts, shape};
+use moreau::collide::FoundContact;
+use moreau::math::{Pose, Quat, Vec3};
 use moreau::scene::random::Random;
-use moreau::world::{BodyKind, BodySpec, Geometry, Settings};
-
-/// What collision detection finds between two bodies, up to `prediction` (m) apart.
-fn contacts(bodies: [(&Geometry, Pose); 2], prediction: f64) -> Vec<FoundContact> {
-    let settings = Settings {
-        prediction,
-        ..Settings::default()
-    };
-    let mut w = world(settings, 0.5, 0.0);
-    for (k, (geometry, pose)) in bodies.into_iter().enumerate() {
-        let is_ground = matches!(geometry, Geometry::HalfSpace { .. });
-        add(
-            &mut w,
-            BodySpec {
-                kind: if is_ground {
-                    BodyKind::Fixed
-                } else {
-                    BodyKind::Dynamic
-                },
-                shape: shape(geometry.clone()),
-                pose,
-                mass: (!is_ground).then_some(1.0 + k as f64),
-                ..BodySpec::default()
-            },
-        );
-    }
-    let n = w.bodies.slots();
-    let free = ProblemBodies {
-        inverse_mass: vec![1.0; n],
-        inverse_inertia: vec![SymMat3::ZERO; n],
-        free_velocity: w.bodies.velocity.clone(),
-        part: Vec::new(),
-    };
-    let mut collider = Collider::default();
-    collider.update_pairs(&w, &free);
-    collider.find_contacts(&w, &free);
-    collider.contacts
-}
+use moreau::world::Geometry;
 
 fn vector(random: &mut Random) -> Vec3 {
     Vec3::new(random.signed(), random.signed(), random.signed())

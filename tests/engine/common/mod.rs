@@ -3,7 +3,9 @@
 pub mod machine;
 pub mod problems;
 
+use moreau::collide::{Collider, FoundContact};
 use moreau::math::{Pose, Quat, SymMat3, Vec3};
+use moreau::problem::ProblemBodies;
 use moreau::solve::{Budget, SolverConfig};
 use moreau::step::Simulation;
 use moreau::world::{BodyId, BodyKind, BodySpec, Geometry, Material, Settings, Shape, World};
@@ -121,4 +123,41 @@ pub fn stack(masses: &[f64], settings: Settings) -> World {
         );
     }
     world
+}
+
+/// What collision detection finds between two bodies, up to `prediction` (m) apart.
+pub fn contacts(bodies: [(&Geometry, Pose); 2], prediction: f64) -> Vec<FoundContact> {
+    let settings = Settings {
+        prediction,
+        ..Settings::default()
+    };
+    let mut w = world(settings, 0.5, 0.0);
+    for (k, (geometry, pose)) in bodies.into_iter().enumerate() {
+        let is_ground = matches!(geometry, Geometry::HalfSpace { .. });
+        add(
+            &mut w,
+            BodySpec {
+                kind: if is_ground {
+                    BodyKind::Fixed
+                } else {
+                    BodyKind::Dynamic
+                },
+                shape: shape(geometry.clone()),
+                pose,
+                mass: (!is_ground).then_some(1.0 + k as f64),
+                ..BodySpec::default()
+            },
+        );
+    }
+    let n = w.bodies.slots();
+    let free = ProblemBodies {
+        inverse_mass: vec![1.0; n],
+        inverse_inertia: vec![SymMat3::ZERO; n],
+        free_velocity: w.bodies.velocity.clone(),
+        part: Vec::new(),
+    };
+    let mut collider = Collider::default();
+    collider.update_pairs(&w, &free);
+    collider.find_contacts(&w, &free);
+    collider.contacts
 }
