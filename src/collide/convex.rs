@@ -158,7 +158,7 @@ impl ConvexSearch {
         let least = self.points.iter().map(|p| p.gap);
         if least.fold(f64::INFINITY, f64::min) > gap + rounding {
             self.points.push(HullPoint {
-                point: Self::nearest(solids, &axis, slopes),
+                point: Self::nearest(solids, &axis),
                 gap,
                 feature: [NO_EDGE; 2],
             });
@@ -166,9 +166,7 @@ impl ConvexSearch {
     }
 
     /// Half way between the two points that are nearest to each other along the axis.
-    fn nearest([a, b]: &[Solid; 2], axis: &Best, slopes: [f64; 2]) -> Vec3 {
-        /// Cosine of the angle within which an axis is a flat side's normal.
-        const EXACTLY: f64 = 1.0 - 1e-12;
+    fn nearest([a, b]: &[Solid; 2], axis: &Best) -> Vec3 {
         let n = axis.normal;
         let gap = axis.distance - a.radius - b.radius;
         let from_first = |p: Vec3| p + n * (a.radius + 0.5 * gap);
@@ -181,9 +179,9 @@ impl ConvexSearch {
                 let [p, q] = closest(p, q, &n);
                 (from_first(p) + from_second(q)) * 0.5
             }
-            _ if slopes[0] > EXACTLY => from_second(b.support(&-n)),
-            _ if slopes[1] > EXACTLY => from_first(a.support(&n)),
-            _ => (from_first(axis.at[0]) + from_second(axis.at[1])) * 0.5,
+            (Top::Line(p), Top::Flat) => from_first(nearest_on(p, &axis.at[0])),
+            (Top::Flat, Top::Line(q)) => from_second(nearest_on(q, &axis.at[1])),
+            (Top::Flat, Top::Flat) => (from_first(axis.at[0]) + from_second(axis.at[1])) * 0.5,
         }
     }
 
@@ -273,6 +271,12 @@ impl ConvexSearch {
             }
         }
     }
+}
+
+/// The point of a line between two that is nearest to another one.
+fn nearest_on([p, q]: [Vec3; 2], at: &Vec3) -> Vec3 {
+    let along = q - p;
+    p + along * (along.dot(&(at - p)) / along.norm_squared()).clamp(0.0, 1.0)
 }
 
 /// The points of two lines that are nearest to each other as seen along n.

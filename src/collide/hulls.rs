@@ -7,7 +7,7 @@
 //! A reference face's polygon is then clipped against the face that it meets.
 
 use crate::math::{Mat3, Pose, Vec3};
-use crate::world::hull::{Hull, Plane};
+use crate::world::hull::{Cuboid, Hull, Plane};
 
 /// Lengths below this share of the smaller hull's size are rounding: a face stays the reference until another axis
 /// is better by more, and what lies on a side's plane as nearly as this is neither inside nor outside of it. The
@@ -71,6 +71,8 @@ struct Placed<'a> {
     vertices: &'a [Vec3],
     planes: &'a [Plane],
     turn: Mat3,
+    /// Where its origin is.
+    origin: Vec3,
     /// 0 for the first hull, 1 for the second.
     index: u32,
 }
@@ -78,6 +80,10 @@ struct Placed<'a> {
 impl Placed<'_> {
     /// Smallest coordinate along an axis.
     fn lowest(&self, axis: &Vec3) -> f64 {
+        if let Some(cuboid) = &self.hull.cuboid {
+            let local = self.turn.tr_mul(axis).abs();
+            return axis.dot(&self.origin) - local.dot(&cuboid.half_extents);
+        }
         let along = self.vertices.iter().map(|v| axis.dot(v));
         along.fold(f64::INFINITY, f64::min)
     }
@@ -100,6 +106,9 @@ impl Placed<'_> {
 
     /// The face that lies farthest along an axis: of those with the most corners there, the one that faces it most.
     fn face_toward(&self, axis: &Vec3, rounding: f64) -> usize {
+        if let Some(cuboid) = &self.hull.cuboid {
+            return cuboid.face(&self.turn.tr_mul(axis));
+        }
         let highest = -self.lowest(&-axis);
         let is_there =
             |vertex: u32| axis.dot(&self.vertices[vertex as usize]) >= highest - rounding;
@@ -128,10 +137,10 @@ struct Axis {
 }
 
 impl HullSearch {
-    /// Finds where two hulls touch or are no farther apart than `reach`; `relative` is the second one's pose in the first
-    /// one's frame. False where no face's normal and no two edges are what is nearest: two corners, or a corner and an edge,
+    /// Finds where two hulls touch or are no farther apart than `reach`, if they are no farther apart than `needed`;
+    /// `relative` is the second one's pose in the first one's frame. False where no face's normal and no two edges are what is nearest: two corners, or a corner and an edge,
     /// or edges that hardly cross.
-    pub fn find(&mut self, hulls: [&Hull; 2], relative: &Pose, reach: f64) -> bool {
+    pub fn find(&mut self, hulls: [&Hull; 2], relative: &Pose, [needed, reach]: [f64; 2]) -> bool {
         self.points.clear();
         let turn = relative.rotation.to_rotation_matrix().into_inner();
         let mut vertices = std::mem::take(&mut self.vertices);
@@ -155,6 +164,7 @@ impl HullSearch {
                 vertices: &hulls[0].vertices,
                 planes: &hulls[0].planes,
                 turn: Mat3::identity(),
+                origin: Vec3::zeros(),
                 index: 0,
             },
             Placed {
@@ -162,11 +172,17 @@ impl HullSearch {
                 vertices: &vertices,
                 planes: &planes,
                 turn,
+                origin: relative.position,
                 index: 1,
             },
         ];
         let rounding = ROUNDING * hulls[0].size.min(hulls[1].size);
-        let axis = self.best_axis(&placed, reach, rounding);
+        let cuboids = [0, 1].map(|k| hulls[k].cuboid.as_ref());
+        let axis = match cuboids {
+            [Some(a), Some(b)] => best_axis_of_cuboids([a, b], &turn, relative, reach, rounding),
+            _ => self.best_axis(&placed, reach, rounding),
+        };
+        let axis = axis.filter(|axis| axis.distance <= needed);
         let is_found = axis.is_none_or(|axis| self.touch(&placed, &axis, reach, rounding));
         self.vertices = vertices;
         self.planes = planes;
@@ -182,6 +198,7 @@ impl HullSearch {
             vertices: &hull.vertices,
             planes: &hull.planes,
             turn: Mat3::identity(),
+            origin: Vec3::zeros(),
             index: 0,
         };
         let face = placed.face_toward(&-up, ROUNDING * hull.size);
@@ -219,14 +236,17 @@ impl HullSearch {
         };
         // Two edges that are nearest to each other come as near as the hulls do: where they overlap, as near as
         // the best face says they can be parted, and else within the reach.
-        let near = reach.max(-best.distance) + rounding;
-        near_edges(&hulls[0], &hulls[1], near, &mut self.edges[0]);
-        near_edges(&hulls[1], &hulls[0], near, &mut self.edges[1]);
+        self.find_near_edges(hulls, reach.max(-best.distance) + rounding);
         let least = best.distance + rounding;
         if let Some(axis) = farthest_edges(hulls, &self.edges, least) {
             best = axis;
         }
         (best.distance <= reach).then_some(best)
+    }
+
+    fn find_near_edges(&mut self, hulls: &[Placed; 2], near: f64) {
+        near_edges(&hulls[0], &hulls[1], near, &mut self.edges[0]);
+        near_edges(&hulls[1], &hulls[0], near, &mut self.edges[1]);
     }
 
     /// Fills in the points, once the best axis is known. False where some other axis may be better.
@@ -252,9 +272,10 @@ impl HullSearch {
     /// another there, so that the axis is the middle of the normals that both have. False where there are none.
     fn touch_edges(&mut self, hulls: &[Placed; 2], best: &Axis, reach: f64, rounding: f64) -> bool {
         let size = rounding / ROUNDING;
-        if self.width() > ALONG * size {
+        if self.width() > ALONG * size || !may_be_parallel(hulls) {
             return false;
         }
+        self.find_near_edges(hulls, reach.max(-best.distance) + rounding);
         let [a, b] = hulls;
         let mut found = None;
         let mut most = best.distance - SHALLOW * size;
@@ -373,6 +394,84 @@ impl HullSearch {
             }
         }
     }
+}
+
+/// The axis along which two boxes are farthest apart; none where that is farther than `reach`. Of two edges only those count
+/// that are in front along their cross product, which are those that may make a face of the Minkowski difference.
+fn best_axis_of_cuboids(
+    cuboids: [&Cuboid; 2],
+    turn: &Mat3,
+    relative: &Pose,
+    reach: f64,
+    rounding: f64,
+) -> Option<Axis> {
+    let [a, b] = cuboids.map(|cuboid| cuboid.half_extents);
+    let t = relative.position;
+    let (cross, local) = (turn.abs(), turn.tr_mul(&t));
+    let first = t.abs() - a - cross * b;
+    let second = local.abs() - b - cross.tr_mul(&a);
+    if first.max() > reach || second.max() > reach {
+        return None;
+    }
+    let (k, l) = (first.imax(), second.imax());
+    let toward = |axis: Vec3, along: f64| if along < 0.0 { -axis } else { axis };
+    let face = |normal, distance, reference| Axis {
+        normal,
+        distance,
+        reference,
+        edges: None,
+    };
+    let mut best = if second[l] > first[k] + rounding {
+        face(toward(turn.column(l).into(), local[l]), second[l], 1)
+    } else {
+        face(toward(Vec3::ith(k, 1.0), t[k]), first[k], 0)
+    };
+    let mut most = best.distance + rounding;
+    for i in 0..3 {
+        for j in 0..3 {
+            let across: Vec3 = turn.column(j).into();
+            let axis = Vec3::ith(i, 1.0).cross(&across);
+            let sine = axis.norm();
+            if sine < PARALLEL {
+                continue;
+            }
+            let of_second = turn.tr_mul(&axis);
+            let along = axis.dot(&t);
+            // Exact zeros along the edges themselves, or large boxes would lose by rounding.
+            let mut reaches = 0.0;
+            for k in 0..3 {
+                reaches += if k == i { 0.0 } else { a[k] * axis[k].abs() };
+                reaches += if k == j {
+                    0.0
+                } else {
+                    b[k] * of_second[k].abs()
+                };
+            }
+            let distance = (along.abs() - reaches) / sine;
+            if distance > reach {
+                return None;
+            }
+            if distance > most {
+                most = distance;
+                let sign = if along < 0.0 { -1.0 } else { 1.0 };
+                let ahead =
+                    [axis * sign, of_second * -sign].map(|v| [v.x, v.y, v.z].map(|c| c > 0.0));
+                best = Axis {
+                    normal: axis * (sign / sine),
+                    distance,
+                    reference: 0,
+                    edges: Some([cuboids[0].edge(i, ahead[0]), cuboids[1].edge(j, ahead[1])]),
+                };
+            }
+        }
+    }
+    Some(best)
+}
+
+/// Whether an edge of one hull may be parallel to one of the other: of boxes, which have three directions each, it is known.
+fn may_be_parallel([a, b]: &[Placed; 2]) -> bool {
+    let are_boxes = a.hull.cuboid.is_some() && b.hull.cuboid.is_some();
+    !are_boxes || b.turn.amax() > 1.0 - ALONG * ALONG
 }
 
 /// The middle of the normals that two parallel edges have in common; none where they are not parallel, or share hardly any.

@@ -6,6 +6,7 @@
 
 mod broad;
 mod convex;
+mod covered;
 mod expand;
 mod hulls;
 mod narrow;
@@ -14,10 +15,10 @@ mod solid;
 
 use rayon::prelude::*;
 
-use crate::math::{Quat, Vec3};
+use crate::math::{Quat, Twist, Vec3};
 use crate::problem::{ContactFrame, ProblemBodies};
-use crate::world::World;
 use crate::world::manifolds::Manifolds;
+use crate::world::{Bodies, World};
 
 pub use broad::BroadPhase;
 
@@ -26,6 +27,8 @@ pub use broad::BroadPhase;
 pub struct FoundContact {
     /// First and second body, the lower slot first.
     pub bodies: [u32; 2],
+    /// Parts of theirs: of a compound, triangles of a mesh or a height field, else 0.
+    pub parts: [u32; 2],
     /// Which features touch; the same from step to step.
     pub feature: u64,
     /// World position, half way between the two surfaces (m).
@@ -36,16 +39,40 @@ pub struct FoundContact {
     pub gap: f64,
 }
 
+impl FoundContact {
+    /// How fast the two bodies part along the normal by given velocities (m/s).
+    pub fn speed(&self, bodies: &Bodies, velocity: &[Twist]) -> f64 {
+        let at = |slot: u32| {
+            let slot = slot as usize;
+            velocity[slot].at(self.point - bodies.position[slot])
+        };
+        self.normal.dot(&(at(self.bodies[1]) - at(self.bodies[0])))
+    }
+}
+
 /// Both phases with their memory.
 #[derive(Default)]
 pub struct Collider {
     broad: BroadPhase,
     narrow: narrow::NarrowPhase,
+    covered: covered::Covered,
     /// What the last call of [`Collider::find_contacts`] found, ordered by the bodies' slots.
     pub contacts: Vec<FoundContact>,
     /// The manifolds of boxes among it, for the next step to start from.
     pub manifolds: Manifolds,
     found_at: FoundAt,
+    /// What other velocities lead to.
+    seen: Seen,
+}
+
+/// A second look at some bodies.
+#[derive(Default)]
+struct Seen {
+    pairs: Vec<[u32; 2]>,
+    contacts: Vec<FoundContact>,
+    /// Those and the ones that were found before.
+    all: Vec<FoundContact>,
+    manifolds: Manifolds,
 }
 
 /// Where bodies were, and gaps, when contacts were found.
@@ -80,6 +107,68 @@ impl Collider {
             &mut self.contacts,
             &mut self.manifolds,
         );
+        self.covered.remove(world, &mut self.contacts);
+    }
+
+    /// Looks what contacts the bodies that are asked for have where they are, by other velocities.
+    pub fn look(&mut self, world: &World, bodies: &ProblemBodies, asks: &[bool]) {
+        self.look_at_pairs(world, bodies, asks);
+        self.covered.remove(world, &mut self.seen.contacts);
+    }
+
+    fn look_at_pairs(&mut self, world: &World, bodies: &ProblemBodies, asks: &[bool]) {
+        self.broad.update(world, bodies);
+        let Self { seen, narrow, .. } = self;
+        seen.pairs.clear();
+        let pairs = self.broad.pairs().iter();
+        let is_asked = |pair: &&[u32; 2]| pair.iter().any(|b| asks[*b as usize]);
+        seen.pairs.extend(pairs.filter(is_asked));
+        let (contacts, manifolds) = (&mut seen.contacts, &mut seen.manifolds);
+        narrow.find(world, bodies, &seen.pairs, contacts, manifolds);
+    }
+
+    /// What [`Collider::look`] saw.
+    pub fn seen(&self) -> &[FoundContact] {
+        &self.seen.contacts
+    }
+
+    /// Adds the contacts that bodies have by their solved velocities, between parts that have none; all of them, if one
+    /// would overlap at the end of the step by more than `is_too_far` allows the two bodies (m). True if it would.
+    pub fn add_struck(
+        &mut self,
+        world: &World,
+        bodies: &ProblemBodies,
+        asks: &[bool],
+        is_too_far: impl Fn([u32; 2], f64) -> bool,
+    ) -> bool {
+        self.look_at_pairs(world, bodies, asks);
+        let Self { seen, contacts, .. } = self;
+        let is_known = |c: &FoundContact| {
+            let first = contacts.partition_point(|k| k.bodies < c.bodies);
+            let mut own = contacts[first..]
+                .iter()
+                .take_while(|k| k.bodies == c.bodies);
+            own.any(|k| k.parts == c.parts)
+        };
+        seen.contacts.retain(|c| !is_known(c));
+        if seen.contacts.is_empty() {
+            return false;
+        }
+        seen.all.clear();
+        seen.all.extend_from_slice(contacts);
+        seen.all.extend_from_slice(&seen.contacts);
+        seen.all.sort_by_key(|c| c.bodies);
+        self.covered.remove(world, &mut seen.all);
+        let h = world.settings.horizon();
+        let overlaps = |c: &FoundContact| {
+            let gap = c.gap + h * c.speed(&world.bodies, &bodies.free_velocity);
+            is_too_far(c.bodies, -gap)
+        };
+        let is_any = seen.all.iter().any(|c| !is_known(c) && overlaps(c));
+        if is_any {
+            std::mem::swap(contacts, &mut seen.all);
+        }
+        is_any
     }
 
     /// Notes where the contacts were found, for [`Collider::carry`].

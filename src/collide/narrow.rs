@@ -9,8 +9,9 @@ use super::convex::ConvexSearch;
 use super::hulls::{HullPoint, HullSearch};
 use super::solid::Solid;
 use super::{FoundContact, reduce};
-use crate::math::{Mat3, Pose, Vec3};
+use crate::math::{Mat3, Pose, Quat, Vec3};
 use crate::problem::ProblemBodies;
+use crate::world::hull::Plane;
 use crate::world::manifolds::{ManifoldMemory, ManifoldPoint, Manifolds};
 use crate::world::{Bodies, Geometry, Shape, World};
 
@@ -116,6 +117,14 @@ impl Search<'_> {
         self.prediction + self.h * speed
     }
 
+    /// Where something that is fixed to a body would be when the step has passed.
+    fn later(&self, slot: usize, place: &Pose) -> Pose {
+        let (u, center) = (&self.free.free_velocity[slot], self.bodies.position[slot]);
+        let turn = Quat::from_scaled_axis(u.angular * self.h);
+        let position = center + u.linear * self.h + turn * (place.position - center);
+        Pose::new(position, turn * place.rotation)
+    }
+
     /// Whether a gap counts as a contact: within the prediction distance, or closing within the step.
     fn counts(&self, i: usize, j: usize, point: Vec3, normal: Vec3, gap: f64) -> bool {
         if gap <= self.prediction {
@@ -200,6 +209,7 @@ impl Worker {
         if search.counts(i, j, point, normal, gap) {
             self.found.push(FoundContact {
                 bodies: pair,
+                parts: [0; 2],
                 feature: 0,
                 point,
                 normal,
@@ -255,7 +265,7 @@ impl Worker {
                     points: [0; 2],
                     half_extents,
                     relative,
-                    normal: self.find_cuboids([a, b], &relative, far),
+                    normal: self.find_cuboids([a, b], &relative, [reach, far]),
                     reach: far,
                 }
             }
@@ -275,7 +285,12 @@ impl Worker {
             points: [first, last],
             ..kept
         });
-        self.keep_polygon();
+        let parts = Parts {
+            shapes: [a, b],
+            index: [0; 2],
+            places: &poses,
+        };
+        self.keep_polygon(search, pair, &parts);
     }
 
     /// Candidates from kept points of two boxes, where these are now, and their normal in the frame of the first one.
@@ -300,6 +315,7 @@ impl Worker {
             if gap.is_finite() && search.counts(i, j, point, normal, gap) {
                 self.candidates.push(FoundContact {
                     bodies: pair,
+                    parts: [0; 2],
                     feature: p.feature,
                     point,
                     normal,
@@ -309,15 +325,15 @@ impl Worker {
         }
     }
 
-    /// Adds the points of two boxes up to `reach` to those that are kept, and returns their normal, in
-    /// the frame of the first one.
-    fn find_cuboids(&mut self, boxes: [&Shape; 2], relative: &Pose, reach: f64) -> Vec3 {
+    /// Adds the points of two boxes that are no farther apart than `reaches[0]` to those that are kept, as far as these are
+    /// not farther apart than `reaches[1]`, and returns their normal, in the frame of the first one.
+    fn find_cuboids(&mut self, boxes: [&Shape; 2], relative: &Pose, reaches: [f64; 2]) -> Vec3 {
         let (points, normal) = find_hulls(
             (&mut self.hulls, &mut self.convex),
             boxes,
             [0, 0],
             relative,
-            reach,
+            reaches,
         );
         let back = relative.inverse();
         let points = points.iter().map(|p| {
@@ -332,8 +348,12 @@ impl Worker {
         normal
     }
 
-    /// Of the candidates, keeps those that carry the support polygon.
-    fn keep_polygon(&mut self) {
+    /// Of the candidates, keeps those that carry the support polygon; none where the parts are apart and pass each other.
+    fn keep_polygon(&mut self, search: &Search, pair: [u32; 2], parts: &Parts) {
+        let are_apart = self.candidates.iter().all(|c| c.gap > search.prediction);
+        if are_apart && (self.candidates.is_empty() || parts.pass(search, pair)) {
+            return;
+        }
         reduce::choose(&self.candidates, &mut self.chosen);
         let chosen = self.chosen.iter().map(|k| self.candidates[*k]);
         self.found.extend(chosen);
@@ -363,9 +383,12 @@ impl Worker {
                 meeting.add(&mut self.candidates, feature, point, normal, p.gap);
             }
         }
-        if !self.candidates.is_empty() {
-            self.keep_polygon();
-        }
+        let parts = Parts {
+            shapes,
+            index,
+            places,
+        };
+        self.keep_polygon(meeting.search, meeting.pair, &parts);
         true
     }
 
@@ -403,7 +426,7 @@ impl Worker {
             ];
             let parts = [manifold.subshape1, manifold.subshape2];
             if !self.solids(meeting, shapes, parts, &places, reach) && !manifold.points.is_empty() {
-                self.manifold(meeting, &places, manifold);
+                self.manifold(meeting, shapes, &places, manifold);
             }
         }
         self.manifolds = manifolds;
@@ -469,6 +492,7 @@ impl Worker {
     fn manifold(
         &mut self,
         meeting: &Meeting,
+        shapes: [&Shape; 2],
         places: &[Pose; 2],
         manifold: &ContactManifold<(), ()>,
     ) {
@@ -485,7 +509,12 @@ impl Worker {
             let point = (on_first + on_second) * 0.5;
             meeting.add(&mut self.candidates, feature, point, normal, p.dist);
         }
-        self.keep_polygon();
+        let parts = Parts {
+            shapes,
+            index: [manifold.subshape1, manifold.subshape2].map(|part| part as usize),
+            places,
+        };
+        self.keep_polygon(meeting.search, meeting.pair, &parts);
     }
 }
 
@@ -508,12 +537,12 @@ fn find_hulls<'s>(
     shapes: [&Shape; 2],
     parts: [usize; 2],
     relative: &Pose,
-    reach: f64,
+    [needed, reach]: [f64; 2],
 ) -> Found<'s> {
     let [Some(a), Some(b)] = [0, 1].map(|k| shapes[k].hull(parts[k])) else {
         return (&[], Vec3::zeros());
     };
-    if hulls.find([a, b], relative, reach) {
+    if hulls.find([a, b], relative, [needed, reach]) {
         return (&hulls.points, hulls.normal);
     }
     let [Some(a), Some(b)] = solids_of(shapes, parts, relative) else {
@@ -538,15 +567,11 @@ fn search<'s>(
     if are_round(colliders) {
         return round(searches.1, shapes, parts, relative, reach);
     }
-    // Two boxes that are parts of compounds, and a box on a half-space, are parry's.
-    if colliders.iter().all(|c| c.as_convex_polyhedron().is_none()) {
-        return None;
-    }
     let hulls = searches.0;
     match [0, 1].map(|k| shapes[k].hull(parts[k])) {
         [Some(_), Some(_)] => {
             let searches = (hulls, searches.1);
-            return Some(find_hulls(searches, shapes, parts, relative, reach));
+            return Some(find_hulls(searches, shapes, parts, relative, [reach; 2]));
         }
         [Some(hull), None] => {
             let ground = colliders[1].as_halfspace()?;
@@ -607,6 +632,45 @@ fn solids_of<'a>(
     })
 }
 
+/// Two parts that are looked at, where they are.
+struct Parts<'a> {
+    shapes: [&'a Shape; 2],
+    index: [usize; 2],
+    places: &'a [Pose; 2],
+}
+
+impl Parts<'_> {
+    /// Whether a flat side of one has the other in front of it now and when the step has passed. A contact says less: beyond
+    /// a corner, what goes past it comes nearer to it, too.
+    fn pass(&self, search: &Search, pair: [u32; 2]) -> bool {
+        let later = [0, 1].map(|k| search.later(pair[k] as usize, &self.places[k]));
+        (0..2).any(|side| {
+            let (own, other) = (self.shapes[side], 1 - side);
+            let Some(hull) = own.hull(self.index[side]) else {
+                return false;
+            };
+            let at = [&self.places[other], &later[other]];
+            let part = self.index[other];
+            let solid = at.map(|at| {
+                let other = self.shapes[other];
+                Solid::new(other.part(part), other.hull(part), at)
+            });
+            let [Some(now), Some(then)] = solid else {
+                return false;
+            };
+            let is_in_front = |solid: &Solid, place: &Pose, plane: &Plane| {
+                let n = place.rotation * plane.normal;
+                let lowest = n.dot(&(solid.support(&-n) - place.position)) - solid.radius;
+                lowest > plane.offset
+            };
+            hull.planes.iter().any(|plane| {
+                is_in_front(&now, &self.places[side], plane)
+                    && is_in_front(&then, &later[side], plane)
+            })
+        })
+    }
+}
+
 /// Two bodies that are looked at.
 struct Meeting<'a> {
     search: &'a Search<'a>,
@@ -637,6 +701,7 @@ impl Meeting<'_> {
         if finite && self.search.counts(i, j, point, normal, gap) {
             candidates.push(FoundContact {
                 bodies: self.pair,
+                parts: [feature[0], feature[1]],
                 feature: feature_key(feature),
                 point,
                 normal,

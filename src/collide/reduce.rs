@@ -56,6 +56,7 @@ mod tests {
 
     fn contacts(points: impl Iterator<Item = Vec3>) -> Vec<FoundContact> {
         let contact = |point| FoundContact {
+            parts: [0; 2],
             bodies: [0, 1],
             feature: 0,
             point,

@@ -14,6 +14,11 @@ const CHUNK: usize = 1024;
 
 /// x ← x + h/2 v, q ← exp(h/2 ω) q for every body that moves (steps 1 and 5 of the midpoint rule).
 pub fn half_step(world: &mut World, h: f64) {
+    half_step_of(world, h, |_| true);
+}
+
+/// The same for those that are selected.
+pub fn half_step_of(world: &mut World, h: f64, is_meant: impl Fn(usize) -> bool + Sync) {
     let b = &mut world.bodies;
     let kind = &b.kind;
     b.position
@@ -21,9 +26,10 @@ pub fn half_step(world: &mut World, h: f64) {
         .zip(b.rotation.par_chunks_mut(CHUNK))
         .zip(b.velocity.par_chunks(CHUNK))
         .zip(kind.par_chunks(CHUNK))
-        .for_each(|(((x, q), u), kind)| {
+        .enumerate()
+        .for_each(|(chunk, (((x, q), u), kind))| {
             for k in 0..x.len() {
-                if kind[k] != BodyKind::Fixed {
+                if kind[k] != BodyKind::Fixed && is_meant(chunk * CHUNK + k) {
                     x[k] += u[k].linear * (0.5 * h);
                     q[k] = rotate_by(&q[k], u[k].angular, 0.5 * h);
                 }

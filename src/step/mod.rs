@@ -20,6 +20,7 @@ mod snapshot;
 mod solvers;
 mod spring;
 mod stiffness;
+mod sweep;
 
 use crate::math::Vec3;
 use crate::measure::Stage;
@@ -173,7 +174,7 @@ impl Simulation {
         // 1. Half step of the positions to M, and u_free = u_S + M⁻¹ h f there.
         world.advance_drives(world.time + h * (f64::from(substep) + 0.5), h);
         account(&mut self.book, watch, |book| book.add_drives(world));
-        integrate::half_step(world, h);
+        c.sweep.half_step(world, &mut c.collider, h);
         c.apply_forces(world);
         integrate::check_free(world, &c.problem)?;
         watch.lap(Stage::Integrate);
@@ -186,21 +187,24 @@ impl Simulation {
         watch.lap(Stage::Broadphase);
         if finds {
             c.collider.find_contacts(world, &c.problem.bodies);
+            c.note_seen();
         } else {
             c.collider.carry(world, &c.problem.contacts.frame);
         }
         watch.lap(Stage::Narrowphase);
 
         // 3. The problem w = A Λ + b: rows, islands, biases, and the Λ to start from.
-        c.assemble(world, finds);
+        let law = self.solvers.chosen().judged_law();
+        c.assemble(world, finds, law);
         watch.lap(Stage::Assemble);
 
         // 4. Λ = prox(Λ − ρ w), and u_E = u_S + M⁻¹(h f + Jᵀ Λ), in rounds with J towards where u_E leads.
         // What is open of the joints is closed by the end of the step.
         let to_go = world.settings.substeps.saturating_sub(substep).max(1);
-        let mut solved =
-            self.solvers
-                .solve(world, c, 1.0 / f64::from(to_go), is_last_try, watch)?;
+        let share = 1.0 / f64::from(to_go);
+        let mut solved = self
+            .solvers
+            .solve(world, c, share, finds, is_last_try, watch)?;
 
         // How well it was solved: measuring, not a part of the step.
         let is_last = substep + 1 >= world.settings.substeps;
@@ -223,7 +227,7 @@ impl Simulation {
 
         // 5. Second half step of the positions with u_E, and their correction at E.
         c.end(world, finds);
-        integrate::half_step(world, h);
+        c.sweep.half_step(world, &mut c.collider, h);
         watch.lap(Stage::Integrate);
         account(&mut self.book, watch, |book| book.add_end(world));
         let (packed, solver) = self.solvers.for_positions(solved.failed);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::context::Context;
 use super::report::StepError;
 use super::rounds::{self, Progress, ROUGH_ROUNDS, ROUGH_SHARE};
+use super::sweep::MOST_STRIKES;
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
 use crate::problem::residual::JudgedLaw;
@@ -110,6 +111,39 @@ impl Solvers {
         ((!failed).then_some(chosen), &mut self.positions)
     }
 
+    /// Solves the assembled problem, and with what contacts those have whom it strikes, if contacts are looked for in this
+    /// substep; see [`Self::solve_found`].
+    ///
+    /// # Errors
+    /// The fallback failed, too.
+    pub fn solve(
+        &mut self,
+        world: &mut World,
+        c: &mut Context,
+        share: f64,
+        finds: bool,
+        is_last: bool,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Solved, StepError> {
+        let mut solved = self.solve_found(world, c, share, is_last, watch)?;
+        for _ in 0..MOST_STRIKES {
+            let is_struck = finds && solved.is_resolved && c.find_struck(world);
+            watch.lap(Stage::Narrowphase);
+            if !is_struck {
+                break;
+            }
+            c.apply_forces(world);
+            c.assemble(world, true, self.chosen.judged_law());
+            let mut next = self.solve_found(world, c, share, is_last, watch)?;
+            // How the last problem was solved is how the step was.
+            let status = next.report.status.clone();
+            next.report = solved.report.followed_by(next.report);
+            next.report.status = status;
+            solved = next;
+        }
+        Ok(solved)
+    }
+
     /// Solves the assembled problem, in rounds until its joints are closed at the next midpoint, and by the fallback where
     /// the chosen solver fails. `share` of what is open of the joints at this midpoint is to be closed. Where the rounds do
     /// not close them, and this `is_last` of what is tried, the step is the plain one, along the directions of the midpoint:
@@ -117,7 +151,7 @@ impl Solvers {
     ///
     /// # Errors
     /// The fallback failed, too.
-    pub fn solve(
+    fn solve_found(
         &mut self,
         world: &mut World,
         c: &mut Context,

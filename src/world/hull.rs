@@ -35,6 +35,29 @@ pub struct Edge {
     pub direction: Vec3,
 }
 
+/// What else is known of a polyhedron that is a box around its origin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cuboid {
+    /// Half of its sides (m).
+    pub half_extents: Vec3,
+    /// Its edges along each axis, by the lower one of their two corners.
+    edges: [[u32; 8]; 3],
+}
+
+impl Cuboid {
+    /// The edge along an axis that lies on the given side of the other two.
+    pub fn edge(&self, axis: usize, is_positive: [bool; 3]) -> usize {
+        let bit = |k: usize| usize::from(k != axis && is_positive[k]) << k;
+        self.edges[axis][bit(0) | bit(1) | bit(2)] as usize
+    }
+
+    /// The face that faces a direction most.
+    pub fn face(&self, toward: &Vec3) -> usize {
+        let axis = toward.iamax();
+        2 * axis + usize::from(toward[axis] > 0.0)
+    }
+}
+
 /// A convex polyhedron in its shape's frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hull {
@@ -46,6 +69,8 @@ pub struct Hull {
     pub edges: Vec<Edge>,
     /// Largest distance of a corner from the mean of all (m).
     pub size: f64,
+    /// Of a box.
+    pub cuboid: Option<Cuboid>,
     sides: Vec<Side>,
     /// Where each face's sides begin; one more than there are faces.
     first: Vec<usize>,
@@ -61,6 +86,7 @@ impl Hull {
             vertices,
             planes: Vec::new(),
             edges: Vec::new(),
+            cuboid: None,
             sides: Vec::new(),
             first: vec![0],
         };
@@ -127,10 +153,24 @@ impl Hull {
             [0, 2, 3, 1],
             [4, 5, 7, 6],
         ];
-        Self::new(
+        let mut hull = Self::new(
             (0..8).map(corner).collect(),
             faces.iter().map(<[u32; 4]>::as_slice),
-        )
+        );
+        if hull.planes.len() < 6 {
+            // Sides so short that their faces have no area.
+            return hull;
+        }
+        let mut edges = [[0; 8]; 3];
+        for (k, edge) in hull.edges.iter().enumerate() {
+            let [low, high] = edge.ends;
+            edges[(high - low).trailing_zeros() as usize][low as usize] = k as u32;
+        }
+        hull.cuboid = Some(Cuboid {
+            half_extents,
+            edges,
+        });
+        hull
     }
 
     /// The polyhedron that parry made of a set of points.

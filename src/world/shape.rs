@@ -185,6 +185,7 @@ pub struct Shape {
     hulls: Arc<[Option<Hull>]>,
     bounding_radius: f64,
     half_diagonal: f64,
+    half_thickness: f64,
 }
 
 impl std::fmt::Debug for Shape {
@@ -213,6 +214,17 @@ impl Shape {
             Geometry::Ball { .. } | Geometry::HalfSpace { .. } => bounding_radius,
             _ => aabb.half_extents().length(),
         };
+        let half_thickness = match (&geometry, parry.as_compound()) {
+            (Geometry::HalfSpace { .. }, _) => f64::INFINITY,
+            (_, Some(compound)) => {
+                let parts = compound.shapes().iter();
+                let extents = parts.map(|(_, part)| part.compute_local_aabb().half_extents());
+                extents
+                    .map(|e| e.min_element())
+                    .fold(f64::INFINITY, f64::min)
+            }
+            _ => aabb.half_extents().min_element(),
+        };
         let hulls = match parry.as_compound() {
             Some(compound) => compound
                 .shapes()
@@ -227,6 +239,7 @@ impl Shape {
             hulls,
             bounding_radius,
             half_diagonal,
+            half_thickness,
         })
     }
 
@@ -256,6 +269,15 @@ impl Shape {
         compound.map_or(self.parry.as_ref(), |c| c.shapes()[part].1.as_ref())
     }
 
+    /// Where that part is, in the shape's frame.
+    pub fn part_pose(&self, part: usize) -> Pose {
+        let compound = self.parry.as_compound();
+        compound.map_or(Pose::IDENTITY, |c| {
+            let place = &c.shapes()[part].0;
+            Pose::new(place.translation.into(), place.rotation.into())
+        })
+    }
+
     /// Largest distance of a point of the shape from the shape's origin (m); infinite for a half-space.
     pub fn bounding_radius(&self) -> f64 {
         self.bounding_radius
@@ -264,6 +286,11 @@ impl Shape {
     /// Half the diagonal of its box (m), wherever its origin is: a ball's radius, and infinite for half-spaces.
     pub fn half_diagonal(&self) -> f64 {
         self.half_diagonal
+    }
+
+    /// Half the least extent of its box (m), of a compound that of its thinnest part; infinite for half-spaces.
+    pub fn half_thickness(&self) -> f64 {
+        self.half_thickness
     }
 
     /// Whether a dynamic body can have this shape: it must enclose a volume.

@@ -230,11 +230,15 @@ fn granted_work_is_kept() {
         let mut s = scene("house_of_cards", &changes);
         let mut residual: f64 = 0.0;
         for step in 1..=20 {
-            let report = s.step().expect("a step");
+            s.step().expect("a step");
+            let (islands, report) = (s.problem().islands.len(), s.report());
             let choice = report.solve.choices.largest[0];
             let granted = if step == 1 { 1e7 * work } else { 1e6 * work };
+            // The only island has all of it.
+            let is_whole = choice.granted == granted;
+            let is_one_of_many = islands > 1 && choice.granted < granted;
             assert!(
-                choice.granted == granted || choice.reason == Reason::Solved,
+                is_whole || is_one_of_many || choice.reason == Reason::Solved,
                 "step {step}: {choice:?}"
             );
             assert!(choice.spent <= granted + A_STEP, "step {step}: {choice:?}");

@@ -1,0 +1,185 @@
+//! Nothing passes: what is fast does not skip what lies on its way through a half step, and who was struck in a
+//! step meets in it what its free velocity did not lead to.
+
+use super::context::Context;
+use super::integrate;
+use crate::collide::Collider;
+use crate::math::{Twist, rotate_by};
+use crate::problem::ProblemBodies;
+use crate::world::{Bodies, BodyKind, Geometry, Shape, World};
+
+/// Bodies may overlap by so much of the thinner one's half thickness (-) without being caught: the next step still knows
+/// which way is out, and what is slower needs no second look.
+const OVERLAP: f64 = 0.1;
+/// Times that a fast body's way is looked at in a half step; what is left of it then is not gone.
+const MOST_LOOKS: u32 = 16;
+/// By how much a body may turn between two looks (rad): then its contacts still say something.
+const MOST_TURN: f64 = 0.5;
+/// Times that a step is solved anew for those that were struck. Each time those are found whom the last ones struck.
+pub const MOST_STRIKES: u32 = 8;
+
+/// Reusable memory.
+#[derive(Default)]
+pub struct Sweep {
+    /// The velocities that contacts were last looked for by.
+    seen: Vec<Twist>,
+    /// Who is looked at.
+    asks: Vec<bool>,
+    /// What is left of a half step (-).
+    left: Vec<f64>,
+    limit: Vec<f64>,
+    bodies: ProblemBodies,
+}
+
+impl Sweep {
+    /// Takes the bodies half a step on. Those that would go by more than half their own thickness go no farther than where
+    /// they touch something.
+    pub fn half_step(&mut self, world: &mut World, collider: &mut Collider, h: f64) {
+        let looks_ahead = world.settings.prediction > 0.0;
+        if !looks_ahead || !self.find_fast(world, 0.5 * h) {
+            integrate::half_step(world, h);
+            return;
+        }
+        let share = 0.5 * h / world.settings.horizon();
+        for _ in 0..MOST_LOOKS {
+            let b = &world.bodies;
+            self.bodies.free_velocity.clear();
+            self.bodies.free_velocity.extend((0..b.slots()).map(|slot| {
+                let left = if self.asks[slot] {
+                    self.left[slot]
+                } else {
+                    1.0
+                };
+                let (u, share) = (b.velocity[slot], share * left);
+                Twist::new(u.linear * share, u.angular * share)
+            }));
+            collider.look(world, &self.bodies, &self.asks);
+            if !self.go_on(world, collider, h) {
+                break;
+            }
+        }
+        // The others.
+        let asks = &self.asks;
+        integrate::half_step_of(world, h, |slot| !asks[slot]);
+    }
+
+    /// Marks who goes by more than half its thickness in a time (s); false if nobody does.
+    fn find_fast(&mut self, world: &World, time: f64) -> bool {
+        let b = &world.bodies;
+        self.asks.clear();
+        self.asks.extend((0..b.slots()).map(|slot| {
+            let way = speed(b, slot, &b.velocity[slot]) * time;
+            b.kind[slot] == BodyKind::Dynamic && way > 0.5 * half_thickness(world, slot)
+        }));
+        self.left.clear();
+        self.left.resize(b.slots(), 1.0);
+        self.asks.contains(&true)
+    }
+
+    /// Moves the fast bodies as far as what was seen allows; false if they are all there, or stopped.
+    fn go_on(&mut self, world: &mut World, collider: &Collider, h: f64) -> bool {
+        self.limit.clear();
+        self.limit.resize(self.left.len(), 1.0);
+        let horizon = world.settings.horizon();
+        for contact in collider.seen() {
+            let way = -contact.speed(&world.bodies, &self.bodies.free_velocity) * horizon;
+            let gap = contact.gap.max(0.0);
+            if way <= gap + allowed(world, contact.bodies) {
+                continue;
+            }
+            for slot in contact.bodies.map(|b| b as usize) {
+                self.limit[slot] = self.limit[slot].min(gap / way);
+            }
+        }
+        let b = &mut world.bodies;
+        let mut goes_on = false;
+        for slot in (0..b.slots()).filter(|slot| self.asks[*slot]) {
+            let u = b.velocity[slot];
+            let turn = u.angular.norm() * 0.5 * h * self.left[slot];
+            if turn > MOST_TURN && !is_ball(b, slot) {
+                self.limit[slot] = self.limit[slot].min(MOST_TURN / turn);
+            }
+            let time = 0.5 * h * self.left[slot] * self.limit[slot];
+            b.position[slot] += u.linear * time;
+            b.rotation[slot] = rotate_by(&b.rotation[slot], u.angular, time);
+            self.left[slot] *= 1.0 - self.limit[slot];
+            if speed(b, slot, &u) * time <= world.settings.prediction {
+                self.left[slot] = 0.0;
+            }
+            goes_on |= self.left[slot] > 0.0;
+        }
+        goes_on
+    }
+}
+
+impl Context {
+    /// Notes by which velocities contacts were looked for.
+    pub fn note_seen(&mut self) {
+        self.sweep
+            .seen
+            .clone_from(&self.problem.bodies.free_velocity);
+    }
+
+    /// Whether bodies whose velocities the solver changed would run into others that they have no contact with; there are
+    /// contacts for these then.
+    pub fn find_struck(&mut self, world: &World) -> bool {
+        let settings = &world.settings;
+        if settings.prediction <= 0.0 {
+            return false;
+        }
+        let (h, b, sweep) = (settings.horizon(), &world.bodies, &mut self.sweep);
+        sweep.asks.clear();
+        let mut asks_any = false;
+        for slot in 0..b.slots() {
+            let way = |u: &Twist| speed(b, slot, u) * h;
+            let (now, seen) = (&self.velocity[slot], &sweep.seen[slot]);
+            let least = 0.5 * (settings.prediction + OVERLAP * half_thickness(world, slot));
+            let change = *now - *seen;
+            let asks =
+                b.kind[slot] == BodyKind::Dynamic && way(now) > least && way(&change) > least;
+            sweep.asks.push(asks);
+            asks_any |= asks;
+        }
+        if !asks_any {
+            return false;
+        }
+        sweep.bodies.free_velocity.clone_from(&self.velocity);
+        let is_new = |bodies: [u32; 2], way: f64| way > allowed(world, bodies);
+        let is_found = self
+            .collider
+            .add_struck(world, &sweep.bodies, &sweep.asks, is_new);
+        for (seen, now) in sweep.seen.iter_mut().zip(&self.velocity) {
+            *seen = *now;
+        }
+        is_found
+    }
+}
+
+/// How fast a point of a body moves at most (m/s). That a ball turns about its centre moves nothing.
+fn speed(bodies: &Bodies, slot: usize, u: &Twist) -> f64 {
+    let size = bodies.shape[slot]
+        .as_ref()
+        .map_or(0.0, Shape::bounding_radius);
+    let arm = if is_ball(bodies, slot) { 0.0 } else { size };
+    u.linear.norm() + u.angular.norm() * (arm + bodies.shape_offset[slot].position.norm())
+}
+
+fn is_ball(bodies: &Bodies, slot: usize) -> bool {
+    let shape = bodies.shape[slot].as_ref();
+    shape.is_some_and(|shape| matches!(shape.geometry(), Geometry::Ball { .. }))
+}
+
+/// By how much two bodies may overlap without being caught (m).
+fn allowed(world: &World, bodies: [u32; 2]) -> f64 {
+    let [a, b] = bodies.map(|slot| half_thickness(world, slot as usize));
+    world.settings.prediction + OVERLAP * a.min(b)
+}
+
+/// Half the least extent of a body that moves freely (m); of others it does not matter.
+fn half_thickness(world: &World, slot: usize) -> f64 {
+    let b = &world.bodies;
+    match (&b.shape[slot], b.kind[slot]) {
+        (Some(shape), BodyKind::Dynamic) => shape.half_thickness(),
+        _ => f64::INFINITY,
+    }
+}

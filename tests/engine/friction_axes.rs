@@ -1,0 +1,175 @@
+//! Friction does not depend on how the axes across a normal lie: not on discs, and not on boxes and pyramids, whose axes
+//! follow the sliding.
+
+use crate::common::*;
+use moreau::math::{Pose, Quat, Vec3};
+use moreau::problem::Problem;
+use moreau::problem::law::FrictionLaw;
+use moreau::solve::{Request, SolverConfig};
+use moreau::step::Simulation;
+use moreau::world::{BodyKind, BodySpec, Settings, World};
+
+/// Solvers, and the law of a world, by which friction has corners.
+const WITH_CORNERS: [(&str, FrictionLaw); 4] = [
+    ("bpp", FrictionLaw::Disc),
+    ("newton", FrictionLaw::Box),
+    ("newton", FrictionLaw::pyramid(4)),
+    ("auto", FrictionLaw::pyramid(6)),
+];
+
+fn simulation(world: World, solver: &str) -> Simulation {
+    let config = SolverConfig {
+        name: solver.into(),
+        ..SolverConfig::default()
+    };
+    Simulation::new(world, config, 1).expect("a solver of the list")
+}
+
+fn with(law: FrictionLaw, friction: f64) -> World {
+    let settings = Settings {
+        friction_law: law,
+        ..Settings::default()
+    };
+    world(settings, friction, 0.0)
+}
+
+/// A box of 1 kg, 0.2 m × 0.1 m × 0.2 m.
+fn brick(pose: Pose, velocity: Vec3) -> BodySpec {
+    BodySpec {
+        shape: cuboid(0.1, 0.05, 0.1),
+        pose,
+        linear_velocity: velocity,
+        mass: Some(1.0),
+        ..BodySpec::default()
+    }
+}
+
+/// A brick that starts with v slides v²/2μg in every direction.
+#[test]
+fn bricks_slide_equally_far_in_every_direction() {
+    for (solver, law) in WITH_CORNERS {
+        for k in 0..16 {
+            let mut world = with(law, 0.2);
+            ground(&mut world);
+            let heading =
+                Quat::from_scaled_axis(Vec3::y() * (f64::from(k) * 0.125 * std::f64::consts::PI));
+            let speed = 2.0_f64.sqrt();
+            let velocity = heading * Vec3::new(speed, 0.0, 0.0);
+            let id = add(
+                &mut world,
+                brick(Pose::translation(0.0, 0.05, 0.0), velocity),
+            );
+            let slot = world.bodies.slot(id).expect("a body");
+            let mut simulation = simulation(world, solver);
+            for _ in 0..60 {
+                simulation.step().expect("a step");
+            }
+            let at = heading.inverse() * simulation.world().bodies.position[slot];
+            let expected = speed * speed / (2.0 * 0.2 * G);
+            assert!(
+                (at.x / expected - 1.0).abs() < 0.01 && at.z.abs() < 1e-3,
+                "{solver}, {law:?}, direction {k}: {} m, {} m aside of {expected} m",
+                at.x,
+                at.z
+            );
+        }
+    }
+}
+
+/// On an incline of 30° with μ = 0.2 a brick gains g (sin − μ cos) t, whichever way the incline faces; with μ just above tan 30°
+/// it stays.
+#[test]
+fn inclines_are_alike_whichever_way_they_face() {
+    let angle = std::f64::consts::FRAC_PI_6;
+    for (solver, law) in WITH_CORNERS {
+        for heading in [0.0, 1e-14, -1e-14, 0.3, 1.0, 2.5] {
+            for friction in [0.2, 1.02 * angle.tan()] {
+                let mut world = with(law, friction);
+                let turn = Quat::from_scaled_axis(Vec3::y() * heading)
+                    * Quat::from_scaled_axis(Vec3::z() * angle);
+                let slope = BodySpec {
+                    kind: BodyKind::Fixed,
+                    shape: cuboid(10.0, 0.5, 3.0),
+                    pose: Pose::new(turn * Vec3::new(0.0, -0.5, 0.0), turn),
+                    ..BodySpec::default()
+                };
+                add(&mut world, slope);
+                let on = Pose::new(turn * Vec3::new(2.0, 0.05, 0.0), turn);
+                let id = add(&mut world, brick(on, Vec3::zeros()));
+                let slot = world.bodies.slot(id).expect("a body");
+                let mut simulation = simulation(world, solver);
+                for _ in 0..30 {
+                    simulation.step().expect("a step");
+                }
+                let u = turn.inverse() * simulation.world().bodies.velocity[slot].linear;
+                let expected = 0.5 * G * (angle.sin() - friction * angle.cos()).max(0.0);
+                assert!(
+                    (u.x + expected).abs() < 0.01 * expected + 1e-4 && u.z.abs() < 1e-3,
+                    "{solver}, {law:?}, facing {heading}, μ = {friction}: {u:?} of {expected} m/s"
+                );
+            }
+        }
+    }
+}
+
+/// What is solved on discs is the same for every turn of the tangents, where the solution is the only one: bodies that stand
+/// on more corners than they need may slide and turn in more than one way.
+#[test]
+fn discs_have_no_axes() {
+    let mut world = with(FrictionLaw::Disc, 0.4);
+    ground(&mut world);
+    // Three balls that slide and spin on the ground, and a fourth one on top of them.
+    let low = [0.0, 2.1, 4.2].map(|a: f64| Vec3::new(0.06 * a.cos(), 0.05, 0.06 * a.sin()));
+    let all = low.into_iter().chain([Vec3::new(0.0, 0.13, 0.0)]);
+    for (k, at) in all.enumerate() {
+        let speed = 0.4 * k as f64;
+        let spec = BodySpec {
+            shape: ball(0.05),
+            pose: Pose::new(at, Quat::identity()),
+            linear_velocity: Vec3::new(speed, 0.0, 0.3),
+            angular_velocity: Vec3::new(7.0, 2.0, -5.0) * speed,
+            mass: Some(1.0),
+            ..BodySpec::default()
+        };
+        add(&mut world, spec);
+    }
+    let mut simulation = simulation(world, "auto");
+    for _ in 0..3 {
+        simulation.step().expect("a step");
+    }
+    let problem = simulation.problem();
+    assert!(problem.contacts.len() > 3, "{}", problem.contacts.len());
+    let turned = |angle: f64| {
+        let mut problem = problem.clone();
+        for (k, frame) in problem.contacts.frame.iter_mut().enumerate() {
+            let turn = Quat::from_scaled_axis(frame.normal * (angle * (1.0 + k as f64)));
+            let tangent = turn * frame.tangent;
+            frame.tangent = (tangent - frame.normal * frame.normal.dot(&tangent)).normalize();
+        }
+        solved(&problem)
+    };
+    let expected = solved(problem);
+    assert!(expected.iter().any(|u| u.norm() > 0.1), "nothing slides");
+    for angle in [1e-6, 0.2, 1.0, 3.0] {
+        let off = expected
+            .iter()
+            .zip(turned(angle))
+            .map(|(u, v)| (u - v).norm());
+        let off = off.fold(0.0, f64::max);
+        assert!(off < 1e-9, "turned by {angle}: {off} m/s");
+    }
+}
+
+/// Velocities of the exact solution from nothing.
+fn solved(problem: &Problem) -> Vec<Vec3> {
+    let config = exact("newton");
+    let mut solver = config.build().expect("a solver of the list");
+    let request = Request {
+        budget: config.budget,
+        history: false,
+    };
+    let (mut lambda, mut velocity) = (vec![0.0; problem.row_count()], Vec::new());
+    let report = solver.solve(problem, &request, &mut lambda, &mut velocity);
+    assert!(report.status.is_usable(), "{:?}", report.status);
+    velocity.iter().map(|u| u.linear).collect()
+}
