@@ -2,6 +2,7 @@
 //! equation in minimal coordinates, against what the engine finds by default. `moreau verify` prints them.
 
 mod compliant;
+mod contacts;
 mod ode;
 mod rigid;
 
@@ -86,7 +87,8 @@ enum Failure {
 
 /// All rows.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    rigid::ROWS.iter().chain(compliant::ROWS)
+    let parts = [rigid::ROWS, compliant::ROWS, contacts::ROWS];
+    parts.into_iter().flatten()
 }
 
 impl Row {

@@ -62,7 +62,7 @@ pub enum Geometry {
         #[serde(default = "one")]
         scale: f64,
     },
-    /// A triangle mesh; for bodies that do not move freely.
+    /// A triangle mesh, one-sided: what comes from behind passes it; for bodies that do not move freely.
     TriMesh {
         /// Vertices (m).
         #[serde(deserialize_with = "vectors")]
@@ -78,7 +78,7 @@ pub enum Geometry {
         #[serde(default = "one")]
         scale: f64,
     },
-    /// A height field over the x-z plane, centred on the origin; for bodies that do not move freely.
+    /// A height field over the x-z plane, centred on the origin, one-sided; for bodies that do not move freely.
     HeightField {
         /// Extent along x and z (m).
         size: [f64; 2],
