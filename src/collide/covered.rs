@@ -197,7 +197,7 @@ impl Seen<'_> {
     /// Adds to `dropped` what contacts of a patch lie on another one's plane, if their whole body is behind it.
     fn cover(&self, patch: &View, by: &View, dropped: &mut Vec<u32>) -> bool {
         let cos = patch.normal.dot(&by.normal);
-        if cos < AGAINST || cos > ALIKE {
+        if !(AGAINST..=ALIKE).contains(&cos) {
             return false;
         }
         let bodies = &self.world.bodies;

@@ -46,7 +46,7 @@ fn pieces(floor: Floor) -> Vec<(Geometry, Vec3)> {
         }
         Floor::Mesh => {
             let corner = |k: u32| {
-                let z = if k % 2 == 0 { -2.0 } else { 2.0 };
+                let z = if k.is_multiple_of(2) { -2.0 } else { 2.0 };
                 Vec3::new(0.5 * f64::from(k / 2) - 1.0, 0.0, z)
             };
             let cell = |k: u32| {
