@@ -11,6 +11,9 @@ const TOLERANCE: f64 = 1e-9;
 /// What the solids are widened by beyond the reach, as a share of that size (-): less makes thinner polytopes, more makes
 /// sharp corners rounder, which takes more points.
 const MARGIN: f64 = 0.01;
+/// How much farther is looked next where nothing is as near (-): a ball much larger than the distance faces every way alike,
+/// and takes a polytope of hundreds of points.
+const FARTHER: f64 = 8.0;
 /// Lengths below this share of the size are rounding (-).
 const ROUNDING: f64 = 1e-7;
 /// Sine of the angle between two lines below which they are parallel.
@@ -54,11 +57,14 @@ impl ConvexSearch {
             }
         }
         let (margin, tolerance) = (MARGIN * size, TOLERANCE * size);
-        let best = self
-            .polytope
-            .best_axis(support, reach + radii, margin, tolerance);
-        let Some(best) = best else {
-            return;
+        let mut near = reach.min(2.0 * size);
+        let best = loop {
+            let polytope = &mut self.polytope;
+            match polytope.best_axis(support, near + radii, margin, tolerance) {
+                Some(best) => break best,
+                None if near >= reach => return,
+                None => near = reach.min(FARTHER * near),
+            }
         };
         let best = self.sharpen(solids, best, tolerance);
         self.normal = best.normal;

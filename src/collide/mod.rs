@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use crate::math::{Quat, Twist, Vec3};
 use crate::problem::{ContactFrame, ProblemBodies};
 use crate::world::manifolds::Manifolds;
-use crate::world::{Bodies, World};
+use crate::world::{Bodies, Shape, World};
 
 pub use broad::BroadPhase;
 
@@ -112,17 +112,45 @@ impl Collider {
 
     /// Looks what contacts the bodies that are asked for have where they are, by other velocities.
     pub fn look(&mut self, world: &World, bodies: &ProblemBodies, asks: &[bool]) {
-        self.look_at_pairs(world, bodies, asks);
+        self.look_at_pairs(world, bodies, asks, |_| false);
         self.covered.remove(world, &mut self.seen.contacts);
     }
 
-    fn look_at_pairs(&mut self, world: &World, bodies: &ProblemBodies, asks: &[bool]) {
+    /// Fills `seen` with the contacts of pairs that are asked for and not known, by these velocities.
+    fn look_at_pairs(
+        &mut self,
+        world: &World,
+        bodies: &ProblemBodies,
+        asks: &[bool],
+        is_known: impl Fn(&[FoundContact]) -> bool,
+    ) {
         self.broad.update(world, bodies);
-        let Self { seen, narrow, .. } = self;
+        let Self {
+            seen,
+            narrow,
+            contacts,
+            ..
+        } = self;
         seen.pairs.clear();
-        let pairs = self.broad.pairs().iter();
-        let is_asked = |pair: &&[u32; 2]| pair.iter().any(|b| asks[*b as usize]);
-        seen.pairs.extend(pairs.filter(is_asked));
+        let (b, mut rest) = (&world.bodies, contacts.as_slice());
+        let arm = |slot: usize| {
+            let bounding = b.shape[slot].as_ref().map_or(0.0, Shape::bounding_radius);
+            broad::arm(b, slot, bounding)
+        };
+        seen.pairs.extend(self.broad.pairs().iter().filter(|pair| {
+            let [i, j] = pair.map(|slot| slot as usize);
+            if !asks[i] && !asks[j] {
+                return false;
+            }
+            let u = [i, j].map(|slot| bodies.free_velocity[slot].linear);
+            let way = world.settings.horizon() * (u[0] - u[1]).norm() + world.settings.prediction;
+            if (b.position[i] - b.position[j]).norm() > arm(i) + arm(j) + way {
+                return false;
+            }
+            rest = &rest[rest.partition_point(|c| c.bodies < **pair)..];
+            let own = rest.iter().take_while(|c| c.bodies == **pair).count();
+            !is_known(&rest[..own])
+        }));
         let (contacts, manifolds) = (&mut seen.contacts, &mut seen.manifolds);
         narrow.find(world, bodies, &seen.pairs, contacts, manifolds);
     }
@@ -141,7 +169,15 @@ impl Collider {
         asks: &[bool],
         is_too_far: impl Fn([u32; 2], f64) -> bool,
     ) -> bool {
-        self.look_at_pairs(world, bodies, asks);
+        // Two solids that have a contact have all that they need.
+        let is_one = |slot: u32| {
+            let shape = world.bodies.shape[slot as usize].as_ref();
+            shape.is_none_or(|shape| shape.parry().as_composite_shape().is_none())
+        };
+        self.look_at_pairs(world, bodies, asks, |own| {
+            own.first()
+                .is_some_and(|c| c.bodies.into_iter().all(is_one))
+        });
         let Self { seen, contacts, .. } = self;
         let is_known = |c: &FoundContact| {
             let first = contacts.partition_point(|k| k.bodies < c.bodies);

@@ -10,7 +10,7 @@ use crate::world::{Bodies, BodyKind, Geometry, Shape, World};
 
 /// Bodies may overlap by so much of the thinner one's half thickness (-) without being caught: the next step still knows
 /// which way is out, and what is slower needs no second look.
-const OVERLAP: f64 = 0.1;
+const OVERLAP: f64 = 0.3;
 /// Times that a fast body's way is looked at in a half step; what is left of it then is not gone.
 const MOST_LOOKS: u32 = 16;
 /// By how much a body may turn between two looks (rad): then its contacts still say something.
