@@ -6,9 +6,8 @@ use rayon::prelude::*;
 use super::contact_law::{self, Approach, Restitution};
 use super::matching::PairMemory;
 use crate::collide::FoundContact;
-use crate::math::{Quat, Twist, Vec3, tangent};
-use crate::problem::law::{FrictionLaw, FrictionRow, Law};
-use crate::problem::residual::JudgedLaw;
+use crate::math::{Quat, Vec3, tangent};
+use crate::problem::law::{FrictionRow, Law};
 use crate::problem::{BIASES, ContactFrame, Contacts, Friction, Problem};
 use crate::world::snapshot::is_memorable;
 use crate::world::{ContactMaterial, ContactMemory, World};
@@ -16,27 +15,16 @@ use crate::world::{ContactMaterial, ContactMemory, World};
 /// Contacts per unit of parallel work.
 const CHUNK: usize = 1024;
 
-/// Slip of the free velocities up to which a contact rests (m/s): a hundred times what solvers leave of it, and a fiftieth of
-/// what gravity gives in a step of 1/1000 s on an incline of 30°.
-const RESTING_SPEED: f64 = 1e-4;
-
-/// What is there before the problem: the contacts that were found, and who will judge the solution.
-#[derive(Clone, Copy)]
-pub struct Given<'a> {
-    /// The contacts.
-    pub found: &'a [FoundContact],
-    /// Whether they were found in this substep; frames of others stay.
-    pub are_new: bool,
-    /// The law that the solver's result is judged by.
-    pub law: JudgedLaw,
-}
-
 /// Fills the problem's contacts, and `lambda` with the impulses of those that continue one of the last
-/// step, as far as they are asked for. The bodies are there already.
-pub fn contacts(world: &World, given: Given, problem: &mut Problem, lambda: &mut Vec<f64>) {
-    let found = given.found;
+/// step, as far as they are asked for. The bodies are there already, and the frames of contacts that are not new.
+pub fn contacts(
+    world: &World,
+    found: &[FoundContact],
+    are_new: bool,
+    problem: &mut Problem,
+    lambda: &mut Vec<f64>,
+) {
     problem.h = world.settings.substep();
-    let free = problem.bodies.free_velocity.as_slice();
     let contacts = &mut problem.contacts;
     contacts.bodies.clear();
     contacts.bodies.extend(found.iter().map(|c| c.bodies));
@@ -63,19 +51,19 @@ pub fn contacts(world: &World, given: Given, problem: &mut Problem, lambda: &mut
                 let mut memory = PairMemory::from(world, found[first].bodies);
                 for pair in runs(&found[first..first + bias.len()]) {
                     let begin = first + pair.start;
-                    let laws = PairLaws::of(world, found[begin].bodies, problem.h, given.law);
+                    let laws = PairLaws::of(world, found[begin].bodies, problem.h);
                     let matching = match laws.remembers {
                         true => memory.matching(found, begin),
                         false => None,
                     };
                     for k in pair {
                         let contact = &found[first + k];
-                        let last = matching.as_ref();
-                        let last = last.and_then(|m| m.find(world, contact));
-                        if given.are_new {
-                            frame[k] = laws.frame(contact, free, last);
+                        if are_new {
+                            frame[k] = laws.frame(contact);
                         }
                         friction[k] = laws.friction(&frame[k]);
+                        let last = matching.as_ref();
+                        let last = last.and_then(|m| m.find(world, contact));
                         let last = last.map(|m| laws.remembered(m, &frame[k]));
                         let held = last.unwrap_or_default();
                         (bias[k], compliance[k]) =
@@ -171,18 +159,13 @@ struct PairLaws<'a> {
     scale: f64,
     /// Whether somebody asks for the last step's impulses: a warm start, or springs.
     remembers: bool,
-    law: FrictionLaw,
-    /// Whether friction is not the same in all directions, though its material has none.
-    has_corners: bool,
 }
 
 impl<'a> PairLaws<'a> {
-    fn of(world: &'a World, pair: [u32; 2], h: f64, judged: JudgedLaw) -> Self {
+    fn of(world: &'a World, pair: [u32; 2], h: f64) -> Self {
         let [i, j] = pair.map(|b| b as usize);
         let bodies = &world.bodies;
         let material = material(world, pair);
-        let arms = ContactFrame::default().arms;
-        let law = Friction::of(&material, world.settings.friction_law, &arms).law;
         let [first, second] = [bodies.velocity[i], bodies.velocity[j]];
         let apart = bodies.position[j] - bodies.position[i];
         let common = contact_law::common_rotation(
@@ -205,19 +188,11 @@ impl<'a> PairLaws<'a> {
             h,
             scale: world.memory_scale(),
             remembers: world.settings.warm_start || material.compliance > 0.0,
-            law,
-            has_corners: judged == JudgedLaw::Intervals
-                || matches!(law, FrictionLaw::Box | FrictionLaw::Pyramid(_)),
         }
     }
 
-    /// Where a contact is, and how its tangents lie: from the bodies' free velocities, and what is remembered.
-    fn frame(
-        &self,
-        contact: &FoundContact,
-        free: &[Twist],
-        last: Option<&ContactMemory>,
-    ) -> ContactFrame {
+    /// Where a contact is, and how its tangents lie.
+    fn frame(&self, contact: &FoundContact) -> ContactFrame {
         let bodies = &self.world.bodies;
         let (point, normal) = (contact.point, contact.normal);
         // An anisotropic surface takes its first tangent along.
@@ -227,20 +202,6 @@ impl<'a> PairLaws<'a> {
                 let anisotropy = material.anisotropy?;
                 Some(bodies.rotation[*slot] * anisotropy.direction)
             })
-        } else if self.has_corners {
-            // Along the sliding, friction is what it is on a disc; at rest, along what it holds.
-            let [first, second] = self.bodies.map(|k| free[k].at(point - bodies.position[k]));
-            let slip = second - first;
-            let slip = slip - normal * normal.dot(&slip);
-            let along = match slip.norm() > RESTING_SPEED {
-                true => Some(slip.normalize()),
-                false => last.and_then(|last| last.friction.try_normalize(0.0)),
-            };
-            match self.law {
-                // A pyramid has a side across each of its directions, not along.
-                FrictionLaw::Pyramid(_) => along.map(|along| along.cross(&normal)),
-                _ => along,
-            }
         } else {
             None
         };

@@ -5,7 +5,7 @@ use super::{assemble, integrate, joints, rounds, stiffness, sweep};
 use crate::collide::Collider;
 use crate::math::Twist;
 use crate::problem::Problem;
-use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
+use crate::problem::residual::ResidualWorkspace;
 use crate::world::{Detection, World};
 
 /// The memory of all stages, reused from step to step.
@@ -43,14 +43,10 @@ impl Context {
     }
 
     /// The problem of the contacts and joints that were found: rows, islands, biases, and Λ to start from. Contacts that
-    /// are not new keep their frames; `law` is what the result is judged by.
-    pub fn assemble(&mut self, world: &mut World, are_new: bool, law: JudgedLaw) {
-        let given = assemble::Given {
-            found: &self.collider.contacts,
-            are_new,
-            law,
-        };
-        assemble::contacts(world, given, &mut self.problem, &mut self.lambda);
+    /// are not new keep their frames.
+    pub fn assemble(&mut self, world: &mut World, are_new: bool) {
+        let found = &self.collider.contacts;
+        assemble::contacts(world, found, are_new, &mut self.problem, &mut self.lambda);
         let settings = &world.settings;
         if are_new && settings.substeps > 1 && settings.detection == Detection::Step {
             self.collider.note(world);

@@ -194,8 +194,7 @@ impl Simulation {
         watch.lap(Stage::Narrowphase);
 
         // 3. The problem w = A Λ + b: rows, islands, biases, and the Λ to start from.
-        let law = self.solvers.chosen().judged_law();
-        c.assemble(world, finds, law);
+        c.assemble(world, finds);
         watch.lap(Stage::Assemble);
 
         // 4. Λ = prox(Λ − ρ w), and u_E = u_S + M⁻¹(h f + Jᵀ Λ), in rounds with J towards where u_E leads.

@@ -133,7 +133,7 @@ impl Solvers {
                 break;
             }
             c.apply_forces(world);
-            c.assemble(world, true, self.chosen.judged_law());
+            c.assemble(world, true);
             let mut next = self.solve_found(world, c, share, is_last, watch)?;
             // How the last problem was solved is how the step was.
             let status = next.report.status.clone();

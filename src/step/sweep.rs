@@ -71,6 +71,12 @@ impl Sweep {
             let way = speed(b, slot, &b.velocity[slot]) * time;
             b.kind[slot] == BodyKind::Dynamic && way > 0.5 * half_thickness(world, slot)
         }));
+        // Who is joined to others goes with them.
+        for slot in world.joints().iter().flat_map(|joint| joint.bodies) {
+            if let Some(asks) = self.asks.get_mut(slot as usize) {
+                *asks = false;
+            }
+        }
         self.left.clear();
         self.left.resize(b.slots(), 1.0);
         self.asks.contains(&true)

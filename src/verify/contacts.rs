@@ -46,15 +46,6 @@ pub const ROWS: &[Row] = &[
         measure: Measure::Value(|| Ok(over_tiles(BRICK, [5.0, 0.0])?[0])),
     },
     Row {
-        name: "sliding-directions",
-        law: "a brick slides v²/2μg in every direction, on boxes of friction, too",
-        setting: "brick of √2 m/s, μ = 0.2, by bpp in 16 directions: the distance farthest from it",
-        expected: 1.0 / (0.2 * GRAVITY),
-        tolerance: 0.005,
-        unit: "m",
-        measure: Measure::Value(farthest_slide),
-    },
-    Row {
         name: "spinning",
         law: "a disc of friction stops a spin ω₀ after 3Rω₀/4μg",
         setting: "body with I = ½mR², R_c = R = 0.1 m, 20 rad/s, μ = 0.3 on one Coulomb–Contensou contact",
@@ -221,33 +212,6 @@ fn over_tiles(shape: &str, [speed, spin]: [f64; 2]) -> Result<[f64; 2], Failure>
         highest = highest.max(s.world().bodies.position[0].y - 0.1);
     })?;
     Ok([s.world().bodies.position[0].x - 0.3, highest])
-}
-
-fn farthest_slide() -> Result<f64, Failure> {
-    let expected = 1.0 / (0.2 * GRAVITY);
-    let mut farthest = expected;
-    for k in 0..16 {
-        let (sine, cosine) = (f64::from(k) * 0.125 * std::f64::consts::PI).sin_cos();
-        let speed = 2.0_f64.sqrt();
-        let brick = format!(
-            "(shape: Cuboid(half_extents: (0.1, 0.05, 0.1)), mass: 1, position: (0, 0.05, 0),
-              velocity: ({:?}, 0, {:?})),",
-            speed * cosine,
-            speed * sine
-        );
-        let mut s = scene(0.2, &format!("{GROUND}{brick}"))?;
-        let mut config = s.solver_config().clone();
-        config.switch("bpp");
-        s.set_solver(config)
-            .map_err(|e| Failure::Other(e.to_string()))?;
-        go(&mut s, 1.2)?;
-        let at = s.world().bodies.position[1];
-        let slid = at.x.hypot(at.z);
-        if (slid - expected).abs() > (farthest - expected).abs() {
-            farthest = slid;
-        }
-    }
-    Ok(farthest)
 }
 
 fn spinning() -> Result<f64, Failure> {
