@@ -78,7 +78,7 @@ pub enum Geometry {
         #[serde(default = "one")]
         scale: f64,
     },
-    /// A height field over the x-z plane, centred on the origin, one-sided; for bodies that do not move.
+    /// A one-sided height field over the x-z plane, centred on the origin; for bodies that do not move freely.
     HeightField {
         /// Extent along x and z (m).
         size: [f64; 2],
