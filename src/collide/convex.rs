@@ -11,9 +11,8 @@ const TOLERANCE: f64 = 1e-9;
 /// What the solids are widened by beyond the reach, as a share of that size (-): less makes thinner polytopes, more makes
 /// sharp corners rounder, which takes more points.
 const MARGIN: f64 = 0.01;
-/// How much farther is looked next where nothing is as near (-): a ball much larger than the distance faces every way alike,
-/// and takes a polytope of hundreds of points.
-const FARTHER: f64 = 8.0;
+/// Axes that may tell that two solids are apart before a polytope is built.
+const AXES: u32 = 8;
 /// Lengths below this share of the size are rounding (-).
 const ROUNDING: f64 = 1e-7;
 /// Sine of the angle between two lines below which they are parallel.
@@ -42,6 +41,63 @@ pub struct ConvexSearch {
     spines: [Vec<Spine>; 2],
 }
 
+/// The origin's distance from a convex set, from below and from above, as far as a few of Frank and Wolfe's steps tell or
+/// `is_enough`: `start` is a point of the set, and `lowest` gives one that is lowest along an axis.
+fn distance(
+    start: Vec3,
+    lowest: impl Fn(&Vec3) -> Vec3,
+    is_enough: impl Fn(f64, f64) -> bool,
+) -> [f64; 2] {
+    let mut nearest = start;
+    let mut least = 0.0_f64;
+    for _ in 0..AXES {
+        let most = nearest.norm();
+        if is_enough(least, most) || most == 0.0 {
+            break;
+        }
+        let n = nearest / most;
+        let point = lowest(&n);
+        least = least.max(n.dot(&point));
+        let step = point - nearest;
+        let share = -nearest.dot(&step) / step.norm_squared();
+        if !(share > 0.0) {
+            break;
+        }
+        nearest += step * share.min(1.0);
+    }
+    [least, nearest.norm()]
+}
+
+/// Whether a convex set is farther from the origin than `reach`, as far as a few axes tell.
+fn is_away(start: Vec3, reach: f64, lowest: impl Fn(&Vec3) -> Vec3) -> bool {
+    distance(start, lowest, |least, most| least > reach || most <= reach)[0] > reach
+}
+
+/// Whether some axis keeps two solids farther apart than `reach` all the `way` that B goes (m).
+pub fn are_apart([a, b]: &[Solid; 2], way: Vec3, reach: f64) -> bool {
+    let lowest = |n: &Vec3| {
+        let point = b.support(&-n) - a.support(n);
+        if n.dot(&way) < 0.0 {
+            point + way
+        } else {
+            point
+        }
+    };
+    let reach = reach + a.radius + b.radius;
+    is_away(b.middle() - a.middle(), reach, lowest)
+}
+
+/// Whether some axis keeps two solids apart now, by more than `prediction`, and then, by more than `slack` (m).
+pub fn pass(now: &[Solid; 2], then: &[Solid; 2], prediction: f64, slack: f64) -> bool {
+    let apart = |[a, b]: &[Solid; 2], n: &Vec3| b.support(&-n) - a.support(n);
+    let lowest = |n: &Vec3| {
+        let (p, q) = (apart(now, n) - n * prediction, apart(then, n));
+        if n.dot(&p) < n.dot(&q) { p } else { q }
+    };
+    let reach = slack + now[0].radius + now[1].radius;
+    is_away(then[1].middle() - then[0].middle(), reach, lowest)
+}
+
 impl ConvexSearch {
     /// Finds where two solids touch or are no farther apart than `reach`.
     pub fn find(&mut self, solids: &[Solid; 2], reach: f64) {
@@ -50,21 +106,14 @@ impl ConvexSearch {
         let size = a.size.min(b.size);
         let radii = a.radius + b.radius;
         let support = |n: &Vec3| [a.support(n), b.support(&-n)];
-        if let Some(n) = (b.middle() - a.middle()).try_normalize(0.0) {
-            let [p, q] = support(&n);
-            if n.dot(&(q - p)) > reach + radii {
-                return;
-            }
-        }
         let (margin, tolerance) = (MARGIN * size, TOLERANCE * size);
-        let mut near = reach.min(2.0 * size);
-        let best = loop {
-            let polytope = &mut self.polytope;
-            match polytope.best_axis(support, near + radii, margin, tolerance) {
-                Some(best) => break best,
-                None if near >= reach => return,
-                None => near = reach.min(FARTHER * near),
-            }
+        let apart = |n: &Vec3| b.support(&-n) - a.support(n);
+        let is_enough = |least: f64, most: f64| most <= margin + least;
+        let [_, most] = distance(b.middle() - a.middle(), apart, is_enough);
+        let near = (most + margin).min(reach + radii);
+        let polytope = &mut self.polytope;
+        let Some(best) = polytope.best_axis(support, near, margin, tolerance) else {
+            return;
         };
         let best = self.sharpen(solids, best, tolerance);
         self.normal = best.normal;

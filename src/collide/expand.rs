@@ -7,6 +7,9 @@
 //! where it is nearest (van den Bergen's expanding polytopes), until a support is no farther than the nearest face. Both
 //! bound the depth, from above and from below, so that what is found is the best axis of all, within the tolerance.
 
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
 use crate::math::Vec3;
 
 /// Most support points; what was found until then is an axis too, but may not be the best.
@@ -38,6 +41,28 @@ struct Face {
     is_there: bool,
 }
 
+/// A face in the order of distances, the older one first where these are equal.
+#[derive(Clone, Copy, PartialEq)]
+struct Near {
+    distance: f64,
+    face: u32,
+}
+
+impl Eq for Near {}
+
+impl PartialOrd for Near {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Near {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_distance = self.distance.total_cmp(&other.distance);
+        by_distance.then(self.face.cmp(&other.face))
+    }
+}
+
 /// The polytope. Keeps its memory.
 #[derive(Default)]
 pub struct Polytope {
@@ -45,8 +70,8 @@ pub struct Polytope {
     /// The points of A and B that each is the difference of.
     ends: Vec<[Vec3; 2]>,
     faces: Vec<Face>,
-    /// Distance of each face's plane from the origin, infinite of those that are gone (m).
-    distances: Vec<f64>,
+    /// The faces, nearest first, and some that are gone.
+    order: BinaryHeap<Reverse<Near>>,
     visible: Vec<u32>,
     /// Edges around what is visible: from, to, and the face behind.
     horizon: Vec<(u32, u32, u32)>,
@@ -105,7 +130,7 @@ impl Polytope {
         self.points.clear();
         self.ends.clear();
         self.faces.clear();
-        self.distances.clear();
+        self.order.clear();
         let (a, b) = (support(&Vec3::x()), support(&-Vec3::x()));
         let along = b.0 - a.0;
         let least = [Vec3::x(), Vec3::y(), Vec3::z()]
@@ -146,7 +171,8 @@ impl Polytope {
         // What has no area faces nowhere, and is nearest to nothing.
         let normal = (b - a).cross(&(c - a)).try_normalize(0.0);
         let distance = normal.map_or(f64::INFINITY, |n| n.dot(&a));
-        self.distances.push(distance);
+        let face = self.faces.len() as u32;
+        self.order.push(Reverse(Near { distance, face }));
         self.faces.push(Face {
             corners,
             neighbours,
@@ -177,20 +203,19 @@ impl Polytope {
         })
     }
 
-    fn nearest(&self) -> Option<u32> {
-        let mut nearest = (None, f64::INFINITY);
-        for (k, distance) in self.distances.iter().enumerate() {
-            if *distance < nearest.1 {
-                nearest = (Some(k as u32), *distance);
+    fn nearest(&mut self) -> Option<u32> {
+        while let Some(Reverse(Near { distance, face })) = self.order.peek() {
+            if self.faces[*face as usize].is_there {
+                return (*distance < f64::INFINITY).then_some(*face);
             }
+            self.order.pop();
         }
-        nearest.0
+        None
     }
 
     /// Takes a face away; those behind it keep its number.
     fn take(&mut self, face: u32) {
         self.faces[face as usize].is_there = false;
-        self.distances[face as usize] = f64::INFINITY;
     }
 
     /// Puts cones to a point in the place of what it sees, `first` among it. False where rounding leaves no clear edge

@@ -10,6 +10,7 @@ mod covered;
 mod expand;
 mod hulls;
 mod narrow;
+mod parts;
 mod reduce;
 mod solid;
 
@@ -18,7 +19,7 @@ use rayon::prelude::*;
 use crate::math::{Quat, Twist, Vec3};
 use crate::problem::{ContactFrame, ProblemBodies};
 use crate::world::manifolds::Manifolds;
-use crate::world::{Bodies, Shape, World};
+use crate::world::{Bodies, World};
 
 pub use broad::BroadPhase;
 
@@ -110,8 +111,8 @@ impl Collider {
         self.covered.remove(world, &mut self.contacts);
     }
 
-    /// Looks what contacts the bodies that are asked for have where they are, by other velocities.
-    pub fn look(&mut self, world: &World, bodies: &ProblemBodies, asks: &[bool]) {
+    /// Looks what contacts the pairs that are asked for have where they are, by other velocities.
+    pub fn look(&mut self, world: &World, bodies: &ProblemBodies, asks: impl Fn([u32; 2]) -> bool) {
         self.look_at_pairs(world, bodies, asks, |_| false);
         self.covered.remove(world, &mut self.seen.contacts);
     }
@@ -121,7 +122,7 @@ impl Collider {
         &mut self,
         world: &World,
         bodies: &ProblemBodies,
-        asks: &[bool],
+        asks: impl Fn([u32; 2]) -> bool,
         is_known: impl Fn(&[FoundContact]) -> bool,
     ) {
         self.broad.update(world, bodies);
@@ -132,19 +133,9 @@ impl Collider {
             ..
         } = self;
         seen.pairs.clear();
-        let (b, mut rest) = (&world.bodies, contacts.as_slice());
-        let arm = |slot: usize| {
-            let bounding = b.shape[slot].as_ref().map_or(0.0, Shape::bounding_radius);
-            broad::arm(b, slot, bounding)
-        };
+        let mut rest = contacts.as_slice();
         seen.pairs.extend(self.broad.pairs().iter().filter(|pair| {
-            let [i, j] = pair.map(|slot| slot as usize);
-            if !asks[i] && !asks[j] {
-                return false;
-            }
-            let u = [i, j].map(|slot| bodies.free_velocity[slot].linear);
-            let way = world.settings.horizon() * (u[0] - u[1]).norm() + world.settings.prediction;
-            if (b.position[i] - b.position[j]).norm() > arm(i) + arm(j) + way {
+            if !asks(**pair) || !narrow::may_meet(world, bodies, **pair) {
                 return false;
             }
             rest = &rest[rest.partition_point(|c| c.bodies < **pair)..];
@@ -166,7 +157,7 @@ impl Collider {
         &mut self,
         world: &World,
         bodies: &ProblemBodies,
-        asks: &[bool],
+        asks: impl Fn([u32; 2]) -> bool,
         is_too_far: impl Fn([u32; 2], f64) -> bool,
     ) -> bool {
         // Two solids that have a contact have all that they need.

@@ -1,12 +1,15 @@
 //! Narrow phase: searches of our own for two balls and for convex solids, parry's manifolds for the rest.
 
+use std::f64::consts::PI;
+
 use parry3d_f64::query::{ContactManifold, DefaultQueryDispatcher, PersistentQueryDispatcher};
 use parry3d_f64::shape::{Shape as ParryShape, TypedShape};
 use rayon::prelude::*;
 
 use super::broad::arm;
-use super::convex::ConvexSearch;
+use super::convex::{self, ConvexSearch};
 use super::hulls::{HullPoint, HullSearch};
+use super::parts::PartPairs;
 use super::solid::Solid;
 use super::{FoundContact, reduce};
 use crate::math::{Mat3, Pose, Quat, Vec3};
@@ -36,6 +39,8 @@ const REACH_SHARE: f64 = 0.02;
 struct Worker {
     found: Vec<FoundContact>,
     manifolds: Vec<ContactManifold<(), ()>>,
+    manifold: ContactManifold<(), ()>,
+    parts: PartPairs,
     hulls: HullSearch,
     convex: ConvexSearch,
     kept: Manifolds,
@@ -87,6 +92,15 @@ impl NarrowPhase {
     }
 }
 
+/// Whether two bodies are near enough to each other to meet within the step by these velocities.
+pub fn may_meet(world: &World, free: &ProblemBodies, pair: [u32; 2]) -> bool {
+    let [i, j] = pair.map(|b| b as usize);
+    let [Some(a), Some(b)] = [i, j].map(|slot| world.bodies.shape[slot].as_ref()) else {
+        return false;
+    };
+    Search::new(world, free).reach([i, j], [a, b]).is_some()
+}
+
 /// What a pair's search needs to know.
 struct Search<'a> {
     bodies: &'a Bodies,
@@ -95,26 +109,48 @@ struct Search<'a> {
     prediction: f64,
 }
 
-impl Search<'_> {
-    /// How far apart two bodies may be and still meet within the step (m).
-    fn reach(&self, i: usize, j: usize, bounding: [f64; 2]) -> f64 {
-        if self.prediction <= 0.0 {
-            return 0.0;
+/// How near to each other two bodies must be now to meet within the step.
+#[derive(Clone, Copy, Default)]
+struct Reach {
+    /// Nowhere they are farther apart than this (m).
+    far: f64,
+    /// What the second one goes, seen from the first (m).
+    way: Vec3,
+    /// Somewhere on this way they are no farther apart than this (m).
+    near: f64,
+    /// How far the ways of their points bend (m).
+    arc: f64,
+}
+
+impl<'a> Search<'a> {
+    fn new(world: &'a World, free: &'a ProblemBodies) -> Self {
+        Self {
+            bodies: &world.bodies,
+            free,
+            h: world.settings.horizon(),
+            prediction: world.settings.prediction,
         }
-        let (a, b) = (&self.free.free_velocity[i], &self.free.free_velocity[j]);
-        // A half-space is infinitely large: what counts is how far away the other body is.
+    }
+
+    /// How far apart two bodies may be and still meet within the step; none where they are farther apart.
+    fn reach(&self, [i, j]: [usize; 2], [a, b]: [&Shape; 2]) -> Option<Reach> {
         let apart = (self.bodies.position[i] - self.bodies.position[j]).norm();
-        let lever = |slot: usize, own: f64, other: f64| {
-            if own.is_finite() {
-                arm(self.bodies, slot, own)
-            } else {
-                apart + other
-            }
-        };
-        let speed = (a.linear - b.linear).norm()
-            + a.angular.norm() * lever(i, bounding[0], bounding[1])
-            + b.angular.norm() * lever(j, bounding[1], bounding[0]);
-        self.prediction + self.h * speed
+        let arms = [(i, a), (j, b)].map(|(k, s)| arm(self.bodies, k, s.bounding_radius()));
+        let mut reach = Reach::default();
+        if self.prediction > 0.0 {
+            let (a, b) = (&self.free.free_velocity[i], &self.free.free_velocity[j]);
+            // A half-space is infinitely large: what counts is how far away the other body is.
+            let lever = |own: f64, other: f64| own.min(apart + other);
+            let levers = [lever(arms[0], arms[1]), lever(arms[1], arms[0])];
+            let turn = [a, b].map(|u| self.h * u.angular.norm());
+            let turning = turn[0] * levers[0] + turn[1] * levers[1];
+            let bend = |k: usize| levers[k] * (1.0 - (0.5 * turn[k].min(PI)).cos());
+            reach.arc = bend(0) + bend(1);
+            reach.way = (b.linear - a.linear) * self.h;
+            reach.near = self.prediction + turning;
+            reach.far = reach.near + reach.way.norm();
+        }
+        (apart <= arms[0] + arms[1] + reach.far).then_some(reach)
     }
 
     /// Where something that is fixed to a body would be when the step has passed.
@@ -142,12 +178,7 @@ impl Search<'_> {
 
 impl Worker {
     fn run(&mut self, world: &World, free: &ProblemBodies, pairs: &[[u32; 2]]) {
-        let search = Search {
-            bodies: &world.bodies,
-            free,
-            h: world.settings.horizon(),
-            prediction: world.settings.prediction,
-        };
+        let search = Search::new(world, free);
         self.found.clear();
         self.kept.clear();
         let old = &world.manifolds.of_pair;
@@ -159,10 +190,12 @@ impl Worker {
             let (Some(a), Some(b)) = (&world.bodies.shape[i], &world.bodies.shape[j]) else {
                 continue;
             };
-            let reach = search.reach(i, j, [a.bounding_radius(), b.bounding_radius()]);
+            let Some(reach) = search.reach([i, j], [a, b]) else {
+                continue;
+            };
             match (a.geometry(), b.geometry()) {
                 (Geometry::Ball { radius: r }, Geometry::Ball { radius: s }) => {
-                    self.balls(&search, *pair, [*r, *s], reach);
+                    self.balls(&search, *pair, [*r, *s], reach.far);
                 }
                 (Geometry::Cuboid { .. }, Geometry::Cuboid { .. }) => {
                     while old.get(at).is_some_and(|m| m.bodies < *pair) {
@@ -176,11 +209,13 @@ impl Worker {
                     let meeting = Meeting {
                         search: &search,
                         pair: *pair,
+                        reach,
                         same: SAME * a.half_diagonal().min(b.half_diagonal()),
                     };
-                    let is_one = [a, b].iter().all(|s| s.parry().as_compound().is_none());
-                    if !(is_one && self.solids(&meeting, [a, b], [0, 0], &poses, reach)) {
-                        self.general(&meeting, [a, b], &poses, reach);
+                    if self.parts.find([a, b], &poses, reach.far) {
+                        self.compounds(&meeting, [a, b], &poses);
+                    } else if !self.solids(&meeting, [a, b], [0, 0], &poses) {
+                        self.general(&meeting, [a, b], &poses);
                     }
                 }
             }
@@ -224,7 +259,7 @@ impl Worker {
         &mut self,
         search: &Search,
         pair: [u32; 2],
-        reach: f64,
+        reach: Reach,
         old: Option<&ManifoldMemory>,
         manifolds: &Manifolds,
     ) {
@@ -240,9 +275,10 @@ impl Worker {
         let half_extents = [first, second];
         let poses = [search.bodies.shape_pose(i), search.bodies.shape_pose(j)];
         let turn = poses.map(|pose| pose.rotation.to_rotation_matrix().into_inner());
-        if old.is_none() && are_apart(&poses, &turn, &half_extents, reach) {
+        if old.is_none() && are_apart(&poses, &turn, &half_extents, &reach) {
             return;
         }
+        let reach = reach.far;
         let relative = poses[0].inverse().compose(&poses[1]);
         // How far two points may have moved against each other while the manifold was kept.
         let smallest = half_extents[0].min().min(half_extents[1].min());
@@ -367,12 +403,25 @@ impl Worker {
         shapes: [&Shape; 2],
         parts: [u32; 2],
         places: &[Pose; 2],
-        reach: f64,
     ) -> bool {
         let index = parts.map(|part| part as usize);
-        let relative = places[0].inverse().compose(&places[1]);
-        let searches = (&mut self.hulls, &mut self.convex);
-        let Some((points, normal)) = search(searches, shapes, index, &relative, reach) else {
+        let back = places[0].inverse();
+        let relative = back.compose(&places[1]);
+        let reach = meeting.reach.far;
+        let colliders = [0, 1].map(|k| shapes[k].part(index[k]));
+        let found = if are_round(colliders) {
+            let solids = solids_of(shapes, index, [&Pose::IDENTITY, &relative]);
+            if let [Some(a), Some(b)] = solids
+                && meeting.pass(&[a, b], shapes, index, places)
+            {
+                return true;
+            }
+            round(&mut self.convex, colliders, solids, &relative, reach)
+        } else {
+            let searches = (&mut self.hulls, &mut self.convex);
+            flat(searches, shapes, index, &relative, reach)
+        };
+        let Some((points, normal)) = found else {
             return false;
         };
         self.candidates.clear();
@@ -392,8 +441,41 @@ impl Worker {
         true
     }
 
+    /// Compounds, part by part, as they were found.
+    fn compounds(&mut self, meeting: &Meeting, shapes: [&Shape; 2], poses: &[Pose; 2]) {
+        let first = self.found.len();
+        let parts = std::mem::take(&mut self.parts);
+        for &pair in &parts.pairs {
+            let place = |k: usize| poses[k].compose(&shapes[k].part_pose(pair[k] as usize));
+            let places = [place(0), place(1)];
+            if self.solids(meeting, shapes, pair, &places) {
+                continue;
+            }
+            let relative = places[0].to_parry().inv_mul(&places[1].to_parry());
+            let [a, b] = [0, 1].map(|k| shapes[k].part(pair[k] as usize));
+            let mut manifold = std::mem::take(&mut self.manifold);
+            manifold.clear();
+            let supported = DefaultQueryDispatcher.contact_manifold_convex_convex(
+                &relative,
+                a,
+                b,
+                None,
+                None,
+                meeting.reach.far,
+                &mut manifold,
+            );
+            [manifold.subshape1, manifold.subshape2] = pair;
+            if supported.is_ok() && !manifold.points.is_empty() {
+                self.manifold(meeting, shapes, &places, &manifold);
+            }
+            self.manifold = manifold;
+        }
+        self.parts = parts;
+        self.unite(first, meeting.same);
+    }
+
     /// Any two shapes, through parry; the convex polyhedra among their parts on their own.
-    fn general(&mut self, meeting: &Meeting, shapes: [&Shape; 2], poses: &[Pose; 2], reach: f64) {
+    fn general(&mut self, meeting: &Meeting, shapes: [&Shape; 2], poses: &[Pose; 2]) {
         let [a, b] = shapes.map(Shape::parry);
         let relative = poses[0].to_parry().inv_mul(&poses[1].to_parry());
         // Nothing of the last step or pair may remain: the contacts depend on the poses alone.
@@ -402,7 +484,7 @@ impl Worker {
             &relative,
             a.as_ref(),
             b.as_ref(),
-            reach,
+            meeting.reach.far,
             &mut self.manifolds,
             &mut None,
         );
@@ -425,7 +507,7 @@ impl Worker {
                 place(&poses[1], manifold.subshape_pos2()),
             ];
             let parts = [manifold.subshape1, manifold.subshape2];
-            if !self.solids(meeting, shapes, parts, &places, reach) && !manifold.points.is_empty() {
+            if !self.solids(meeting, shapes, parts, &places) && !manifold.points.is_empty() {
                 self.manifold(meeting, shapes, &places, manifold);
             }
         }
@@ -545,7 +627,8 @@ fn find_hulls<'s>(
     if hulls.find([a, b], relative, [needed, reach]) {
         return (&hulls.points, hulls.normal);
     }
-    let [Some(a), Some(b)] = solids_of(shapes, parts, relative) else {
+    let frames = [&Pose::IDENTITY, relative];
+    let [Some(a), Some(b)] = solids_of(shapes, parts, frames) else {
         return (&[], Vec3::zeros());
     };
     convex.find(&[a, b], reach);
@@ -555,8 +638,8 @@ fn find_hulls<'s>(
 /// What a search has found, in the frame of the first shape: points, and the unit normal from the first to the second.
 type Found<'s> = (&'s [HullPoint], Vec3);
 
-/// Where two convex solids, or one and a half-space, touch; none where they are left to parry.
-fn search<'s>(
+/// Where two hulls, or one and a half-space, touch; none where they are left to parry.
+fn flat<'s>(
     searches: (&'s mut HullSearch, &'s mut ConvexSearch),
     shapes: [&Shape; 2],
     parts: [usize; 2],
@@ -564,9 +647,6 @@ fn search<'s>(
     reach: f64,
 ) -> Option<Found<'s>> {
     let colliders = [0, 1].map(|k| shapes[k].part(parts[k]));
-    if are_round(colliders) {
-        return round(searches.1, shapes, parts, relative, reach);
-    }
     let hulls = searches.0;
     match [0, 1].map(|k| shapes[k].hull(parts[k])) {
         [Some(_), Some(_)] => {
@@ -593,16 +673,15 @@ fn search<'s>(
     Some((&hulls.points, hulls.normal))
 }
 
-/// Two convex solids, or one and a half-space, one of them round.
+/// Where two convex solids, or one and a half-space, touch, of which one is round; none where they are left to parry.
 fn round<'s>(
     convex: &'s mut ConvexSearch,
-    shapes: [&Shape; 2],
-    parts: [usize; 2],
+    colliders: [&dyn ParryShape; 2],
+    solids: [Option<Solid>; 2],
     relative: &Pose,
     reach: f64,
 ) -> Option<Found<'s>> {
-    let colliders = [0, 1].map(|k| shapes[k].part(parts[k]));
-    match solids_of(shapes, parts, relative) {
+    match solids {
         [Some(a), Some(b)] => convex.find(&[a, b], reach),
         [Some(solid), None] => {
             let ground = colliders[1].as_halfspace()?;
@@ -619,16 +698,15 @@ fn round<'s>(
     Some((&convex.points, convex.normal))
 }
 
-/// The convex solids among two parts, in the frame of the first one.
+/// The convex solids among two parts in these places.
 fn solids_of<'a>(
     shapes: [&'a Shape; 2],
     parts: [usize; 2],
-    relative: &Pose,
+    places: [&Pose; 2],
 ) -> [Option<Solid<'a>>; 2] {
-    let frames = [Pose::IDENTITY, *relative];
     [0, 1].map(|k| {
         let (shape, hull) = (shapes[k].part(parts[k]), shapes[k].hull(parts[k]));
-        Solid::new(shape, hull, &frames[k])
+        Solid::new(shape, hull, places[k])
     })
 }
 
@@ -675,11 +753,34 @@ impl Parts<'_> {
 struct Meeting<'a> {
     search: &'a Search<'a>,
     pair: [u32; 2],
+    reach: Reach,
     /// Points nearer to each other than this are one (m).
     same: f64,
 }
 
 impl Meeting<'_> {
+    /// Whether two solids, in the frame of the first one, do not meet within the step, as far as a few axes tell.
+    fn pass(
+        &self,
+        solids: &[Solid; 2],
+        shapes: [&Shape; 2],
+        parts: [usize; 2],
+        places: &[Pose; 2],
+    ) -> bool {
+        let (back, reach) = (places[0].inverse(), &self.reach);
+        if convex::are_apart(solids, back.rotation * reach.way, reach.near) {
+            return true;
+        }
+        let later = [0, 1].map(|k| {
+            let slot = self.pair[k] as usize;
+            back.compose(&self.search.later(slot, &places[k]))
+        });
+        let [Some(a), Some(b)] = solids_of(shapes, parts, [&later[0], &later[1]]) else {
+            return false;
+        };
+        convex::pass(solids, &[a, b], self.search.prediction, reach.arc)
+    }
+
     /// Adds a point of a manifold to its candidates, unless it is one of them or too far away to count.
     fn add(
         &self,
@@ -718,13 +819,18 @@ fn unit(normal: Vec3) -> Option<Vec3> {
     is_fine.then(|| if norm == 1.0 { normal } else { normal / norm })
 }
 
-/// Whether one of the six faces' normals separates two boxes by more than `reach`.
-fn are_apart(poses: &[Pose; 2], turn: &[Mat3; 2], half_extents: &[Vec3; 2], reach: f64) -> bool {
+/// Whether one of the six faces' normals separates two boxes all their way.
+fn are_apart(poses: &[Pose; 2], turn: &[Mat3; 2], half_extents: &[Vec3; 2], reach: &Reach) -> bool {
     let between = poses[1].position - poses[0].position;
     let cross = (turn[0].transpose() * turn[1]).abs();
-    let first = turn[0].tr_mul(&between).abs() - half_extents[0] - cross * half_extents[1];
-    let second = turn[1].tr_mul(&between).abs() - half_extents[1] - cross.tr_mul(&half_extents[0]);
-    first.max() > reach || second.max() > reach
+    let least = |side: usize, extents: Vec3| {
+        let (now, way) = (turn[side].tr_mul(&between), turn[side].tr_mul(&reach.way));
+        let then = (now + way).component_mul(&now.map(f64::signum));
+        now.abs().inf(&then) - half_extents[side] - extents
+    };
+    let first = least(0, cross * half_extents[1]);
+    let second = least(1, cross.tr_mul(&half_extents[0]));
+    first.max() > reach.near || second.max() > reach.near
 }
 
 /// Whether the points of a manifold still face each other: the boxes have moved against each other

@@ -4,7 +4,7 @@
 use super::context::Context;
 use super::integrate;
 use crate::collide::Collider;
-use crate::math::{Twist, rotate_by};
+use crate::math::{Twist, Vec3, rotate_by};
 use crate::problem::ProblemBodies;
 use crate::world::{Bodies, BodyKind, Geometry, Shape, World};
 
@@ -21,7 +21,9 @@ pub const MOST_STRIKES: u32 = 8;
 /// Reusable memory.
 #[derive(Default)]
 pub struct Sweep {
-    /// The velocities that contacts were last looked for by.
+    /// The velocities that all contacts were found by.
+    found: Vec<Twist>,
+    /// Those by which contacts of each body were last looked for.
     seen: Vec<Twist>,
     /// Who is looked at.
     asks: Vec<bool>,
@@ -53,7 +55,11 @@ impl Sweep {
                 let (u, share) = (b.velocity[slot], share * left);
                 Twist::new(u.linear * share, u.angular * share)
             }));
-            collider.look(world, &self.bodies, &self.asks);
+            let (asks, u) = (&self.asks, &self.bodies.free_velocity);
+            collider.look(world, &self.bodies, |pair| {
+                pair.into_iter().any(|slot| asks[slot as usize])
+                    && way(world, pair, |slot| u[slot]) > allowed(world, pair)
+            });
             if !self.go_on(world, collider, h) {
                 break;
             }
@@ -121,9 +127,9 @@ impl Sweep {
 impl Context {
     /// Notes by which velocities contacts were looked for.
     pub fn note_seen(&mut self) {
-        self.sweep
-            .seen
-            .clone_from(&self.problem.bodies.free_velocity);
+        let free = &self.problem.bodies.free_velocity;
+        self.sweep.found.clone_from(free);
+        self.sweep.seen.clone_from(free);
     }
 
     /// Whether bodies whose velocities the solver changed would run into others that they have no contact with; there are
@@ -151,23 +157,43 @@ impl Context {
         }
         sweep.bodies.free_velocity.clone_from(&self.velocity);
         let is_new = |bodies: [u32; 2], way: f64| way > allowed(world, bodies);
-        let is_found = self
-            .collider
-            .add_struck(world, &sweep.bodies, &sweep.asks, is_new);
-        for (seen, now) in sweep.seen.iter_mut().zip(&self.velocity) {
+        let (now, found) = (&self.velocity, &sweep.found);
+        let asks = |pair: [u32; 2]| {
+            let change = |slot: usize| now[slot] - found[slot];
+            pair.into_iter().any(|slot| sweep.asks[slot as usize])
+                && way(world, pair, change) > settings.prediction + allowed(world, pair)
+        };
+        let is_found = self.collider.add_struck(world, &sweep.bodies, asks, is_new);
+        let seen = sweep.seen.iter_mut().zip(now).zip(&sweep.asks);
+        for ((seen, now), _) in seen.filter(|(_, asks)| **asks) {
             *seen = *now;
         }
         is_found
     }
 }
 
-/// How fast a point of a body moves at most (m/s). That a ball turns about its centre moves nothing.
+/// How fast a point of a body moves at most (m/s).
 fn speed(bodies: &Bodies, slot: usize, u: &Twist) -> f64 {
-    let size = bodies.shape[slot]
-        .as_ref()
-        .map_or(0.0, Shape::bounding_radius);
+    u.linear.norm() + turning(bodies, slot, u)
+}
+
+/// How fast a point of a body moves about its centre of mass at most (m/s). That a ball turns about its own moves nothing.
+fn turning(bodies: &Bodies, slot: usize, u: &Twist) -> f64 {
+    let shape = bodies.shape[slot].as_ref();
+    if shape.is_none() || u.angular == Vec3::zeros() {
+        return 0.0;
+    }
+    let size = shape.map_or(0.0, Shape::bounding_radius);
     let arm = if is_ball(bodies, slot) { 0.0 } else { size };
-    u.linear.norm() + u.angular.norm() * (arm + bodies.shape_offset[slot].position.norm())
+    u.angular.norm() * (arm + bodies.shape_offset[slot].position.norm())
+}
+
+/// How far two bodies come nearer to each other at most, where each point moves for the horizon (m).
+fn way(world: &World, pair: [u32; 2], velocity: impl Fn(usize) -> Twist) -> f64 {
+    let [i, j] = pair.map(|slot| slot as usize);
+    let (b, u, w) = (&world.bodies, velocity(i), velocity(j));
+    let speed = (u.linear - w.linear).norm() + turning(b, i, &u) + turning(b, j, &w);
+    world.settings.horizon() * speed
 }
 
 fn is_ball(bodies: &Bodies, slot: usize) -> bool {
