@@ -193,10 +193,10 @@ impl BroadPhase {
                     if bounding.is_infinite() {
                         continue;
                     }
-                    let velocity = &free.free_velocity[slot];
-                    let travel = h
-                        * (velocity.linear.norm()
-                            + velocity.angular.norm() * arm(bodies, slot, bounding));
+                    let way = |u: &Twist| {
+                        h * (u.linear.norm() + u.angular.norm() * arm(bodies, slot, bounding))
+                    };
+                    let travel = way(&free.free_velocity[slot]);
                     let ahead = base + if looks_ahead { travel } else { 0.0 };
                     let pose = bodies.shape_pose(slot);
                     // Balls are many and simple: no dynamic call for them.
@@ -215,7 +215,11 @@ impl BroadPhase {
                     // What never moves needs no room; a ground is large, and so its margin would be.
                     let room = match bodies.kind[slot] {
                         BodyKind::Fixed => 0.0,
-                        _ => MARGIN * bounding + STEPS_AHEAD * travel,
+                        // A look along half a step asks for less than the next one will.
+                        _ => {
+                            let usual = way(&bodies.velocity[slot]);
+                            MARGIN * bounding + STEPS_AHEAD * travel.max(usual)
+                        }
                     };
                     let margin = ahead + room;
                     *fat = Fat {

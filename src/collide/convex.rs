@@ -59,11 +59,11 @@ fn distance(
         let point = lowest(&n);
         least = least.max(n.dot(&point));
         let step = point - nearest;
-        let share = -nearest.dot(&step) / step.norm_squared();
-        if !(share > 0.0) {
+        let along = -nearest.dot(&step);
+        if along <= 0.0 {
             break;
         }
-        nearest += step * share.min(1.0);
+        nearest += step * (along / step.norm_squared()).min(1.0);
     }
     [least, nearest.norm()]
 }

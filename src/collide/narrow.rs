@@ -144,7 +144,7 @@ impl<'a> Search<'a> {
             let levers = [lever(arms[0], arms[1]), lever(arms[1], arms[0])];
             let turn = [a, b].map(|u| self.h * u.angular.norm());
             let turning = turn[0] * levers[0] + turn[1] * levers[1];
-            let bend = |k: usize| levers[k] * (1.0 - (0.5 * turn[k].min(PI)).cos());
+            let bend = |k: usize| levers[k] * (1.0 - (0.5 * turn[k]).min(PI).cos());
             reach.arc = bend(0) + bend(1);
             reach.way = (b.linear - a.linear) * self.h;
             reach.near = self.prediction + turning;
@@ -193,6 +193,12 @@ impl Worker {
             let Some(reach) = search.reach([i, j], [a, b]) else {
                 continue;
             };
+            let meeting = Meeting {
+                search: &search,
+                pair: *pair,
+                reach,
+                same: SAME * a.half_diagonal().min(b.half_diagonal()),
+            };
             match (a.geometry(), b.geometry()) {
                 (Geometry::Ball { radius: r }, Geometry::Ball { radius: s }) => {
                     self.balls(&search, *pair, [*r, *s], reach.far);
@@ -202,16 +208,10 @@ impl Worker {
                         at += 1;
                     }
                     let old = old.get(at).filter(|m| m.bodies == *pair);
-                    self.cuboids(&search, *pair, reach, old, &world.manifolds);
+                    self.cuboids(&meeting, [a, b], old, &world.manifolds);
                 }
                 _ => {
                     let poses = [i, j].map(|slot| world.bodies.shape_pose(slot));
-                    let meeting = Meeting {
-                        search: &search,
-                        pair: *pair,
-                        reach,
-                        same: SAME * a.half_diagonal().min(b.half_diagonal()),
-                    };
                     if self.parts.find([a, b], &poses, reach.far) {
                         self.compounds(&meeting, [a, b], &poses);
                     } else if !self.solids(&meeting, [a, b], [0, 0], &poses) {
@@ -254,20 +254,16 @@ impl Worker {
     }
 
     /// Two boxes: the points of an earlier step while they have hardly moved against each other,
-    /// else by parry's own routine for them.
+    /// else by the search for hulls.
     fn cuboids(
         &mut self,
-        search: &Search,
-        pair: [u32; 2],
-        reach: Reach,
+        meeting: &Meeting,
+        [a, b]: [&Shape; 2],
         old: Option<&ManifoldMemory>,
         manifolds: &Manifolds,
     ) {
+        let (search, pair) = (meeting.search, meeting.pair);
         let [i, j] = pair.map(|b| b as usize);
-        let shapes = [i, j].map(|slot| search.bodies.shape[slot].as_ref());
-        let [Some(a), Some(b)] = shapes else {
-            return;
-        };
         let extents = [a, b].map(|s| s.parry().as_cuboid().map(|c| Vec3::from(c.half_extents)));
         let [Some(first), Some(second)] = extents else {
             return;
@@ -275,10 +271,10 @@ impl Worker {
         let half_extents = [first, second];
         let poses = [search.bodies.shape_pose(i), search.bodies.shape_pose(j)];
         let turn = poses.map(|pose| pose.rotation.to_rotation_matrix().into_inner());
-        if old.is_none() && are_apart(&poses, &turn, &half_extents, &reach) {
+        if old.is_none() && are_apart(&poses, &turn, &half_extents, &meeting.reach) {
             return;
         }
-        let reach = reach.far;
+        let reach = meeting.reach.far;
         let relative = poses[0].inverse().compose(&poses[1]);
         // How far two points may have moved against each other while the manifold was kept.
         let smallest = half_extents[0].min().min(half_extents[1].min());
@@ -296,12 +292,13 @@ impl Worker {
             _ => {
                 // Somewhat farther than asked for, to be of use while the boxes gain speed.
                 let far = reach + 2.0 * slack + REACH_SHARE * smallest;
+                let places = (&poses, &relative);
                 ManifoldMemory {
                     bodies: pair,
                     points: [0; 2],
                     half_extents,
                     relative,
-                    normal: self.find_cuboids([a, b], &relative, [reach, far]),
+                    normal: self.find_cuboids(meeting, [a, b], places, [reach, far]),
                     reach: far,
                 }
             }
@@ -363,13 +360,20 @@ impl Worker {
 
     /// Adds the points of two boxes that are no farther apart than `reaches[0]` to those that are kept, as far as these are
     /// not farther apart than `reaches[1]`, and returns their normal, in the frame of the first one.
-    fn find_cuboids(&mut self, boxes: [&Shape; 2], relative: &Pose, reaches: [f64; 2]) -> Vec3 {
+    fn find_cuboids(
+        &mut self,
+        meeting: &Meeting,
+        boxes: [&Shape; 2],
+        (poses, relative): (&[Pose; 2], &Pose),
+        reaches: [f64; 2],
+    ) -> Vec3 {
         let (points, normal) = find_hulls(
             (&mut self.hulls, &mut self.convex),
             boxes,
             [0, 0],
             relative,
             reaches,
+            |solids| meeting.pass(solids, boxes, [0, 0], poses),
         );
         let back = relative.inverse();
         let points = points.iter().map(|p| {
@@ -409,17 +413,18 @@ impl Worker {
         let relative = back.compose(&places[1]);
         let reach = meeting.reach.far;
         let colliders = [0, 1].map(|k| shapes[k].part(index[k]));
+        let pass = |solids: &[Solid; 2]| meeting.pass(solids, shapes, index, places);
         let found = if are_round(colliders) {
             let solids = solids_of(shapes, index, [&Pose::IDENTITY, &relative]);
             if let [Some(a), Some(b)] = solids
-                && meeting.pass(&[a, b], shapes, index, places)
+                && pass(&[a, b])
             {
                 return true;
             }
             round(&mut self.convex, colliders, solids, &relative, reach)
         } else {
             let searches = (&mut self.hulls, &mut self.convex);
-            flat(searches, shapes, index, &relative, reach)
+            flat(searches, shapes, index, &relative, reach, pass)
         };
         let Some((points, normal)) = found else {
             return false;
@@ -613,13 +618,14 @@ fn are_round(shapes: [&dyn ParryShape; 2]) -> bool {
 }
 
 /// Where two hulls touch, by their faces and edges; by the search for all convex solids where these leave the axis open, or
-/// edges that are nearly parallel share no point.
+/// edges that are nearly parallel share no point, unless the two `pass` each other.
 fn find_hulls<'s>(
     (hulls, convex): (&'s mut HullSearch, &'s mut ConvexSearch),
     shapes: [&Shape; 2],
     parts: [usize; 2],
     relative: &Pose,
     [needed, reach]: [f64; 2],
+    pass: impl Fn(&[Solid; 2]) -> bool,
 ) -> Found<'s> {
     let [Some(a), Some(b)] = [0, 1].map(|k| shapes[k].hull(parts[k])) else {
         return (&[], Vec3::zeros());
@@ -631,6 +637,9 @@ fn find_hulls<'s>(
     let [Some(a), Some(b)] = solids_of(shapes, parts, frames) else {
         return (&[], Vec3::zeros());
     };
+    if pass(&[a, b]) {
+        return (&[], Vec3::zeros());
+    }
     convex.find(&[a, b], reach);
     (&convex.points, convex.normal)
 }
@@ -645,13 +654,15 @@ fn flat<'s>(
     parts: [usize; 2],
     relative: &Pose,
     reach: f64,
+    pass: impl Fn(&[Solid; 2]) -> bool,
 ) -> Option<Found<'s>> {
     let colliders = [0, 1].map(|k| shapes[k].part(parts[k]));
     let hulls = searches.0;
     match [0, 1].map(|k| shapes[k].hull(parts[k])) {
         [Some(_), Some(_)] => {
             let searches = (hulls, searches.1);
-            return Some(find_hulls(searches, shapes, parts, relative, [reach; 2]));
+            let reaches = [reach; 2];
+            return Some(find_hulls(searches, shapes, parts, relative, reaches, pass));
         }
         [Some(hull), None] => {
             let ground = colliders[1].as_halfspace()?;

@@ -4,9 +4,9 @@ use super::{Failure, Measure, Row, run, simulation};
 use crate::math::Vec3;
 use crate::step::Simulation;
 
-const GRAVITY: f64 = 9.81;
+pub(super) const GRAVITY: f64 = 9.81;
 /// How near thresholds are found, over themselves.
-const NEAR: f64 = 0.02;
+pub(super) const NEAR: f64 = 0.02;
 
 pub const ROWS: &[Row] = &[
     Row {
@@ -140,7 +140,7 @@ fn scene(friction: f64, bodies: &str) -> Result<Simulation, Failure> {
 }
 
 /// Takes steps, solved or not.
-fn go(s: &mut Simulation, seconds: f64) -> Result<(), Failure> {
+pub(super) fn go(s: &mut Simulation, seconds: f64) -> Result<(), Failure> {
     for _ in 0..(seconds / s.world().settings.step).round() as u32 {
         s.step()?;
     }
@@ -148,7 +148,7 @@ fn go(s: &mut Simulation, seconds: f64) -> Result<(), Failure> {
 }
 
 /// Of shares between 0.9 and 1.1, the least at which something holds.
-fn threshold(holds: impl Fn(f64) -> Result<bool, Failure>) -> Result<f64, Failure> {
+pub(super) fn threshold(holds: impl Fn(f64) -> Result<bool, Failure>) -> Result<f64, Failure> {
     let (mut low, mut high) = (0.9, 1.1);
     if holds(low)? || !holds(high)? {
         let message = "it holds at 0.9 or not at 1.1 times the law's threshold";

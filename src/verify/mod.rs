@@ -5,6 +5,7 @@ mod compliant;
 mod contacts;
 mod ode;
 mod rigid;
+mod standing;
 
 use serde::Serialize;
 
@@ -87,7 +88,7 @@ enum Failure {
 
 /// All rows.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    let parts = [rigid::ROWS, compliant::ROWS, contacts::ROWS];
+    let parts = [rigid::ROWS, compliant::ROWS, contacts::ROWS, standing::ROWS];
     parts.into_iter().flatten()
 }
 
