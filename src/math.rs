@@ -241,17 +241,22 @@ impl SymMat3 {
     }
 }
 
-/// A deterministic orthonormal frame around a unit vector: `t₁`, with `t₂ = n × t₁`. A normal in a coordinate plane has one
-/// tangent in it and the other straight across, so that what moves in such a plane stays there to the last bit. It is
-/// continuous but where the normal's angle to ±z is 25.8°, which no wall or slope is likely to have.
+/// A deterministic orthonormal frame around a unit vector: `t₁`, with `t₂ = n × t₁`. Exact for the
+/// axes (Duff et al., "Building an Orthonormal Basis, Revisited", 2017). A normal in a coordinate
+/// plane has one tangent in it and the other straight across, so that what moves in such a plane
+/// stays there to the last bit.
 #[inline]
 pub fn tangent(n: Vec3) -> Vec3 {
-    let across = if n.z.abs() <= 0.9 {
-        Vec3::new(-n.y, n.x, 0.0)
-    } else {
-        Vec3::new(0.0, -n.z, n.y)
-    };
-    across.normalize()
+    if n.z == 0.0 {
+        return Vec3::new(-n.y, n.x, 0.0);
+    }
+    let sign = 1.0f64.copysign(n.z);
+    let a = -1.0 / (sign + n.z);
+    Vec3::new(
+        1.0 + sign * n.x * n.x * a,
+        sign * n.x * n.y * a,
+        -sign * n.x,
+    )
 }
 
 /// `exp(ω t) q`, renormalised: the rotation reached from `q` after time `t` at the constant world

@@ -112,11 +112,11 @@ struct Search<'a> {
 /// How near to each other two bodies must be now to meet within the step.
 #[derive(Clone, Copy, Default)]
 struct Reach {
-    /// Nowhere they are farther apart than this (m).
+    /// Farther apart than this they do not meet, wherever they go (m).
     far: f64,
     /// What the second one goes, seen from the first (m).
     way: Vec3,
-    /// Somewhere on this way they are no farther apart than this (m).
+    /// Nor do they where they are farther apart than this all along the way, turned as they are now (m).
     near: f64,
     /// How far the ways of their points bend (m).
     arc: f64,

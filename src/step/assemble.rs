@@ -12,9 +12,6 @@ use crate::problem::{BIASES, ContactFrame, Contacts, Friction, Problem};
 use crate::world::snapshot::is_memorable;
 use crate::world::{ContactMaterial, ContactMemory, World};
 
-/// Sine of the steepest slope on which tangents lie as on level ground: on it, which way is down says little.
-const LEVEL: f64 = 0.05;
-
 /// Contacts per unit of parallel work.
 const CHUNK: usize = 1024;
 
@@ -194,8 +191,7 @@ impl<'a> PairLaws<'a> {
         }
     }
 
-    /// Where a contact is, and how its tangents lie: on a slope one is level and the other leads down, as what slides there
-    /// does, so that friction on boxes and pyramids is the same whichever way the slope faces.
+    /// Where a contact is, and how its tangents lie.
     fn frame(&self, contact: &FoundContact) -> ContactFrame {
         let bodies = &self.world.bodies;
         let (point, normal) = (contact.point, contact.normal);
@@ -211,14 +207,7 @@ impl<'a> PairLaws<'a> {
         };
         let tangent = along
             .and_then(|along| (along - normal * normal.dot(&along)).try_normalize(1e-9))
-            .unwrap_or_else(|| {
-                let level = self.world.settings.gravity.cross(&normal);
-                let down = self.world.settings.gravity.norm();
-                match level.norm() > LEVEL * down {
-                    true => level.normalize(),
-                    false => tangent(normal),
-                }
-            });
+            .unwrap_or_else(|| tangent(normal));
         ContactFrame {
             normal,
             tangent,

@@ -310,15 +310,14 @@ fn the_winch_winds_up_the_chain() {
     m.assert_exact(1e-3);
 }
 
-/// Section 12's winch: six seconds at 1 rad/s. Its links sink in by 0.162 mm, on boxes of friction as on discs, with 4 and 16
-/// substeps by 0.075 and 0.066 mm.
+/// Section 12's winch: six seconds at 1 rad/s. Its links sink in by 0.126 mm, with 4 and 16 substeps by 0.10 and 0.11 mm.
 #[test]
 fn the_simple_winch_neither_opens_nor_sinks_in() {
     let mut m = Machine::new("simple_winch");
     let mut chain = Length::new("chain", 50, 9.8);
     m.run_to(6.0, |m| chain.look(m));
     assert!((wound(&m) - 6.0).abs() < 0.05, "{} rad", wound(&m));
-    assert!(m.penetration <= 1.7e-4, "{} m deep", m.penetration);
+    assert!(m.penetration <= 1.3e-4, "{} m deep", m.penetration);
     chain.assert_kept();
     m.assert_exact(1e-4);
 }
