@@ -16,7 +16,7 @@ use std::time::Instant;
 use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
-use crate::solve::newton::{self, Grants, Newton, conclude, is_one_of_many, likely_need};
+use crate::solve::newton::{self, Grants, Newton, is_one_of_many, likely_need};
 use crate::solve::part::Part;
 use crate::solve::prox::colored_gs;
 use crate::solve::{
@@ -252,7 +252,7 @@ impl Solver for Auto {
         }
         self.note(swept, &mut report);
         self.account(problem, &mut report);
-        conclude(problem, lambda, u, &mut report);
+        self.newton.conclude(problem, lambda, u, &mut report);
         if request.history && report.status.is_usable() {
             if swept == 0 {
                 self.newton.write_history(problem, lambda, &mut report);

@@ -297,12 +297,7 @@ impl Engine {
 
     /// Whether a start of that residual is a solution, or no start at all.
     pub fn accepts(&self, error: f64, tolerance: f64) -> bool {
-        let share = if self.alternates() {
-            ACCEPTED_ALTERNATING
-        } else {
-            ACCEPTED
-        };
-        error <= share * tolerance || !error.is_finite()
+        error <= accepted(self.alternates(), tolerance) || !error.is_finite()
     }
 
     /// Begins at `x` and `y`, whose residual is `error`, with what is quick, unless that is accepted. Leaves the best
@@ -531,6 +526,16 @@ impl Engine {
         let sigma = friction.law.support(&sliding[..w.len()], friction.mu);
         sigma.hypot(self.rounding) - self.rounding
     }
+}
+
+/// The residual up to which a start is a solution, where directions alternate or not (m/s).
+pub fn accepted(alternates: bool, tolerance: f64) -> f64 {
+    let share = if alternates {
+        ACCEPTED_ALTERNATING
+    } else {
+        ACCEPTED
+    };
+    share * tolerance
 }
 
 /// Whether an island is one for alternating directions, by the rows of its contacts and its unknown velocities.

@@ -4,7 +4,8 @@
 //! `inner`), and sweeps (`sweeps`) take turns. Before them come alternating directions (`alternate`) where contacts are
 //! redundant, and else rounds of pivoting (`pivoting`) on laws that are linearised (`linear`); `sliding` is what makes the matrix unsymmetric. The matrix (`system`) is factored partly in the
 //! velocities and partly in the rows, as minimum degree finds it cheaper. The result is judged by the exact law, and is
-//! never worse than its start. `matrix` does without bodies.
+//! never worse than its start. Islands that the impulses solve already are left alone (`standing`). `matrix` does without
+//! bodies.
 
 mod alternate;
 pub(in crate::solve) mod cone;
@@ -18,6 +19,7 @@ pub(in crate::solve) mod matrix;
 mod pivoting;
 mod proximal;
 mod sliding;
+mod standing;
 pub(in crate::solve) mod sweeps;
 pub(in crate::solve) mod system;
 #[cfg(test)]
@@ -32,6 +34,7 @@ use self::island::DOF;
 use self::pivoting::Pivoting;
 use self::system::SIDE_BY_SIDE;
 use crate::math::{Mat3, Twist};
+use crate::problem::islands::NO_ISLAND;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{MatrixProblem, Problem};
 use crate::solve::prox::shorten;
@@ -115,11 +118,14 @@ pub(super) struct Newton {
     pivoting: Option<Box<Pivoting>>,
     /// The residual that each island's last round of pivoting has led to, or that of its start (m/s).
     reached: Vec<f64>,
+    /// The residual of each candidate that the impulses solve already (m/s), and what all bodies' velocities are by them.
+    standing: Vec<Option<f64>>,
+    velocity: Vec<Twist>,
 }
 
 impl Newton {
     /// Takes the islands that are candidates and fit into the granted work, the cheapest first. Those that the
-    /// impulses solve already need none.
+    /// impulses solve already need none, and get no engine.
     pub(super) fn choose(
         &mut self,
         problem: &Problem,
@@ -128,13 +134,18 @@ impl Newton {
         is_candidate: impl Fn(usize) -> bool + Sync,
     ) {
         let islands = problem.islands.len();
-        problem.islands.number_within(&mut self.local);
-        self.hand_out_engines(islands, is_candidate);
-        let local = &self.local;
+        self.hand_out_engines(problem, lambda, grants.tolerance, is_candidate);
+        if self.islands.iter().any(Option::is_some) {
+            problem.islands.number_within(&mut self.local);
+        }
+        let (local, standing) = (&self.local, &self.standing);
         let engines = self.islands.par_iter_mut().enumerate();
         let begun = engines.map(|(island, engine)| {
             let Some(engine) = engine else {
-                return (f64::INFINITY, -1.0);
+                return match standing[island] {
+                    Some(error) => (error, 0.0),
+                    None => (f64::INFINITY, -1.0),
+                };
             };
             engine.load(problem, island, local, lambda);
             let error = engine.begin();
@@ -171,18 +182,17 @@ impl Newton {
         let admitted = self.needs.iter().take_while(fits).count();
         let all: f64 = self.needs[..admitted].iter().map(|(need, _)| need).sum();
         for (need, island) in &self.needs[..admitted] {
-            let engine = self.engine(*island as usize);
-            let share = if engine.is_held() {
-                1.0
-            } else {
-                FIRST_GRANT[usize::from(engine.alternates())]
+            let engine = self.islands[*island as usize].as_deref();
+            let share = match engine {
+                Some(engine) if !engine.is_held() => FIRST_GRANT[usize::from(engine.alternates())],
+                _ => 1.0,
             };
             let granted = if all > 0.0 && grants.work < f64::INFINITY {
                 share * grants.work * need / all
             } else {
                 grants.work
             };
-            let sweeps = f64::from(grants.sweeps) * work_of_a_sweep(engine);
+            let sweeps = f64::from(grants.sweeps) * engine.map_or(0.0, work_of_a_sweep);
             self.granted[*island as usize] = granted;
             self.kept[*island as usize] = sweeps.min(KEPT_FOR_SWEEPS * granted);
         }
@@ -212,11 +222,31 @@ impl Newton {
         self.swept.iter().sum()
     }
 
-    /// Gives every candidate an engine, the first of those that there are to the first candidate, so that most get the one
-    /// that they had.
-    fn hand_out_engines(&mut self, islands: usize, is_candidate: impl Fn(usize) -> bool + Sync) {
-        let candidates = (0..islands).into_par_iter().map(&is_candidate);
-        let candidates: Vec<bool> = candidates.collect();
+    /// Gives every candidate that does not stand an engine, the first of those that there are to the first candidate, so
+    /// that most get the one that they had.
+    fn hand_out_engines(
+        &mut self,
+        problem: &Problem,
+        lambda: &[f64],
+        tolerance: f64,
+        is_candidate: impl Fn(usize) -> bool + Sync,
+    ) {
+        let islands = 0..problem.islands.len();
+        let mut candidates: Vec<bool> =
+            islands.clone().into_par_iter().map(&is_candidate).collect();
+        self.standing.clear();
+        if candidates.contains(&true) {
+            problem.velocities(lambda, &mut self.velocity);
+        }
+        let at = (lambda, self.velocity.as_slice());
+        let standing = islands.into_par_iter().map(|island| {
+            let limit = engine::accepted(is_redundant(problem, island), tolerance);
+            candidates[island].then(|| standing::residual_within(problem, island, at, limit))?
+        });
+        self.standing.par_extend(standing);
+        for (is_one, standing) in candidates.iter_mut().zip(&self.standing) {
+            *is_one &= standing.is_none();
+        }
         let used = std::mem::take(&mut self.islands);
         let spare = std::mem::take(&mut self.spare);
         let mut engines = used.into_iter().flatten().chain(spare);
@@ -226,9 +256,15 @@ impl Newton {
         self.spare.extend(engines);
     }
 
-    /// The engine of an island that was a candidate.
+    /// The engine of an island that was a candidate, and does not stand.
     fn engine(&self, island: usize) -> &Engine {
         self.islands[island].as_deref().expect("a candidate")
+    }
+
+    /// The velocities of the impulses that [`Newton::choose`] has seen, if all islands stand.
+    pub(super) fn if_all_stand(&self) -> Option<&[Twist]> {
+        let all_stand = !self.standing.is_empty() && self.standing.iter().all(Option::is_some);
+        all_stand.then_some(&self.velocity)
     }
 
     /// Whether [`Newton::choose`] has taken an island.
@@ -283,7 +319,7 @@ impl Newton {
     }
 
     /// Solves the islands that were taken, from the impulses in `lambda`, with at most as many Newton steps as the budget
-    /// has iterations. What is not theirs becomes zero. [`conclude`] comes next.
+    /// has iterations. Those of other islands stay, and what belongs to none becomes zero. [`conclude`] comes next.
     pub(super) fn run(
         &mut self,
         problem: &Problem,
@@ -316,8 +352,7 @@ impl Newton {
             engine.end(*error, &limits)
         });
         ends.collect_into_vec(&mut self.ends);
-        // What belongs to no island moves nothing.
-        lambda.fill(0.0);
+        clear_idle(problem, lambda);
         self.store(problem, lambda, |engine| [&engine.x, &engine.y]);
         let mut report = SolveReport {
             solve_time: start.elapsed().as_secs_f64(),
@@ -349,12 +384,16 @@ impl Newton {
         impulses: impl Fn(&'a Engine) -> [&'a [f64]; 2],
     ) {
         let first = problem.contact_rows();
-        for (_, engine) in self.taken() {
+        for (island, engine) in self.taken() {
             let [x, y] = impulses(engine);
             let contacts = &engine.island.contacts;
             for (k, c) in contacts.source.iter().enumerate() {
                 let block = &mut lambda[problem.contacts.rows(*c as usize)];
                 block.copy_from_slice(&x[contacts.rows(k)]);
+            }
+            // What moves nothing is not among the engine's rows.
+            for r in problem.islands.rows.of(island) {
+                lambda[first + *r as usize] = 0.0;
             }
             for (y, r) in y.iter().zip(&engine.island.rows.source) {
                 lambda[first + *r as usize] = *y;
@@ -411,6 +450,24 @@ impl Newton {
     }
 }
 
+/// Clears the impulses of what belongs to no island, which moves nothing.
+fn clear_idle(problem: &Problem, lambda: &mut [f64]) {
+    let islands = &problem.islands;
+    let is_idle = |bodies: &[u32]| {
+        let mut islands = bodies.iter().map(|b| islands.of_body[*b as usize]);
+        islands.all(|island| island == NO_ISLAND)
+    };
+    for (c, bodies) in problem.contacts.bodies.iter().enumerate() {
+        if is_idle(bodies) {
+            lambda[problem.contacts.rows(c)].fill(0.0);
+        }
+    }
+    let first = problem.contact_rows();
+    for r in (0..problem.rows.len()).filter(|r| is_idle(problem.rows.bodies(*r))) {
+        lambda[first + r] = 0.0;
+    }
+}
+
 /// The limits of a request, without one to the work.
 fn limits(request: &Request, start: Instant) -> Limits {
     let tolerance = request.budget.tolerance;
@@ -424,12 +481,12 @@ fn limits(request: &Request, start: Instant) -> Limits {
     }
 }
 
-/// Notes what was done on islands, each with the entries of its factor and the multiplications of a factorisation.
 /// Multiplications of a sweep by graph colours over an island, about.
 fn work_of_a_sweep(engine: &Engine) -> f64 {
     SWEPT_ROW * (engine.x.len() + engine.y.len()) as f64
 }
 
+/// Notes what was done on islands, each with the entries of its factor and the multiplications of a factorisation.
 fn count(islands: impl Iterator<Item = (Tally, [f64; 2])> + Clone, report: &mut SolveReport) {
     let tallies = islands.clone().map(|(tally, _)| tally);
     let most = |of: fn(&Tally) -> usize| tallies.clone().map(|t| of(&t)).max();
@@ -511,7 +568,7 @@ impl Solver for Newton {
         let choosing = start.elapsed().as_secs_f64();
         let mut report = self.run(problem, request, lambda);
         report.prepare_time = choosing;
-        conclude(problem, lambda, u, &mut report);
+        self.conclude(problem, lambda, u, &mut report);
         if request.history && report.status.is_usable() {
             self.write_history(problem, lambda, &mut report);
         }
@@ -610,6 +667,23 @@ pub(super) fn conclude(
 }
 
 impl Newton {
+    /// As the function of this name, which need not do what [`Newton::choose`] has done.
+    pub(super) fn conclude(
+        &self,
+        problem: &Problem,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+        report: &mut SolveReport,
+    ) {
+        match self.if_all_stand() {
+            Some(velocities) => {
+                u.clear();
+                u.extend_from_slice(velocities);
+            }
+            None => conclude(problem, lambda, u, report),
+        }
+    }
+
     fn status(&self, tolerance: f64) -> Status {
         let mut worst: f64 = 0.0;
         let mut is_over = false;
@@ -646,7 +720,8 @@ impl Newton {
     /// What became of an island that was taken: why its solution has ended, what it was granted and has spent
     /// (multiplications), and its residual (m/s).
     pub(super) fn outcome(&self, island: usize) -> (Reason, [f64; 2], f64) {
-        let spent = self.engine(island).tally.work + self.swept[island];
+        let engine = self.islands[island].as_deref();
+        let spent = engine.map_or(0.0, |engine| engine.tally.work) + self.swept[island];
         let work = [self.granted[island], spent];
         (self.ends[island], work, self.errors[island])
     }

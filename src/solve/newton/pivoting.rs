@@ -118,11 +118,11 @@ impl Newton {
 
     /// Whether an island is not solved, and pivoting, or rounds of it, would solve it.
     fn may_pivot(&self, island: usize, limits: &Limits) -> bool {
-        if !self.takes(island) {
+        let Some(engine) = self.islands[island].as_deref() else {
             return false;
-        }
-        let engine = self.engine(island);
-        !engine.accepts(self.errors[island], limits.tolerance)
+        };
+        self.takes(island)
+            && !engine.accepts(self.errors[island], limits.tolerance)
             && !engine.is_over(&limits.with(self.granted[island]))
             && !engine.alternates()
             && engine.island.contacts.friction.iter().all(Linear::has)
