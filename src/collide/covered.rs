@@ -20,6 +20,9 @@ const FLUSH: f64 = 1e-3;
 const ALIKE: f64 = 1.0 - 2.0 * FLUSH * FLUSH;
 /// Cosine of the angle between the normals beyond which one contact cannot be in the way of what the other one carries.
 const AGAINST: f64 = -0.1;
+/// How far above a plane a contact point must be for its body to be so, however the points of a kept manifold have moved,
+/// as a multiple of [`FLUSH`] (-).
+const CLEAR: f64 = 5.0;
 /// Bodies per unit of parallel work.
 const CHUNK: usize = 64;
 
@@ -49,7 +52,7 @@ impl Covered {
         let dropped = slots
             .into_par_iter()
             .with_min_len(CHUNK)
-            .flat_map_iter(|slot| {
+            .map_init(Vec::new, |views, slot| {
                 let own = &of_body[first[slot] as usize..first[slot + 1] as usize];
                 Seen {
                     world,
@@ -57,8 +60,9 @@ impl Covered {
                     patches,
                     slot,
                 }
-                .covered(own)
-            });
+                .covered(own, views)
+            })
+            .flatten_iter();
         self.dropped.clear();
         self.dropped.par_extend(dropped);
         if self.dropped.is_empty() {
@@ -142,36 +146,60 @@ struct View {
     patch: u32,
     /// Unit normal towards the body.
     normal: Vec3,
-    /// Where the other body's surface is, at the deepest contact.
+    /// Where the other body's surface is, at the deepest contact, and in the middle of all.
     at: Vec3,
+    middle: Vec3,
     /// The other body, and its part.
     other: usize,
     part: usize,
+    /// Whether all its contacts are covered.
+    is_gone: bool,
 }
 
 impl Seen<'_> {
     /// The contacts among the body's that others of it cover.
-    fn covered(&self, own: &[u32]) -> Vec<u32> {
+    fn covered(&self, own: &[u32], views: &mut Vec<View>) -> Vec<u32> {
         let mut dropped = Vec::new();
-        if own.len() < 2 {
+        let shape = self.world.bodies.shape[self.slot].as_ref();
+        let Some(shape) = shape.filter(|_| own.len() > 1) else {
+            return dropped;
+        };
+        let normals = own.iter().map(|patch| self.normal(*patch));
+        let turned = |n: Vec3| normals.clone().any(|m| may_cover(&n, &m));
+        if !normals.clone().any(turned) {
             return dropped;
         }
-        let views: Vec<View> = own.iter().map(|patch| self.view(*patch)).collect();
-        let mut is_gone = vec![false; views.len()];
+        let clear = CLEAR * FLUSH * shape.half_thickness();
+        views.clear();
+        views.extend(own.iter().map(|patch| self.view(*patch)));
         for k in 0..views.len() {
-            if !has_edges(&self.world.bodies, views[k].other) {
+            let view = views[k];
+            if !has_edges(&self.world.bodies, view.other) {
                 continue;
             }
             let before = dropped.len();
             for (l, by) in views.iter().enumerate() {
-                if l != k && !is_gone[l] && self.cover(&views[k], by, &mut dropped) {
+                // A solid reaches as far as the middle of any points of it.
+                if l == k || by.is_gone || by.normal.dot(&(view.middle - by.at)) > clear {
+                    continue;
+                }
+                if self.cover(&view, by, &mut dropped) {
                     break;
                 }
             }
-            let [first, end] = self.patches[views[k].patch as usize];
-            is_gone[k] = dropped.len() - before == (end - first) as usize;
+            let [first, end] = self.patches[view.patch as usize];
+            views[k].is_gone = dropped.len() - before == (end - first) as usize;
         }
         dropped
+    }
+
+    /// The unit normal of a patch towards the body.
+    fn normal(&self, patch: u32) -> Vec3 {
+        let contact = &self.found[self.patches[patch as usize][0] as usize];
+        match contact.bodies[0] as usize == self.slot {
+            true => -contact.normal,
+            false => contact.normal,
+        }
     }
 
     fn view(&self, patch: u32) -> View {
@@ -180,24 +208,22 @@ impl Seen<'_> {
         let deepest = contacts.iter().min_by(|a, b| a.gap.total_cmp(&b.gap));
         let contact = deepest.unwrap_or(&contacts[0]);
         let side = usize::from(contact.bodies[0] as usize == self.slot);
-        let normal = if side == 0 {
-            contact.normal
-        } else {
-            -contact.normal
-        };
+        let normal = self.normal(patch);
+        let points = contacts.iter().map(|contact| surface(contact, &normal));
         View {
             patch,
             normal,
             at: surface(contact, &normal),
+            middle: points.sum::<Vec3>() / contacts.len() as f64,
             other: contact.bodies[side] as usize,
             part: contact.parts[side] as usize,
+            is_gone: false,
         }
     }
 
     /// Adds to `dropped` what contacts of a patch lie on another one's plane, if their whole body is behind it.
     fn cover(&self, patch: &View, by: &View, dropped: &mut Vec<u32>) -> bool {
-        let cos = patch.normal.dot(&by.normal);
-        if !(AGAINST..=ALIKE).contains(&cos) {
+        if !may_cover(&patch.normal, &by.normal) {
             return false;
         }
         let bodies = &self.world.bodies;
@@ -232,6 +258,11 @@ impl Seen<'_> {
         let solid = solid(shape, patch.part, &pose)?;
         Some(n.dot(&solid.support(n)) + solid.radius)
     }
+}
+
+/// Whether a contact with one of two normals may cover one with the other.
+fn may_cover(a: &Vec3, b: &Vec3) -> bool {
+    (AGAINST..=ALIKE).contains(&a.dot(b))
 }
 
 /// Where the surface that the normal comes out of is, at a contact.

@@ -44,6 +44,8 @@ struct Worker {
     hulls: HullSearch,
     convex: ConvexSearch,
     kept: Manifolds,
+    /// The first box of the last pair of boxes, where it is.
+    first: Option<(usize, Pose, Mat3)>,
     /// The points of one manifold, all with one normal.
     candidates: Vec<FoundContact>,
     chosen: Vec<usize>,
@@ -53,7 +55,7 @@ struct Worker {
 }
 
 /// Chunks that are searched together: what is found is kept twice only for so many.
-const WAVE: usize = 512;
+const WAVE: usize = 128;
 
 /// The workers, one per chunk of a wave; kept from step to step.
 #[derive(Default)]
@@ -84,6 +86,11 @@ impl NarrowPhase {
                 .par_iter_mut()
                 .zip(chunks)
                 .for_each(|(worker, pairs)| worker.run(world, free, pairs));
+            let found: usize = workers.iter().map(|worker| worker.found.len()).sum();
+            if out.capacity() < out.len() + found {
+                // Room for a few more: contacts are most of what a large heap takes, and twice as much is too much.
+                out.reserve_exact(found + found / 8);
+            }
             for worker in workers.iter() {
                 out.extend_from_slice(&worker.found);
                 manifolds.append(&worker.kept);
@@ -118,8 +125,17 @@ struct Reach {
     way: Vec3,
     /// Nor do they where they are farther apart than this all along the way, turned as they are now (m).
     near: f64,
-    /// How far the ways of their points bend (m).
-    arc: f64,
+    /// How far points of each are from what it turns about (m), and how far it turns (rad).
+    levers: [f64; 2],
+    turn: [f64; 2],
+}
+
+impl Reach {
+    /// How far the ways of points of both bend (m).
+    fn arc(&self) -> f64 {
+        let bend = |k: usize| self.levers[k] * (1.0 - (0.5 * self.turn[k]).min(PI).cos());
+        bend(0) + bend(1)
+    }
 }
 
 impl<'a> Search<'a> {
@@ -144,8 +160,7 @@ impl<'a> Search<'a> {
             let levers = [lever(arms[0], arms[1]), lever(arms[1], arms[0])];
             let turn = [a, b].map(|u| self.h * u.angular.norm());
             let turning = turn[0] * levers[0] + turn[1] * levers[1];
-            let bend = |k: usize| levers[k] * (1.0 - (0.5 * turn[k]).min(PI).cos());
-            reach.arc = bend(0) + bend(1);
+            (reach.levers, reach.turn) = (levers, turn);
             reach.way = (b.linear - a.linear) * self.h;
             reach.near = self.prediction + turning;
             reach.far = reach.near + reach.way.norm();
@@ -181,6 +196,7 @@ impl Worker {
         let search = Search::new(world, free);
         self.found.clear();
         self.kept.clear();
+        self.first = None;
         let old = &world.manifolds.of_pair;
         let mut at = pairs
             .first()
@@ -269,8 +285,7 @@ impl Worker {
             return;
         };
         let half_extents = [first, second];
-        let poses = [search.bodies.shape_pose(i), search.bodies.shape_pose(j)];
-        let turn = poses.map(|pose| pose.rotation.to_rotation_matrix().into_inner());
+        let (poses, turn) = self.places(search.bodies, [i, j]);
         if old.is_none() && are_apart(&poses, &turn, &half_extents, &meeting.reach) {
             return;
         }
@@ -324,6 +339,20 @@ impl Worker {
             places: &poses,
         };
         self.keep_polygon(search, pair, &parts);
+    }
+
+    /// Where the shapes of two boxes are, and their axes. Pairs come in the order of their first body, which is kept.
+    fn places(&mut self, bodies: &Bodies, [i, j]: [usize; 2]) -> ([Pose; 2], [Mat3; 2]) {
+        let place = |slot: usize| {
+            let pose = bodies.shape_pose(slot);
+            (slot, pose, pose.rotation.to_rotation_matrix().into_inner())
+        };
+        let (_, first, turn) = match self.first {
+            Some(known) if known.0 == i => known,
+            _ => *self.first.insert(place(i)),
+        };
+        let (_, second, other_turn) = place(j);
+        ([first, second], [turn, other_turn])
     }
 
     /// Candidates from kept points of two boxes, where these are now, and their normal in the frame of the first one.
@@ -789,7 +818,7 @@ impl Meeting<'_> {
         let [Some(a), Some(b)] = solids_of(shapes, parts, [&later[0], &later[1]]) else {
             return false;
         };
-        convex::pass(solids, &[a, b], self.search.prediction, reach.arc)
+        convex::pass(solids, &[a, b], self.search.prediction, reach.arc())
     }
 
     /// Adds a point of a manifold to its candidates, unless it is one of them or too far away to count.

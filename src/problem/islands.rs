@@ -27,6 +27,9 @@ pub struct Islands {
     pub rows: Grouped,
     parent: Vec<u32>,
     key: Vec<u32>,
+    /// Which bodies impulses moved, and the bodies of the rows, when they were found.
+    moved: Vec<bool>,
+    of_rows: [Vec<u32>; 2],
 }
 
 /// Items grouped by island, or by anything else, in compressed form. Keeps its memory.
@@ -108,8 +111,23 @@ impl Islands {
         }
     }
 
+    /// Finds them again, unless nothing has changed since, where the contacts are between the same bodies as then.
+    pub(super) fn renew(&mut self, bodies: &ProblemBodies, contacts: &Contacts, rows: &Rows) {
+        let moved = (0..bodies.len()).map(|body| bodies.is_dynamic(body));
+        let is_same = self.of_rows == [rows.start.as_slice(), rows.body.as_slice()]
+            && moved.eq(self.moved.iter().copied());
+        if !is_same {
+            self.find(bodies, contacts, rows);
+        }
+    }
+
     pub(super) fn find(&mut self, bodies: &ProblemBodies, contacts: &Contacts, rows: &Rows) {
         let n = bodies.len();
+        self.moved.clear();
+        self.moved
+            .extend((0..n).map(|body| bodies.is_dynamic(body)));
+        self.of_rows[0].clone_from(&rows.start);
+        self.of_rows[1].clone_from(&rows.body);
         self.parent.clear();
         self.parent.extend(0..n as u32);
         self.of_body.clear();

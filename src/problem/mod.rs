@@ -316,12 +316,16 @@ impl Problem {
     /// Numbers the rows and finds the islands; call it once everything is pushed.
     pub fn finish(&mut self) {
         self.number_rows();
-        self.find_islands();
+        self.find_islands(false);
     }
 
-    /// Finds the islands, where the rows of contacts are numbered already.
-    pub(crate) fn find_islands(&mut self) {
-        self.islands.find(&self.bodies, &self.contacts, &self.rows);
+    /// Finds the islands, where the rows of contacts are numbered already, and their bodies may be those of the last time.
+    pub(crate) fn find_islands(&mut self, are_same_pairs: bool) {
+        let (bodies, contacts, rows) = (&self.bodies, &self.contacts, &self.rows);
+        match are_same_pairs {
+            true => self.islands.renew(bodies, contacts, rows),
+            false => self.islands.find(bodies, contacts, rows),
+        }
     }
 
     fn number_rows(&mut self) {

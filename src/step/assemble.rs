@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 
 use super::contact_law::{self, Approach, Restitution};
+use super::integrate::HARDLY;
 use super::matching::PairMemory;
 use crate::collide::FoundContact;
 use crate::math::{Quat, Vec3, tangent};
@@ -16,18 +17,23 @@ use crate::world::{ContactMaterial, ContactMemory, World};
 const CHUNK: usize = 1024;
 
 /// Fills the problem's contacts, and `lambda` with the impulses of those that continue one of the last
-/// step, as far as they are asked for. The bodies are there already, and the frames of contacts that are not new.
+/// step, as far as they are asked for. The bodies are there already, and the frames of contacts that are not new. Returns
+/// whether the contacts are between the same bodies as those that were there.
 pub fn contacts(
     world: &World,
     found: &[FoundContact],
     are_new: bool,
     problem: &mut Problem,
     lambda: &mut Vec<f64>,
-) {
+) -> bool {
     problem.h = world.settings.substep();
     let contacts = &mut problem.contacts;
-    contacts.bodies.clear();
-    contacts.bodies.extend(found.iter().map(|c| c.bodies));
+    let pairs = found.iter().map(|c| c.bodies);
+    let are_same_pairs = pairs.clone().eq(contacts.bodies.iter().copied());
+    if !are_same_pairs {
+        contacts.bodies.clear();
+        contacts.bodies.extend(pairs);
+    }
     contacts.gap.clear();
     contacts.gap.extend(found.iter().map(|c| c.gap));
     contacts.frame.resize(found.len(), ContactFrame::default());
@@ -56,18 +62,23 @@ pub fn contacts(
                         true => memory.matching(found, begin),
                         false => None,
                     };
-                    for k in pair {
+                    for k in pair.clone() {
                         let contact = &found[first + k];
                         if are_new {
-                            frame[k] = laws.frame(contact);
+                            // Most points of a pair are those of one manifold.
+                            let before = &frame[k.saturating_sub(1).max(pair.start)];
+                            let tangent = (k > pair.start && before.normal == contact.normal)
+                                .then_some(before.tangent);
+                            frame[k] = laws.frame(contact, tangent);
                         }
                         friction[k] = laws.friction(&frame[k]);
+                        let axes = frame[k].axes();
                         let last = matching.as_ref();
                         let last = last.and_then(|m| m.find(world, contact));
-                        let last = last.map(|m| laws.remembered(m, &frame[k]));
+                        let last = last.map(|m| laws.remembered(m, &axes));
                         let held = last.unwrap_or_default();
                         (bias[k], compliance[k]) =
-                            laws.rows(&frame[k], &friction[k], contact.gap, &held);
+                            laws.rows((&frame[k].arms, &axes), &friction[k], contact.gap, &held);
                         if let (Some(last), true) = (last, world.settings.warm_start) {
                             let [start, end] =
                                 [k, k + 1].map(|k| row_start[first + k] - row_start[first]);
@@ -79,6 +90,7 @@ pub fn contacts(
                 }
             },
         );
+    are_same_pairs
 }
 
 /// First row of every contact: how many there are follows from the two materials.
@@ -150,6 +162,8 @@ struct PairLaws<'a> {
     /// The two bodies.
     bodies: [usize; 2],
     material: ContactMaterial,
+    /// The friction of all, unless it depends on where a contact is.
+    friction: Option<Friction>,
     restitution: Restitution,
     /// How both turn as one (rad/s), and how fast they part because of it (m/s).
     common: Vec3,
@@ -166,18 +180,23 @@ impl<'a> PairLaws<'a> {
         let [i, j] = pair.map(|b| b as usize);
         let bodies = &world.bodies;
         let material = material(world, pair);
+        let law = world.settings.friction_law;
+        let friction = Friction::of(&material, law, &ContactFrame::default().arms);
+        let is_slide = |row: &FrictionRow| matches!(row, FrictionRow::Slide { .. });
         let [first, second] = [bodies.velocity[i], bodies.velocity[j]];
         let apart = bodies.position[j] - bodies.position[i];
-        let common = contact_law::common_rotation(
-            [first.angular, second.angular],
-            apart,
-            second.linear - first.linear,
-            h,
-        );
+        let spin = [first.angular, second.angular];
+        let least = spin[0].norm_squared().min(spin[1].norm_squared());
+        let common = if material.compliance == 0.0 && least * (h * h) < HARDLY * HARDLY {
+            Vec3::zeros()
+        } else {
+            contact_law::common_rotation(spin, apart, second.linear - first.linear, h)
+        };
         Self {
             world,
             bodies: [i, j],
             material,
+            friction: friction.law.rows().iter().all(is_slide).then_some(friction),
             restitution: Restitution {
                 normal: material.restitution,
                 tangential: material.tangential_restitution,
@@ -191,10 +210,20 @@ impl<'a> PairLaws<'a> {
         }
     }
 
-    /// Where a contact is, and how its tangents lie.
-    fn frame(&self, contact: &FoundContact) -> ContactFrame {
+    /// Where a contact is, and how its tangents lie, if that is not known.
+    fn frame(&self, contact: &FoundContact, tangent: Option<Vec3>) -> ContactFrame {
         let bodies = &self.world.bodies;
         let (point, normal) = (contact.point, contact.normal);
+        ContactFrame {
+            normal,
+            tangent: tangent.unwrap_or_else(|| self.tangent(normal)),
+            arms: self.bodies.map(|slot| point - bodies.position[slot]),
+        }
+    }
+
+    /// The first tangent.
+    fn tangent(&self, normal: Vec3) -> Vec3 {
+        let bodies = &self.world.bodies;
         // An anisotropic surface takes its first tangent along.
         let along = if self.material.is_anisotropic {
             self.bodies.iter().find_map(|slot| {
@@ -205,29 +234,21 @@ impl<'a> PairLaws<'a> {
         } else {
             None
         };
-        let tangent = along
+        along
             .and_then(|along| (along - normal * normal.dot(&along)).try_normalize(1e-9))
-            .unwrap_or_else(|| tangent(normal));
-        ContactFrame {
-            normal,
-            tangent,
-            arms: self.bodies.map(|slot| point - bodies.position[slot]),
-        }
+            .unwrap_or_else(|| tangent(normal))
     }
 
     /// The friction of a contact with such a frame.
     fn friction(&self, frame: &ContactFrame) -> Friction {
-        Friction::of(
-            &self.material,
-            self.world.settings.friction_law,
-            &frame.arms,
-        )
+        let law = self.world.settings.friction_law;
+        let own = || Friction::of(&self.material, law, &frame.arms);
+        self.friction.unwrap_or_else(own)
     }
 
     /// A remembered impulse in the frame of a contact. The springs of a compliant contact have turned
     /// with the two bodies since.
-    fn remembered(&self, m: &ContactMemory, frame: &ContactFrame) -> Remembered {
-        let axes = frame.axes();
+    fn remembered(&self, m: &ContactMemory, axes: &[Vec3; 3]) -> Remembered {
         let scale = self.scale;
         let (mut force, mut couple) = (m.friction * scale, m.couple * scale);
         if self.material.compliance > 0.0 {
@@ -244,15 +265,14 @@ impl<'a> PairLaws<'a> {
     /// Biases and compliances of a contact (the table of laws in section 2).
     fn rows(
         &self,
-        frame: &ContactFrame,
+        (arms, axes): (&[Vec3; 2], &[Vec3; 3]),
         friction: &Friction,
         gap: f64,
         last: &Remembered,
     ) -> ([f64; BIASES], [f64; 2]) {
         let [i, j] = self.bodies;
         let velocity = &self.world.bodies.velocity;
-        let relative = velocity[j].at(frame.arms[1]) - velocity[i].at(frame.arms[0]);
-        let axes = frame.axes();
+        let relative = velocity[j].at(arms[1]) - velocity[i].at(arms[0]);
         let stabilisation = &self.world.settings.stabilisation;
         let compliance = self.material.compliance / (self.h * self.h);
         let touches = compliance == 0.0 && gap <= stabilisation.gap_accuracy();

@@ -46,13 +46,14 @@ impl Context {
     /// are not new keep their frames.
     pub fn assemble(&mut self, world: &mut World, are_new: bool) {
         let found = &self.collider.contacts;
-        assemble::contacts(world, found, are_new, &mut self.problem, &mut self.lambda);
+        let (problem, lambda) = (&mut self.problem, &mut self.lambda);
+        let are_same_pairs = assemble::contacts(world, found, are_new, problem, lambda);
         let settings = &world.settings;
         if are_new && settings.substeps > 1 && settings.detection == Detection::Step {
             self.collider.note(world);
         }
         self.joints.assemble(world, &mut self.problem);
-        self.problem.find_islands();
+        self.problem.find_islands(are_same_pairs);
         if world.settings.warm_start {
             self.lambda.extend_from_slice(self.joints.start());
         }

@@ -12,6 +12,9 @@ use crate::world::{BodyKind, ContactMemory, World, is_speed_usable};
 /// Bodies per unit of parallel work.
 const CHUNK: usize = 1024;
 
+/// Of turns up to this one (rad) the square is lost in rounding.
+pub const HARDLY: f64 = 1e-8;
+
 /// x ← x + h/2 v, q ← exp(h/2 ω) q for every body that moves (steps 1 and 5 of the midpoint rule).
 pub fn half_step(world: &mut World, h: f64) {
     half_step_of(world, h, |_| true);
@@ -131,8 +134,14 @@ fn free_spin(
         return omega + inverse.mul_vec(torque) * h;
     }
     let inertia = inertia.rotated(q);
-    let momentum = Quat::from_scaled_axis(omega * (-0.5 * h)) * inertia.mul_vec(omega) + torque * h;
     let explicit = omega + inverse.mul_vec(torque) * h;
+    if h * omega.norm().max(explicit.norm()) < HARDLY {
+        // The equation to the first order.
+        let own = inertia.mul_vec(omega);
+        let turned = omega.cross(&own) + explicit.cross(&(own + torque * h));
+        return explicit - inverse.mul_vec(turned) * (0.5 * h);
+    }
+    let momentum = Quat::from_scaled_axis(omega * (-0.5 * h)) * inertia.mul_vec(omega) + torque * h;
     // More than about half a turn per step: nothing to resolve, keep the explicit velocity.
     spin_of(&inertia, momentum, explicit, h).unwrap_or(explicit)
 }
@@ -176,8 +185,10 @@ pub struct Saved {
     position: Vec<Vec3>,
     rotation: Vec<Quat>,
     velocity: Vec<Twist>,
+    /// The world's own, once the step has made others.
     memory: Vec<ContactMemory>,
     manifolds: Manifolds,
+    is_replaced: bool,
     joints: Vec<([f64; 3], Vec3)>,
     drives: Vec<f64>,
     joint_memory: Vec<RowMemory>,
@@ -185,13 +196,12 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Copies what a step changes.
+    /// Copies what a step changes in place.
     pub fn save(&mut self, world: &World) {
         self.position.clone_from(&world.bodies.position);
         self.rotation.clone_from(&world.bodies.rotation);
         self.velocity.clone_from(&world.bodies.velocity);
-        self.memory.clone_from(&world.memory);
-        self.manifolds.copy_from(&world.manifolds);
+        self.is_replaced = false;
         self.joints.clear();
         self.joints
             .extend(world.joints.iter().map(|j| (j.angles, j.force)));
@@ -201,13 +211,27 @@ impl Saved {
         self.memory_step = world.memory_step;
     }
 
+    /// Takes the remembered impulses and manifolds, which are about to be replaced by a substep's own; those of the
+    /// substeps after the first are nothing to return to.
+    pub fn take_memory(&mut self, world: &mut World) {
+        if !std::mem::replace(&mut self.is_replaced, true) {
+            self.swap_memory(world);
+        }
+    }
+
+    fn swap_memory(&mut self, world: &mut World) {
+        std::mem::swap(&mut self.memory, &mut world.memory);
+        std::mem::swap(&mut self.manifolds, &mut world.manifolds);
+    }
+
     /// Puts it back.
-    pub fn restore(&self, world: &mut World) {
+    pub fn restore(&mut self, world: &mut World) {
         world.bodies.position.clone_from(&self.position);
         world.bodies.rotation.clone_from(&self.rotation);
         world.bodies.velocity.clone_from(&self.velocity);
-        world.memory.clone_from(&self.memory);
-        world.manifolds.copy_from(&self.manifolds);
+        if std::mem::take(&mut self.is_replaced) {
+            self.swap_memory(world);
+        }
         for (joint, (angles, force)) in world.joints.iter_mut().zip(&self.joints) {
             (joint.angles, joint.force) = (*angles, *force);
         }

@@ -93,15 +93,23 @@ impl<'a> Matching<'a> {
         }
         let [i, j] = contact.bodies.map(|b| b as usize);
         let bodies = &world.bodies;
-        let local = bodies.rotation[i].inverse() * (contact.point - bodies.position[i]);
-        let distance = |m: &ContactMemory| (m.local_point - local).norm_squared();
+        let distance = |m: &ContactMemory| {
+            let local = bodies.rotation[i].inverse() * (contact.point - bodies.position[i]);
+            (m.local_point - local).norm_squared()
+        };
         let nearest = |candidates: &mut dyn Iterator<Item = &'a ContactMemory>| {
             candidates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
         };
         let feature = contact.feature;
         let (old, new) = (self.old, self.new);
         let same = match &self.index {
-            None => nearest(&mut old.iter().filter(|m| m.feature == feature)),
+            None => {
+                let mut same = old.iter().filter(|m| m.feature == feature);
+                match (same.next(), same.next()) {
+                    (only, None) => only,
+                    _ => nearest(&mut old.iter().filter(|m| m.feature == feature)),
+                }
+            }
             Some(Index { by_feature, .. }) => {
                 let first = by_feature.partition_point(|(f, _)| *f < feature);
                 let mut same = by_feature[first..]

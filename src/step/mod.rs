@@ -225,6 +225,7 @@ impl Simulation {
         watch.lap(Stage::Solve);
 
         // 5. Second half step of the positions with u_E, and their correction at E.
+        self.before.take_memory(world);
         c.end(world, finds);
         c.sweep.half_step(world, &mut c.collider, h);
         watch.lap(Stage::Integrate);

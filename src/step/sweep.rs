@@ -23,7 +23,7 @@ pub const MOST_STRIKES: u32 = 8;
 pub struct Sweep {
     /// The velocities that all contacts were found by.
     found: Vec<Twist>,
-    /// Those by which contacts of each body were last looked for.
+    /// Those by which contacts of each body were last looked for, once somebody was struck.
     seen: Vec<Twist>,
     /// Who is looked at.
     asks: Vec<bool>,
@@ -129,7 +129,7 @@ impl Context {
     pub fn note_seen(&mut self) {
         let free = &self.problem.bodies.free_velocity;
         self.sweep.found.clone_from(free);
-        self.sweep.seen.clone_from(free);
+        self.sweep.seen.clear();
     }
 
     /// Whether bodies whose velocities the solver changed would run into others that they have no contact with; there are
@@ -144,7 +144,8 @@ impl Context {
         let mut asks_any = false;
         for slot in 0..b.slots() {
             let way = |u: &Twist| speed(b, slot, u) * h;
-            let (now, seen) = (&self.velocity[slot], &sweep.seen[slot]);
+            let seen = sweep.seen.get(slot).unwrap_or(&sweep.found[slot]);
+            let now = &self.velocity[slot];
             let least = 0.5 * (settings.prediction + OVERLAP * half_thickness(world, slot));
             let change = *now - *seen;
             let asks =
@@ -164,6 +165,9 @@ impl Context {
                 && way(world, pair, change) > settings.prediction + allowed(world, pair)
         };
         let is_found = self.collider.add_struck(world, &sweep.bodies, asks, is_new);
+        if sweep.seen.is_empty() {
+            sweep.seen.clone_from(&sweep.found);
+        }
         let seen = sweep.seen.iter_mut().zip(now).zip(&sweep.asks);
         for ((seen, now), _) in seen.filter(|(_, asks)| **asks) {
             *seen = *now;

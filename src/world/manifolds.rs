@@ -60,12 +60,6 @@ impl Manifolds {
         }
     }
 
-    /// Copies another list into the memory that is there.
-    pub fn copy_from(&mut self, other: &Self) {
-        self.of_pair.clone_from(&other.of_pair);
-        self.point.clone_from(&other.point);
-    }
-
     /// Appends another list.
     pub fn append(&mut self, other: &Self) {
         let first = self.point.len() as u32;
