@@ -77,6 +77,13 @@ pub struct ResidualWorkspace {
     parts: Vec<Part>,
 }
 
+impl ResidualWorkspace {
+    /// The velocities of the impulses that were evaluated last, of all bodies.
+    pub(crate) fn velocities(&self) -> &[Twist] {
+        &self.velocity
+    }
+}
+
 /// A tangential velocity up to this one (m/s) counts as rest, and its direction as undefined.
 const REST: f64 = 1e-9;
 

@@ -103,7 +103,13 @@ impl Auto {
     }
 
     /// Chooses between `newton` and sweeps for every island. Returns how many are swept.
-    fn choose(&mut self, problem: &Problem, lambda: &[f64], budget: &Budget) -> usize {
+    fn choose(
+        &mut self,
+        problem: &Problem,
+        lambda: &[f64],
+        u: &mut Vec<Twist>,
+        budget: &Budget,
+    ) -> usize {
         let work = self.work;
         let is_small = |island| too_large(problem, island, work).is_none();
         let grants = Grants {
@@ -111,7 +117,7 @@ impl Auto {
             tolerance: budget.tolerance,
             sweeps: budget.iterations,
         };
-        self.newton.choose(problem, lambda, &grants, is_small);
+        self.newton.choose(problem, lambda, u, &grants, is_small);
         self.swept.clear();
         let islands = 0..problem.islands.len();
         self.swept.extend(islands.map(|k| !self.newton.takes(k)));
@@ -215,7 +221,7 @@ impl Solver for Auto {
         u: &mut Vec<Twist>,
     ) -> SolveReport {
         let start = Instant::now();
-        let swept = self.choose(problem, lambda, &request.budget);
+        let swept = self.choose(problem, lambda, u, &request.budget);
         let mut choosing = start.elapsed().as_secs_f64();
         self.sweeps_all = swept > 0 && swept == problem.islands.len();
         if self.sweeps_all {

@@ -187,7 +187,7 @@ impl Simulation {
         watch.lap(Stage::Broadphase);
         if finds {
             c.collider.find_contacts(world, &c.problem.bodies);
-            c.note_seen();
+            c.note_seen(world);
         } else {
             c.collider.carry(world, &c.problem.contacts.frame);
         }

@@ -38,7 +38,7 @@ impl Workspace {
     pub fn project(
         &mut self,
         world: &mut World,
-        c: &Context,
+        c: &mut Context,
         packed: Option<&mut dyn Solver>,
         solver: &mut dyn Solver,
     ) {
@@ -93,7 +93,16 @@ impl Workspace {
     }
 
     /// Sets the problem up from nothing, for the islands that hold an error, and solves it.
-    fn solve(&mut self, c: &Context, rule: &Rule, budget: Budget, solver: &mut dyn Solver) -> bool {
+    fn solve(
+        &mut self,
+        c: &mut Context,
+        rule: &Rule,
+        budget: Budget,
+        solver: &mut dyn Solver,
+    ) -> bool {
+        self.problem.clear();
+        // The masses are the step's, and are lent.
+        self.swap_masses(c);
         self.build(&c.problem, &c.velocity, rule);
         let request = Request {
             budget,
@@ -107,7 +116,15 @@ impl Workspace {
             &mut self.lambda,
             &mut self.velocity,
         );
+        self.swap_masses(c);
         report.status.is_usable()
+    }
+
+    fn swap_masses(&mut self, c: &mut Context) {
+        let (own, other) = (&mut self.problem.bodies, &mut c.problem.bodies);
+        std::mem::swap(&mut own.inverse_mass, &mut other.inverse_mass);
+        std::mem::swap(&mut own.inverse_inertia, &mut other.inverse_inertia);
+        std::mem::swap(&mut own.part, &mut other.part);
     }
 
     /// Estimates every gap at E, how far its spring has given way left out, and marks the islands that
@@ -141,18 +158,12 @@ impl Workspace {
         any
     }
 
-    /// The position-level problem of the islands that hold an error.
+    /// The position-level problem of the islands that hold an error; the masses are there.
     fn build(&mut self, from: &Problem, velocity: &[Twist], rule: &Rule) {
         let to = &mut self.problem;
-        to.clear();
         to.h = from.h;
-        let (source, target) = (&from.bodies, &mut to.bodies);
-        target.inverse_mass.extend_from_slice(&source.inverse_mass);
-        target
-            .inverse_inertia
-            .extend_from_slice(&source.inverse_inertia);
-        target.free_velocity.resize(source.len(), Twist::ZERO);
-        target.part.extend_from_slice(&source.part);
+        let bodies = to.bodies.len();
+        to.bodies.free_velocity.resize(bodies, Twist::ZERO);
         let all = self.active.iter().all(|a| *a);
         self.build_contacts(from, all);
         self.build_rows(from, velocity, rule);

@@ -21,7 +21,7 @@ pub const MOST_STRIKES: u32 = 8;
 /// Reusable memory.
 #[derive(Default)]
 pub struct Sweep {
-    /// The velocities that all contacts were found by.
+    /// The velocities that all contacts were found by, where joints make the problem's free velocities others.
     found: Vec<Twist>,
     /// Those by which contacts of each body were last looked for, once somebody was struck.
     seen: Vec<Twist>,
@@ -126,10 +126,13 @@ impl Sweep {
 
 impl Context {
     /// Notes by which velocities contacts were looked for.
-    pub fn note_seen(&mut self) {
-        let free = &self.problem.bodies.free_velocity;
-        self.sweep.found.clone_from(free);
+    pub fn note_seen(&mut self, world: &World) {
         self.sweep.seen.clear();
+        self.sweep.found.clear();
+        if !world.joints().is_empty() {
+            let free = &self.problem.bodies.free_velocity;
+            self.sweep.found.extend_from_slice(free);
+        }
     }
 
     /// Whether bodies whose velocities the solver changed would run into others that they have no contact with; there are
@@ -140,12 +143,15 @@ impl Context {
             return false;
         }
         let (h, b, sweep) = (settings.horizon(), &world.bodies, &mut self.sweep);
+        let found: &[Twist] = match sweep.found.is_empty() {
+            true => &self.problem.bodies.free_velocity,
+            false => &sweep.found,
+        };
         sweep.asks.clear();
         let mut asks_any = false;
-        for slot in 0..b.slots() {
+        for (slot, (now, found)) in self.velocity.iter().zip(found).enumerate() {
             let way = |u: &Twist| speed(b, slot, u) * h;
-            let seen = sweep.seen.get(slot).unwrap_or(&sweep.found[slot]);
-            let now = &self.velocity[slot];
+            let seen = sweep.seen.get(slot).unwrap_or(found);
             let least = 0.5 * (settings.prediction + OVERLAP * half_thickness(world, slot));
             let change = *now - *seen;
             let asks =
@@ -158,7 +164,7 @@ impl Context {
         }
         sweep.bodies.free_velocity.clone_from(&self.velocity);
         let is_new = |bodies: [u32; 2], way: f64| way > allowed(world, bodies);
-        let (now, found) = (&self.velocity, &sweep.found);
+        let now = &self.velocity;
         let asks = |pair: [u32; 2]| {
             let change = |slot: usize| now[slot] - found[slot];
             pair.into_iter().any(|slot| sweep.asks[slot as usize])
@@ -166,7 +172,7 @@ impl Context {
         };
         let is_found = self.collider.add_struck(world, &sweep.bodies, asks, is_new);
         if sweep.seen.is_empty() {
-            sweep.seen.clone_from(&sweep.found);
+            sweep.seen.extend_from_slice(found);
         }
         let seen = sweep.seen.iter_mut().zip(now).zip(&sweep.asks);
         for ((seen, now), _) in seen.filter(|(_, asks)| **asks) {

@@ -118,23 +118,24 @@ pub(super) struct Newton {
     pivoting: Option<Box<Pivoting>>,
     /// The residual that each island's last round of pivoting has led to, or that of its start (m/s).
     reached: Vec<f64>,
-    /// The residual of each candidate that the impulses solve already (m/s), and what all bodies' velocities are by them.
+    /// The residual of each candidate that the impulses solve already (m/s).
     standing: Vec<Option<f64>>,
-    velocity: Vec<Twist>,
 }
 
 impl Newton {
     /// Takes the islands that are candidates and fit into the granted work, the cheapest first. Those that the
-    /// impulses solve already need none, and get no engine.
+    /// impulses solve already need none, and get no engine. `u` is overwritten; where all islands stand, with their
+    /// velocities.
     pub(super) fn choose(
         &mut self,
         problem: &Problem,
         lambda: &[f64],
+        u: &mut Vec<Twist>,
         grants: &Grants,
         is_candidate: impl Fn(usize) -> bool + Sync,
     ) {
         let islands = problem.islands.len();
-        self.hand_out_engines(problem, lambda, grants.tolerance, is_candidate);
+        self.hand_out_engines(problem, (lambda, u), grants.tolerance, is_candidate);
         if self.islands.iter().any(Option::is_some) {
             problem.islands.number_within(&mut self.local);
         }
@@ -227,7 +228,7 @@ impl Newton {
     fn hand_out_engines(
         &mut self,
         problem: &Problem,
-        lambda: &[f64],
+        (lambda, u): (&[f64], &mut Vec<Twist>),
         tolerance: f64,
         is_candidate: impl Fn(usize) -> bool + Sync,
     ) {
@@ -236,9 +237,9 @@ impl Newton {
             islands.clone().into_par_iter().map(&is_candidate).collect();
         self.standing.clear();
         if candidates.contains(&true) {
-            problem.velocities(lambda, &mut self.velocity);
+            problem.velocities(lambda, u);
         }
-        let at = (lambda, self.velocity.as_slice());
+        let at = (lambda, u.as_slice());
         let standing = islands.into_par_iter().map(|island| {
             let limit = engine::accepted(is_redundant(problem, island), tolerance);
             candidates[island].then(|| standing::residual_within(problem, island, at, limit))?
@@ -261,10 +262,9 @@ impl Newton {
         self.islands[island].as_deref().expect("a candidate")
     }
 
-    /// The velocities of the impulses that [`Newton::choose`] has seen, if all islands stand.
-    pub(super) fn if_all_stand(&self) -> Option<&[Twist]> {
-        let all_stand = !self.standing.is_empty() && self.standing.iter().all(Option::is_some);
-        all_stand.then_some(&self.velocity)
+    /// Whether all islands stand.
+    fn all_stand(&self) -> bool {
+        !self.standing.is_empty() && self.standing.iter().all(Option::is_some)
     }
 
     /// Whether [`Newton::choose`] has taken an island.
@@ -564,7 +564,7 @@ impl Solver for Newton {
             tolerance: request.budget.tolerance,
             sweeps: 0,
         };
-        self.choose(problem, lambda, &grants, |_| true);
+        self.choose(problem, lambda, u, &grants, |_| true);
         let choosing = start.elapsed().as_secs_f64();
         let mut report = self.run(problem, request, lambda);
         report.prepare_time = choosing;
@@ -667,7 +667,7 @@ pub(super) fn conclude(
 }
 
 impl Newton {
-    /// As the function of this name, which need not do what [`Newton::choose`] has done.
+    /// As the function of this name, which has nothing to do where all islands stand: `u` is what [`Newton::choose`] made it.
     pub(super) fn conclude(
         &self,
         problem: &Problem,
@@ -675,12 +675,8 @@ impl Newton {
         u: &mut Vec<Twist>,
         report: &mut SolveReport,
     ) {
-        match self.if_all_stand() {
-            Some(velocities) => {
-                u.clear();
-                u.extend_from_slice(velocities);
-            }
-            None => conclude(problem, lambda, u, report),
+        if !self.all_stand() {
+            conclude(problem, lambda, u, report);
         }
     }
 

@@ -86,6 +86,7 @@ struct Reference {
     best: Vec<f64>,
     errors: Vec<f64>,
     trial: Vec<f64>,
+    velocity: Vec<Twist>,
 }
 
 impl Reference {
@@ -97,6 +98,7 @@ impl Reference {
             best: Vec::new(),
             errors: Vec::new(),
             trial: Vec::new(),
+            velocity: Vec::new(),
         }
     }
 
@@ -109,7 +111,9 @@ impl Reference {
             sweeps: 0,
         };
         let is_open = |island: usize| errors[island] > goal || errors[island].is_nan();
-        self.newton.choose(problem, &self.trial, &grants, is_open);
+        let u = &mut self.velocity;
+        self.newton
+            .choose(problem, &self.trial, u, &grants, is_open);
         let mut report = self.newton.run(problem, request, &mut self.trial);
         for island in 0..problem.islands.len() {
             let error = self.newton.error(island);

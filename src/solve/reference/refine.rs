@@ -62,9 +62,7 @@ impl Refiner {
         reach: &[f64],
     ) -> Option<f64> {
         let mut workspace = ResidualWorkspace::default();
-        let mut residual =
-            |lambda: &[f64]| evaluate(problem, lambda, JudgedLaw::Own, &mut workspace).residual;
-        let before = residual(lambda);
+        let before = evaluate(problem, lambda, JudgedLaw::Own, &mut workspace).residual;
         if before == 0.0 || !before.is_finite() {
             return before.is_finite().then_some(0.0);
         }
@@ -87,7 +85,9 @@ impl Refiner {
         };
         let is_candidate =
             |island| likely_need(problem, island) <= WORK && !is_one_of_many(problem, island);
-        self.newton.choose(problem, lambda, &grants, is_candidate);
+        let u = &mut self.velocity;
+        self.newton
+            .choose(problem, lambda, u, &grants, is_candidate);
         let takes = |k| self.newton.takes(k);
         let islands = 0..problem.islands.len();
         let (takes_all, takes_one) = (islands.clone().all(takes), islands.clone().any(takes));
@@ -104,9 +104,8 @@ impl Refiner {
             }
         }
         self.newton.run(problem, &request(STEPS), &mut self.lambda);
-        let after = residual(&self.lambda);
-        problem.velocities(&self.lambda, &mut self.velocity);
-        let distance = velocity_distance(problem, velocity, &self.velocity, reach);
+        let after = evaluate(problem, &self.lambda, JudgedLaw::Own, &mut workspace).residual;
+        let distance = velocity_distance(problem, velocity, workspace.velocities(), reach);
         let share = after / before;
         (share <= ENOUGH).then(|| distance / (1.0 - share))
     }
