@@ -241,8 +241,11 @@ impl Newton {
         }
         let at = (lambda, u.as_slice());
         let standing = islands.into_par_iter().map(|island| {
+            if !candidates[island] {
+                return None;
+            }
             let limit = engine::accepted(is_redundant(problem, island), tolerance);
-            candidates[island].then(|| standing::residual_within(problem, island, at, limit))?
+            standing::residual_within(problem, island, at, limit)
         });
         self.standing.par_extend(standing);
         for (is_one, standing) in candidates.iter_mut().zip(&self.standing) {
