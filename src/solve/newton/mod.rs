@@ -135,8 +135,9 @@ impl Newton {
         is_candidate: impl Fn(usize) -> bool + Sync,
     ) {
         let islands = problem.islands.len();
-        self.hand_out_engines(problem, (lambda, u), grants.tolerance, is_candidate);
-        if self.islands.iter().any(Option::is_some) {
+        let open = self.find_standing(problem, (lambda, u), grants.tolerance, is_candidate);
+        self.hand_out_engines(&open);
+        if open.contains(&true) {
             problem.islands.number_within(&mut self.local);
         }
         let (local, standing) = (&self.local, &self.standing);
@@ -223,39 +224,42 @@ impl Newton {
         self.swept.iter().sum()
     }
 
-    /// Gives every candidate that does not stand an engine, the first of those that there are to the first candidate, so
-    /// that most get the one that they had.
-    fn hand_out_engines(
+    /// Finds the candidates that the impulses solve already. Returns which are those that they do not.
+    fn find_standing(
         &mut self,
         problem: &Problem,
         (lambda, u): (&[f64], &mut Vec<Twist>),
         tolerance: f64,
         is_candidate: impl Fn(usize) -> bool + Sync,
-    ) {
+    ) -> Vec<bool> {
         let islands = 0..problem.islands.len();
-        let mut candidates: Vec<bool> =
-            islands.clone().into_par_iter().map(&is_candidate).collect();
-        self.standing.clear();
-        if candidates.contains(&true) {
+        let mut open: Vec<bool> = islands.clone().into_par_iter().map(&is_candidate).collect();
+        if open.contains(&true) {
             problem.velocities(lambda, u);
         }
         let at = (lambda, u.as_slice());
         let standing = islands.into_par_iter().map(|island| {
-            if !candidates[island] {
+            if !open[island] {
                 return None;
             }
             let limit = engine::accepted(is_redundant(problem, island), tolerance);
             standing::residual_within(problem, island, at, limit)
         });
-        self.standing.par_extend(standing);
-        for (is_one, standing) in candidates.iter_mut().zip(&self.standing) {
-            *is_one &= standing.is_none();
+        standing.collect_into_vec(&mut self.standing);
+        for (is_open, standing) in open.iter_mut().zip(&self.standing) {
+            *is_open &= standing.is_none();
         }
+        open
+    }
+
+    /// Gives the islands that are open an engine each, the first of those that there are to the first, so that most get
+    /// the one that they had.
+    fn hand_out_engines(&mut self, open: &[bool]) {
         let used = std::mem::take(&mut self.islands);
         let spare = std::mem::take(&mut self.spare);
         let mut engines = used.into_iter().flatten().chain(spare);
         let mut next = || engines.next().unwrap_or_default();
-        let handed_out = candidates.iter().map(|is_one| is_one.then(&mut next));
+        let handed_out = open.iter().map(|is_open| is_open.then(&mut next));
         self.islands.extend(handed_out);
         self.spare.extend(engines);
     }
@@ -456,6 +460,10 @@ impl Newton {
 /// Clears the impulses of what belongs to no island, which moves nothing.
 fn clear_idle(problem: &Problem, lambda: &mut [f64]) {
     let islands = &problem.islands;
+    let in_islands = islands.contacts.items.len() + islands.rows.items.len();
+    if in_islands == problem.contacts.len() + problem.rows.len() {
+        return;
+    }
     let is_idle = |bodies: &[u32]| {
         let mut islands = bodies.iter().map(|b| islands.of_body[*b as usize]);
         islands.all(|island| island == NO_ISLAND)
