@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use super::contact_law::{self, Approach, Restitution};
-use super::integrate::HARDLY;
+use super::integrate::NEGLIGIBLE_TURN;
 use super::matching::PairMemory;
 use crate::collide::FoundContact;
 use crate::math::{Quat, Vec3, tangent};
@@ -186,12 +186,14 @@ impl<'a> PairLaws<'a> {
         let [first, second] = [bodies.velocity[i], bodies.velocity[j]];
         let apart = bodies.position[j] - bodies.position[i];
         let spin = [first.angular, second.angular];
+        // Rigid contacts ask only for the drift, which is of the second order.
         let least = spin[0].norm_squared().min(spin[1].norm_squared());
-        let common = if material.compliance == 0.0 && least * (h * h) < HARDLY * HARDLY {
-            Vec3::zeros()
-        } else {
-            contact_law::common_rotation(spin, apart, second.linear - first.linear, h)
-        };
+        let common =
+            if material.compliance == 0.0 && least * (h * h) < NEGLIGIBLE_TURN * NEGLIGIBLE_TURN {
+                Vec3::zeros()
+            } else {
+                contact_law::common_rotation(spin, apart, second.linear - first.linear, h)
+            };
         Self {
             world,
             bodies: [i, j],

@@ -12,8 +12,9 @@ use crate::world::{BodyKind, ContactMemory, World, is_speed_usable};
 /// Bodies per unit of parallel work.
 const CHUNK: usize = 1024;
 
-/// Of turns up to this one (rad) the square is lost in rounding.
-pub const HARDLY: f64 = 1e-8;
+/// Of turns of a (sub)step up to this one (rad) the square, 1e-16, is lost in rounding: what is of the second order in them
+/// need not be computed.
+pub const NEGLIGIBLE_TURN: f64 = 1e-8;
 
 /// x ← x + h/2 v, q ← exp(h/2 ω) q for every body that moves (steps 1 and 5 of the midpoint rule).
 pub fn half_step(world: &mut World, h: f64) {
@@ -135,7 +136,7 @@ fn free_spin(
     }
     let inertia = inertia.rotated(q);
     let explicit = omega + inverse.mul_vec(torque) * h;
-    if h * omega.norm().max(explicit.norm()) < HARDLY {
+    if h * omega.norm().max(explicit.norm()) < NEGLIGIBLE_TURN {
         // The equation to the first order.
         let own = inertia.mul_vec(omega);
         let turned = omega.cross(&own) + explicit.cross(&(own + torque * h));
