@@ -22,18 +22,18 @@ pub struct SolveArgs {
 
 /// The problem of a file.
 enum Loaded {
-    Own(StoredProblem),
-    Fclib(FclibProblem),
+    Own(Box<StoredProblem>),
+    Fclib(Box<FclibProblem>),
 }
 
 impl Loaded {
     fn read(path: &Path) -> Result<Self, Failure> {
         load(path, |bytes| match fclib::is_hdf5(&bytes) {
             true => fclib::from_bytes(bytes)
-                .map(Self::Fclib)
+                .map(|stored| Self::Fclib(Box::new(stored)))
                 .map_err(|e| e.to_string()),
             false => StoredProblem::from_bytes(&bytes)
-                .map(Self::Own)
+                .map(|stored| Self::Own(Box::new(stored)))
                 .map_err(|e| e.to_string()),
         })
     }

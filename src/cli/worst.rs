@@ -2,6 +2,7 @@
 
 use moreau::measure::report;
 use moreau::problem::Problem;
+use moreau::problem::residual::ResidualWorkspace;
 use moreau::solve::Choices;
 use moreau::solve::advice::{Shortfall, Tried};
 use moreau::solve::reference::velocity_estimate;
@@ -92,7 +93,12 @@ impl Worst {
         let reach = simulation.world().bodies.reach();
         let try_again = |kept: &Again| {
             let tried = shortfall.try_settings(&kept.problem, &kept.start);
-            let estimate = velocity_estimate(&kept.problem, &kept.impulses, &reach);
+            let estimate = velocity_estimate(
+                &kept.problem,
+                &kept.impulses,
+                &reach,
+                &mut ResidualWorkspace::default(),
+            );
             (tried, estimate)
         };
         let again = missed.again.as_ref();

@@ -366,5 +366,5 @@ fn is_unbounded(bodies: &Bodies, slot: usize) -> bool {
 
 /// Farthest point of the shape from the centre of mass, an upper bound (m).
 pub(super) fn arm(bodies: &Bodies, slot: usize, bounding: f64) -> f64 {
-    bounding + bodies.shape_offset[slot].position.norm()
+    bounding + bodies.shape_offset[slot].norm()
 }

@@ -7,9 +7,9 @@
 
 use rayon::prelude::*;
 
-use super::FoundContact;
 use super::solid::Solid;
 use crate::math::{Pose, Vec3};
+use crate::problem::Contacts;
 use crate::world::{Bodies, BodyKind, Geometry, Shape, World};
 
 /// How far from a plane a surface may be and still be flush with it, as a share of half the thickness of who moves over it,
@@ -42,7 +42,7 @@ pub struct Covered {
 
 impl Covered {
     /// Takes the contacts away that others cover; `contacts` are ordered by their bodies.
-    pub fn remove(&mut self, world: &World, contacts: &mut Vec<FoundContact>) {
+    pub fn remove(&mut self, world: &World, contacts: &mut Contacts) {
         if !self.find_patches(&world.bodies, contacts) {
             return;
         }
@@ -69,33 +69,30 @@ impl Covered {
             return;
         }
         self.dropped.sort_unstable();
-        let (mut k, mut next) = (0, self.dropped.iter().peekable());
-        contacts.retain(|_| {
-            let mut is_kept = true;
-            while next.next_if_eq(&&k).is_some() {
-                is_kept = false;
-            }
-            k += 1;
-            is_kept
-        });
+        let dropped = &self.dropped;
+        contacts.retain(|_, k| dropped.binary_search(&(k as u32)).is_err());
     }
 
     /// The patches of each body that touches an edge and something else; false where there is none.
-    fn find_patches(&mut self, bodies: &Bodies, contacts: &[FoundContact]) -> bool {
+    fn find_patches(&mut self, bodies: &Bodies, contacts: &Contacts) -> bool {
         self.patches.clear();
         self.asks.clear();
         self.asks.resize(bodies.slots(), false);
         let mut begin = 0;
-        let is_one = |a: &FoundContact, b: &FoundContact| {
-            a.bodies == b.bodies && a.parts == b.parts && a.normal == b.normal
+        let is_one = |a: usize, b: usize| {
+            contacts.bodies[a] == contacts.bodies[b]
+                && contacts.parts[a] == contacts.parts[b]
+                && contacts.frame[a].normal == contacts.frame[b].normal
         };
         let mut asks_any = false;
-        for run in contacts.chunk_by(is_one) {
-            let end = begin + run.len() as u32;
-            self.patches.push([begin, end]);
-            begin = end;
+        while begin < contacts.len() {
+            let others = begin + 1..contacts.len();
+            let end = others.take_while(|k| is_one(*k, begin)).last();
+            let end = end.map_or(begin + 1, |last| last + 1);
+            self.patches.push([begin as u32, end as u32]);
+            let pair = contacts.bodies[std::mem::replace(&mut begin, end)];
             for side in 0..2 {
-                let [slot, other] = [side, 1 - side].map(|k| run[0].bodies[k] as usize);
+                let [slot, other] = [side, 1 - side].map(|k| pair[k] as usize);
                 if bodies.kind[slot] == BodyKind::Dynamic && has_edges(bodies, other) {
                     self.asks[slot] = true;
                     asks_any = true;
@@ -109,7 +106,7 @@ impl Covered {
         self.first.resize(bodies.slots() + 1, 0);
         let (asks, first) = (&self.asks, &mut self.first);
         let slots = |patch: &Patch| {
-            let slots = contacts[patch[0] as usize].bodies.map(|b| b as usize);
+            let slots = contacts.bodies[patch[0] as usize].map(|b| b as usize);
             slots.into_iter().filter(|slot| asks[*slot])
         };
         for slot in self.patches.iter().flat_map(slots) {
@@ -135,7 +132,7 @@ impl Covered {
 /// A body, and what it touches.
 struct Seen<'a> {
     world: &'a World,
-    found: &'a [FoundContact],
+    found: &'a Contacts,
     patches: &'a [Patch],
     slot: usize,
 }
@@ -195,30 +192,38 @@ impl Seen<'_> {
 
     /// The unit normal of a patch towards the body.
     fn normal(&self, patch: u32) -> Vec3 {
-        let contact = &self.found[self.patches[patch as usize][0] as usize];
-        match contact.bodies[0] as usize == self.slot {
-            true => -contact.normal,
-            false => contact.normal,
+        let contact = self.patches[patch as usize][0] as usize;
+        let normal = self.found.frame[contact].normal;
+        match self.found.bodies[contact][0] as usize == self.slot {
+            true => -normal,
+            false => normal,
         }
     }
 
     fn view(&self, patch: u32) -> View {
         let [first, end] = self.patches[patch as usize];
-        let contacts = &self.found[first as usize..end as usize];
-        let deepest = contacts.iter().min_by(|a, b| a.gap.total_cmp(&b.gap));
-        let contact = deepest.unwrap_or(&contacts[0]);
-        let side = usize::from(contact.bodies[0] as usize == self.slot);
+        let contacts = first as usize..end as usize;
+        let gap = |k: &usize| self.found.gap[*k];
+        let deepest = contacts.clone().min_by(|a, b| gap(a).total_cmp(&gap(b)));
+        let deepest = deepest.unwrap_or(contacts.start);
+        let side = usize::from(self.found.bodies[deepest][0] as usize == self.slot);
         let normal = self.normal(patch);
-        let points = contacts.iter().map(|contact| surface(contact, &normal));
+        let points = contacts.clone().map(|k| self.surface(k, &normal));
         View {
             patch,
             normal,
-            at: surface(contact, &normal),
+            at: self.surface(deepest, &normal),
             middle: points.sum::<Vec3>() / contacts.len() as f64,
-            other: contact.bodies[side] as usize,
-            part: contact.parts[side] as usize,
+            other: self.found.bodies[deepest][side] as usize,
+            part: self.found.parts[deepest][side] as usize,
             is_gone: false,
         }
+    }
+
+    /// Where the surface that the normal comes out of is, at a contact.
+    fn surface(&self, k: usize, normal: &Vec3) -> Vec3 {
+        let point = self.found.point(k, &self.world.bodies);
+        point - normal * (0.5 * self.found.gap[k])
     }
 
     /// Adds to `dropped` what contacts of a patch lie on another one's plane, if their whole body is behind it.
@@ -234,8 +239,7 @@ impl Seen<'_> {
         let flush = FLUSH * own.half_thickness().min(other.half_diagonal());
         let above = |point: &Vec3| by.normal.dot(&(point - by.at));
         let [first, end] = self.patches[patch.patch as usize];
-        let is_on =
-            |k: &u32| above(&surface(&self.found[*k as usize], &patch.normal)).abs() <= flush;
+        let is_on = |k: &u32| above(&self.surface(*k as usize, &patch.normal)).abs() <= flush;
         let mut flat = (first..end).filter(is_on).peekable();
         let height = || self.highest(patch, &by.normal);
         let level = by.normal.dot(&by.at) + flush;
@@ -263,11 +267,6 @@ impl Seen<'_> {
 /// Whether a contact with one of two normals may cover one with the other.
 fn may_cover(a: &Vec3, b: &Vec3) -> bool {
     (AGAINST..=ALIKE).contains(&a.dot(b))
-}
-
-/// Where the surface that the normal comes out of is, at a contact.
-fn surface(contact: &FoundContact, normal: &Vec3) -> Vec3 {
-    contact.point - normal * (0.5 * contact.gap)
 }
 
 /// Whether a body has edges, or rims, that another one may cover.

@@ -8,6 +8,7 @@ mod broad;
 mod convex;
 mod covered;
 mod expand;
+mod found;
 mod hulls;
 mod narrow;
 mod parts;
@@ -16,10 +17,10 @@ mod solid;
 
 use rayon::prelude::*;
 
-use crate::math::{Quat, Twist, Vec3};
-use crate::problem::{ContactFrame, ProblemBodies};
+use crate::math::{Quat, Vec3};
+use crate::problem::{Contacts, ProblemBodies};
+use crate::world::World;
 use crate::world::manifolds::Manifolds;
-use crate::world::{Bodies, World};
 
 pub use broad::BroadPhase;
 
@@ -40,27 +41,17 @@ pub struct FoundContact {
     pub gap: f64,
 }
 
-impl FoundContact {
-    /// How fast the two bodies part along the normal by given velocities (m/s).
-    pub fn speed(&self, bodies: &Bodies, velocity: &[Twist]) -> f64 {
-        let at = |slot: u32| {
-            let slot = slot as usize;
-            velocity[slot].at(self.point - bodies.position[slot])
-        };
-        self.normal.dot(&(at(self.bodies[1]) - at(self.bodies[0])))
-    }
-}
-
 /// Both phases with their memory.
 #[derive(Default)]
 pub struct Collider {
     broad: BroadPhase,
     narrow: narrow::NarrowPhase,
     covered: covered::Covered,
-    /// What the last call of [`Collider::find_contacts`] found, ordered by the bodies' slots.
-    pub contacts: Vec<FoundContact>,
-    /// The manifolds of boxes among it, for the next step to start from.
+    /// The manifolds of boxes among the contacts that were found, for the next step to start from.
     pub manifolds: Manifolds,
+    /// The bodies of the contacts of before, and whether the contacts that were found last are between the same.
+    before: Vec<[u32; 2]>,
+    pub are_same_pairs: bool,
     found_at: FoundAt,
     /// What other velocities lead to.
     seen: Seen,
@@ -70,9 +61,9 @@ pub struct Collider {
 #[derive(Default)]
 struct Seen {
     pairs: Vec<[u32; 2]>,
-    contacts: Vec<FoundContact>,
+    contacts: Contacts,
     /// Those and the ones that were found before.
-    all: Vec<FoundContact>,
+    all: Contacts,
     manifolds: Manifolds,
 }
 
@@ -99,55 +90,45 @@ impl Collider {
         self.broad.pairs()
     }
 
-    /// Narrow phase: finds the contacts of all pairs.
-    pub fn find_contacts(&mut self, world: &World, bodies: &ProblemBodies) {
-        self.narrow.find(
-            world,
-            bodies,
-            self.broad.pairs(),
-            &mut self.contacts,
-            &mut self.manifolds,
-        );
-        self.covered.remove(world, &mut self.contacts);
+    /// Narrow phase: finds the contacts of all pairs, ordered by the bodies' slots. Of each its bodies, parts, feature, gap,
+    /// normal and arms are written; the rest is theirs who assemble the problem.
+    pub fn find_contacts(
+        &mut self,
+        world: &World,
+        bodies: &ProblemBodies,
+        contacts: &mut Contacts,
+    ) {
+        std::mem::swap(&mut self.before, &mut contacts.bodies);
+        let manifolds = &mut self.manifolds;
+        (self.narrow).find(world, bodies, self.broad.pairs(), contacts, manifolds);
+        self.covered.remove(world, contacts);
+        self.are_same_pairs = self.before == contacts.bodies;
     }
 
     /// Looks what contacts the pairs that are asked for have where they are, by other velocities.
     pub fn look(&mut self, world: &World, bodies: &ProblemBodies, asks: impl Fn([u32; 2]) -> bool) {
-        self.look_at_pairs(world, bodies, asks, |_| false);
+        self.look_at_pairs(world, bodies, asks);
         self.covered.remove(world, &mut self.seen.contacts);
     }
 
-    /// Fills `seen` with the contacts of pairs that are asked for and not known, by these velocities.
+    /// Fills `seen` with the contacts of pairs that are asked for, by these velocities.
     fn look_at_pairs(
         &mut self,
         world: &World,
         bodies: &ProblemBodies,
         asks: impl Fn([u32; 2]) -> bool,
-        is_known: impl Fn(&[FoundContact]) -> bool,
     ) {
         self.broad.update(world, bodies);
-        let Self {
-            seen,
-            narrow,
-            contacts,
-            ..
-        } = self;
+        let (seen, pairs) = (&mut self.seen, self.broad.pairs().iter());
         seen.pairs.clear();
-        let mut rest = contacts.as_slice();
-        seen.pairs.extend(self.broad.pairs().iter().filter(|pair| {
-            if !asks(**pair) || !narrow::may_meet(world, bodies, **pair) {
-                return false;
-            }
-            rest = &rest[rest.partition_point(|c| c.bodies < **pair)..];
-            let own = rest.iter().take_while(|c| c.bodies == **pair).count();
-            !is_known(&rest[..own])
-        }));
+        let may_meet = |pair: &&[u32; 2]| asks(**pair) && narrow::may_meet(world, bodies, **pair);
+        seen.pairs.extend(pairs.filter(may_meet));
         let (contacts, manifolds) = (&mut seen.contacts, &mut seen.manifolds);
-        narrow.find(world, bodies, &seen.pairs, contacts, manifolds);
+        (self.narrow).find(world, bodies, &seen.pairs, contacts, manifolds);
     }
 
     /// What [`Collider::look`] saw.
-    pub fn seen(&self) -> &[FoundContact] {
+    pub fn seen(&self) -> &Contacts {
         &self.seen.contacts
     }
 
@@ -157,6 +138,7 @@ impl Collider {
         &mut self,
         world: &World,
         bodies: &ProblemBodies,
+        contacts: &mut Contacts,
         asks: impl Fn([u32; 2]) -> bool,
         is_too_far: impl Fn([u32; 2], f64) -> bool,
     ) -> bool {
@@ -165,67 +147,62 @@ impl Collider {
             let shape = world.bodies.shape[slot as usize].as_ref();
             shape.is_none_or(|shape| shape.parry().as_composite_shape().is_none())
         };
-        self.look_at_pairs(world, bodies, asks, |own| {
-            own.first()
-                .is_some_and(|c| c.bodies.into_iter().all(is_one))
-        });
-        let Self { seen, contacts, .. } = self;
-        let is_known = |c: &FoundContact| {
-            let first = contacts.partition_point(|k| k.bodies < c.bodies);
-            let mut own = contacts[first..]
-                .iter()
-                .take_while(|k| k.bodies == c.bodies);
-            own.any(|k| k.parts == c.parts)
+        let has_all =
+            |pair: [u32; 2]| !contacts.of_pair(pair).is_empty() && pair.into_iter().all(is_one);
+        self.look_at_pairs(world, bodies, |pair| asks(pair) && !has_all(pair));
+        let Seen {
+            contacts: seen,
+            all,
+            ..
+        } = &mut self.seen;
+        let is_known = |of: &Contacts, k: usize| {
+            let mut own = contacts.of_pair(of.bodies[k]);
+            own.any(|known| contacts.parts[known] == of.parts[k])
         };
-        seen.contacts.retain(|c| !is_known(c));
-        if seen.contacts.is_empty() {
+        seen.retain(|seen, k| !is_known(seen, k));
+        if seen.is_empty() {
             return false;
         }
-        seen.all.clear();
-        seen.all.extend_from_slice(contacts);
-        seen.all.extend_from_slice(&seen.contacts);
-        seen.all.sort_by_key(|c| c.bodies);
-        self.covered.remove(world, &mut seen.all);
+        all.merge(contacts, seen);
+        self.covered.remove(world, all);
         let h = world.settings.horizon();
-        let overlaps = |c: &FoundContact| {
-            let gap = c.gap + h * c.speed(&world.bodies, &bodies.free_velocity);
-            is_too_far(c.bodies, -gap)
+        let overlaps = |k: usize| {
+            let gap = all.gap[k] + h * all.speed(k, &bodies.free_velocity);
+            is_too_far(all.bodies[k], -gap)
         };
-        let is_any = seen.all.iter().any(|c| !is_known(c) && overlaps(c));
+        let is_any = (0..all.len()).any(|k| !is_known(all, k) && overlaps(k));
         if is_any {
-            std::mem::swap(contacts, &mut seen.all);
+            contacts.swap_found(all);
+            self.are_same_pairs = false;
         }
         is_any
     }
 
     /// Notes where the contacts were found, for [`Collider::carry`].
-    pub fn note(&mut self, world: &World) {
+    pub fn note(&mut self, world: &World, contacts: &Contacts) {
         let at = &mut self.found_at;
         at.position.clone_from(&world.bodies.position);
         at.rotation.clone_from(&world.bodies.rotation);
-        at.gap.clear();
-        at.gap.extend(self.contacts.iter().map(|c| c.gap));
+        at.gap.clone_from(&contacts.gap);
     }
 
-    /// Moves the contacts along with their bodies since [`Collider::note`]: normals n and arms r in `frames` stay, as
-    /// they do where a ball rolls, and gaps grow by n·(Δx₂ + Δθ₂ × r₂ − Δx₁ − Δθ₁ × r₁).
-    pub fn carry(&mut self, world: &World, frames: &[ContactFrame]) {
+    /// Moves the contacts along with their bodies since [`Collider::note`]: normals n and arms r stay, as they do where a
+    /// ball rolls, and gaps grow by n·(Δx₂ + Δθ₂ × r₂ − Δx₁ − Δθ₁ × r₁).
+    pub fn carry(&mut self, world: &World, contacts: &mut Contacts) {
         let (bodies, at) = (&world.bodies, &self.found_at);
-        self.contacts
-            .par_iter_mut()
-            .with_min_len(CHUNK)
-            .zip(frames)
+        let frames = contacts.frame.par_iter().zip(&contacts.bodies);
+        let gaps = contacts.gap.par_iter_mut().with_min_len(CHUNK);
+        gaps.zip(frames)
             .zip(&at.gap)
-            .for_each(|((contact, frame), gap)| {
+            .for_each(|((gap, (frame, pair)), found)| {
                 let moved = |side: usize| {
-                    let slot = contact.bodies[side] as usize;
+                    let slot = pair[side] as usize;
                     let turned = bodies.rotation[slot] * at.rotation[slot].inverse();
                     let shift = bodies.position[slot] - at.position[slot];
                     shift + turned.scaled_axis().cross(&frame.arms[side])
                 };
-                contact.gap = gap + contact.normal.dot(&(moved(1) - moved(0)));
-                let first = contact.bodies[0] as usize;
-                contact.point = bodies.position[first] + frame.arms[0];
+                *gap = found + frame.normal.dot(&(moved(1) - moved(0)));
             });
+        self.are_same_pairs = true;
     }
 }

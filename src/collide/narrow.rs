@@ -13,7 +13,7 @@ use super::parts::PartPairs;
 use super::solid::Solid;
 use super::{FoundContact, reduce};
 use crate::math::{Mat3, Pose, Quat, Vec3};
-use crate::problem::ProblemBodies;
+use crate::problem::{Contacts, ProblemBodies};
 use crate::world::hull::Plane;
 use crate::world::manifolds::{ManifoldMemory, ManifoldPoint, Manifolds};
 use crate::world::{Bodies, Geometry, Shape, World};
@@ -70,14 +70,14 @@ impl NarrowPhase {
         world: &World,
         free: &ProblemBodies,
         pairs: &[[u32; 2]],
-        out: &mut Vec<FoundContact>,
+        out: &mut Contacts,
         manifolds: &mut Manifolds,
     ) {
         let chunks = pairs.len().div_ceil(CHUNK).min(WAVE);
         if self.workers.len() < chunks {
             self.workers.resize_with(chunks, Worker::default);
         }
-        out.clear();
+        out.clear_found();
         manifolds.clear();
         for wave in pairs.chunks(CHUNK * WAVE) {
             let chunks = wave.par_chunks(CHUNK);
@@ -87,12 +87,11 @@ impl NarrowPhase {
                 .zip(chunks)
                 .for_each(|(worker, pairs)| worker.run(world, free, pairs));
             let found: usize = workers.iter().map(|worker| worker.found.len()).sum();
-            if out.capacity() < out.len() + found {
-                // Room for a few more: contacts are most of what a large heap takes, and twice as much is too much.
-                out.reserve_exact(found + found / 8);
-            }
+            out.reserve_found(found);
             for worker in workers.iter() {
-                out.extend_from_slice(&worker.found);
+                for contact in &worker.found {
+                    out.push_found(&world.bodies, contact);
+                }
                 manifolds.append(&worker.kept);
             }
         }

@@ -275,7 +275,7 @@ impl Contest {
         for o in outcomes.iter_mut().filter(|o| !o.velocity.is_empty()) {
             let found = self
                 .refiner
-                .estimate(problem, &o.lambda, &o.velocity, task.reach);
+                .estimate(problem, &o.lambda, Some(&o.velocity), task.reach);
             o.velocity_estimate = found;
         }
     }

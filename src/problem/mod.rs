@@ -21,6 +21,7 @@ pub mod law;
 mod ldl;
 mod masses;
 mod matrix;
+mod numbering;
 pub mod residual;
 mod sparse;
 mod stored;
@@ -36,6 +37,7 @@ pub use law::{Friction, FrictionLaw};
 use law::{FrictionRow, Law};
 pub use masses::Masses;
 pub use matrix::{Laws, MatrixProblem};
+pub(crate) use numbering::Numbering;
 pub use sparse::Sparse;
 pub use stored::StoredProblem;
 
@@ -53,6 +55,9 @@ pub struct ProblemBodies {
     pub free_velocity: Vec<Twist>,
     /// Numbers of the parts of machines that bodies belong to, or 0; empty where nobody names any.
     pub part: Vec<u32>,
+    /// Of a part of a problem: the numbers of its bodies in the whole. Empty where they are these.
+    #[serde(skip)]
+    pub name: Vec<u32>,
 }
 
 impl ProblemBodies {
@@ -64,6 +69,12 @@ impl ProblemBodies {
     /// Whether there is no body.
     pub fn is_empty(&self) -> bool {
         self.inverse_mass.is_empty()
+    }
+
+    /// What a body is called from step to step: its number in the whole problem.
+    #[inline]
+    pub(crate) fn name(&self, body: u32) -> u32 {
+        self.name.get(body as usize).copied().unwrap_or(body)
     }
 
     /// Whether impulses move this body.
@@ -107,6 +118,12 @@ pub struct Contacts {
     pub compliance: Vec<[f64; 2]>,
     /// Gap at the midpoint (m); negative when the bodies overlap.
     pub gap: Vec<f64>,
+    /// Parts of the bodies: of a compound, triangles of a mesh or a height field, else 0. Only where contacts were found.
+    #[serde(skip)]
+    pub parts: Vec<[u32; 2]>,
+    /// Which features touch, the same from step to step. Only where contacts were found.
+    #[serde(skip)]
+    pub feature: Vec<u64>,
     /// First row of each contact in Λ, and one past the last: `len + 1` entries.
     #[serde(skip)]
     pub row_start: Vec<u32>,
@@ -256,6 +273,7 @@ impl Problem {
         self.bodies.inverse_mass.clear();
         self.bodies.inverse_inertia.clear();
         self.bodies.free_velocity.clear();
+        self.bodies.name.clear();
         let c = &mut self.contacts;
         c.bodies.clear();
         c.frame.clear();
@@ -263,6 +281,8 @@ impl Problem {
         c.bias.clear();
         c.compliance.clear();
         c.gap.clear();
+        c.parts.clear();
+        c.feature.clear();
         c.row_start.clear();
         self.rows.clear();
     }

@@ -82,6 +82,11 @@ impl ResidualWorkspace {
     pub(crate) fn velocities(&self) -> &[Twist] {
         &self.velocity
     }
+
+    /// Their memory, for other numbers until the next evaluation.
+    pub(crate) fn velocities_mut(&mut self) -> &mut Vec<Twist> {
+        &mut self.velocity
+    }
 }
 
 /// A tangential velocity up to this one (m/s) counts as rest, and its direction as undefined.

@@ -116,8 +116,8 @@ impl<'a> Builder<'a> {
             part: body.part,
             color: body.color.map(|c| c.linear()),
         })?;
-        self.world.bodies.force[id.index()] =
-            Twist::new(Vec3::from(body.force), Vec3::from(body.torque));
+        let force = Twist::new(Vec3::from(body.force), Vec3::from(body.torque));
+        self.world.bodies.set_force(id.index(), force);
         Ok(id)
     }
 

@@ -30,7 +30,8 @@ pub(super) struct Pulled {
 impl Pulled {
     /// Takes the spring's force off the body.
     pub(super) fn put_back(&self, simulation: &mut Simulation) {
-        simulation.world_mut().bodies.force[self.slot] = self.before;
+        let bodies = &mut simulation.world_mut().bodies;
+        bodies.set_force(self.slot, self.before);
     }
 }
 
@@ -95,9 +96,9 @@ impl Drag {
         if size > limit {
             force *= limit / size;
         }
-        let before = bodies.force[slot];
-        bodies.force[slot].linear += force;
-        bodies.force[slot].angular += arm.cross(&force);
+        let before = bodies.force(slot);
+        let pulled = Twist::new(before.linear + force, before.angular + arm.cross(&force));
+        bodies.set_force(slot, pulled);
         Some(Pulled {
             slot,
             before,

@@ -110,7 +110,9 @@ impl Input {
 
 impl Throw {
     fn apply(&self, world: &mut World) -> Result<(), Box<dyn std::error::Error>> {
-        let masses = world.bodies.inverse_mass.iter().filter(|m| **m > 0.0);
+        let bodies = &world.bodies;
+        let dynamic = bodies.iter().filter(|slot| bodies.is_dynamic(*slot));
+        let masses = dynamic.map(|slot| bodies.inverse_mass[slot]);
         let (sum, count) = masses.fold((0.0, 0.0), |(sum, n), m| (sum + 1.0 / m, n + 1.0));
         let radius = self.radius;
         world.add_body(BodySpec {

@@ -1,45 +1,47 @@
 //! Some of a problem's contacts and rows as a problem of its own.
 
 use crate::problem::islands::{NO_ISLAND, span};
-use crate::problem::{NewContact, Problem};
+use crate::problem::{NewContact, Numbering, Problem};
 
 /// A part of a problem, and where its rows stand in the whole. Keeps its memory.
 #[derive(Debug, Default)]
 pub struct Part {
-    /// The same bodies, and some of the contacts and rows.
+    /// Some of the contacts and rows, and their bodies or all.
     pub problem: Problem,
     /// Its impulses.
     pub lambda: Vec<f64>,
     contacts: Vec<u32>,
     rows: Vec<u32>,
+    numbering: Numbering,
 }
 
 impl Part {
-    /// Takes the islands that are `wanted`, and their impulses, in the order of the whole.
+    /// Takes the islands that are `wanted` with their bodies alone, and their impulses, in the order of the whole.
     pub fn take(&mut self, whole: &Problem, wanted: &[bool], lambda: &[f64]) {
-        let is_wanted = |body: &u32| {
-            let island = whole.islands.of_body[*body as usize];
-            island != NO_ISLAND && wanted[island as usize]
+        let is_wanted = |bodies: &[u32]| {
+            let mut islands = bodies.iter().map(|b| whole.islands.of_body[*b as usize]);
+            islands.any(|island| island != NO_ISLAND && wanted[island as usize])
         };
-        self.take_those(whole, |bodies| bodies.iter().any(is_wanted));
+        self.begin(whole);
+        self.select(whole, is_wanted);
+        let mut numbering = std::mem::take(&mut self.numbering);
+        numbering.find(whole, &self.contacts, &self.rows);
+        numbering.copy_masses(whole, &mut self.problem);
+        let free = numbering.bodies.iter();
+        let free = free.map(|b| whole.bodies.free_velocity[*b as usize]);
+        self.problem.bodies.free_velocity.extend(free);
+        self.copy(whole, |body| numbering.local(body));
+        self.numbering = numbering;
         self.load(whole, lambda);
     }
 
-    /// Takes the contacts and rows whose bodies are such, in the order of the whole, and none of their impulses.
+    /// Takes the contacts and rows whose bodies are such, in the order of the whole with all its bodies, and none of their
+    /// impulses.
     pub fn take_those(&mut self, whole: &Problem, is_wanted: impl Fn(&[u32]) -> bool) {
         self.begin(whole);
         self.problem.bodies.clone_from(&whole.bodies);
-        for (c, bodies) in whole.contacts.bodies.iter().enumerate() {
-            if is_wanted(bodies) {
-                self.take_contact(whole, c, *bodies);
-            }
-        }
-        for r in 0..whole.rows.len() {
-            if is_wanted(whole.rows.bodies(r)) {
-                self.take_row(whole, r, |body| body);
-            }
-        }
-        self.problem.finish();
+        self.select(whole, is_wanted);
+        self.copy(whole, |body| body);
     }
 
     /// Takes these contacts and rows, and none of their impulses, between these bodies alone: `local` has the number that
@@ -58,13 +60,9 @@ impl Part {
             (self.problem).push_body(inverse_mass, inertia, own.free_velocity[body]);
         }
         let here = |body: u32| local[body as usize];
-        for c in contacts.iter().map(|c| *c as usize) {
-            self.take_contact(whole, c, whole.contacts.bodies[c].map(here));
-        }
-        for r in rows {
-            self.take_row(whole, *r as usize, here);
-        }
-        self.problem.finish();
+        self.contacts.extend_from_slice(contacts);
+        self.rows.extend_from_slice(rows);
+        self.copy(whole, here);
     }
 
     fn begin(&mut self, whole: &Problem) {
@@ -75,30 +73,41 @@ impl Part {
         self.rows.clear();
     }
 
-    fn take_contact(&mut self, whole: &Problem, c: usize, bodies: [u32; 2]) {
-        self.contacts.push(c as u32);
-        let contacts = &whole.contacts;
-        self.problem.push_contact(NewContact {
-            bodies,
-            frame: contacts.frame[c],
-            friction: contacts.friction[c],
-            bias: contacts.bias[c],
-            compliance: contacts.compliance[c],
-            gap: contacts.gap[c],
-        });
+    /// Selects the contacts and rows whose bodies are such.
+    fn select(&mut self, whole: &Problem, is_wanted: impl Fn(&[u32]) -> bool) {
+        let pairs = whole.contacts.bodies.iter().zip(0..);
+        let contacts = pairs.filter(|(pair, _)| is_wanted(*pair));
+        self.contacts.extend(contacts.map(|(_, c)| c));
+        let rows =
+            (0..whole.rows.len() as u32).filter(|r| is_wanted(whole.rows.bodies(*r as usize)));
+        self.rows.extend(rows);
     }
 
-    fn take_row(&mut self, whole: &Problem, r: usize, here: impl Fn(u32) -> u32) {
-        self.rows.push(r as u32);
-        let rows = &whole.rows;
-        let entries = span(&rows.start, r).map(|e| (here(rows.body[e]), rows.jacobian[e]));
-        self.problem.push_row(
-            entries,
-            rows.bounds[r],
-            rows.bias[r],
-            rows.compliance[r],
-            rows.position_error[r],
-        );
+    /// Copies the selected contacts and rows; `here` has the number of each body in the part.
+    fn copy(&mut self, whole: &Problem, here: impl Fn(u32) -> u32) {
+        let from = &whole.contacts;
+        for c in self.contacts.iter().map(|c| *c as usize) {
+            self.problem.push_contact(NewContact {
+                bodies: from.bodies[c].map(&here),
+                frame: from.frame[c],
+                friction: from.friction[c],
+                bias: from.bias[c],
+                compliance: from.compliance[c],
+                gap: from.gap[c],
+            });
+        }
+        let from = &whole.rows;
+        for r in self.rows.iter().map(|r| *r as usize) {
+            let entries = span(&from.start, r).map(|e| (here(from.body[e]), from.jacobian[e]));
+            self.problem.push_row(
+                entries,
+                from.bounds[r],
+                from.bias[r],
+                from.compliance[r],
+                from.position_error[r],
+            );
+        }
+        self.problem.finish();
     }
 
     /// Takes the impulses of the whole.

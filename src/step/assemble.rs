@@ -6,7 +6,6 @@ use rayon::prelude::*;
 use super::contact_law::{self, Approach, Restitution};
 use super::integrate::NEGLIGIBLE_TURN;
 use super::matching::PairMemory;
-use crate::collide::FoundContact;
 use crate::math::{Quat, Vec3, tangent};
 use crate::problem::law::{FrictionRow, Law};
 use crate::problem::{BIASES, ContactFrame, Contacts, Friction, Problem};
@@ -16,69 +15,70 @@ use crate::world::{ContactMaterial, ContactMemory, World};
 /// Contacts per unit of parallel work.
 const CHUNK: usize = 1024;
 
-/// Fills the problem's contacts, and `lambda` with the impulses of those that continue one of the last
-/// step, as far as they are asked for. The bodies are there already, and the frames of contacts that are not new. Returns
-/// whether the contacts are between the same bodies as those that were there.
-pub fn contacts(
-    world: &World,
-    found: &[FoundContact],
-    are_new: bool,
-    problem: &mut Problem,
-    lambda: &mut Vec<f64>,
-) -> bool {
+/// Assembles the problem's contacts, which were found, and fills `lambda` with the impulses of those that continue one of the
+/// last step, as far as they are asked for. The bodies are there already, and the frames of contacts that are not new.
+pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mut Vec<f64>) {
     problem.h = world.settings.substep();
-    let contacts = &mut problem.contacts;
-    let pairs = found.iter().map(|c| c.bodies);
-    let are_same_pairs = pairs.clone().eq(contacts.bodies.iter().copied());
-    if !are_same_pairs {
-        contacts.bodies.clear();
-        contacts.bodies.extend(pairs);
-    }
-    contacts.gap.clear();
-    contacts.gap.extend(found.iter().map(|c| c.gap));
-    contacts.frame.resize(found.len(), ContactFrame::default());
-    contacts.friction.resize(found.len(), Friction::NONE);
-    contacts.bias.resize(found.len(), [0.0; BIASES]);
-    contacts.compliance.resize(found.len(), [0.0; 2]);
-    number_rows(world, contacts);
-    let row_start = contacts.row_start.as_slice();
+    let h = problem.h;
+    number_rows(world, &mut problem.contacts);
+    let Contacts {
+        bodies,
+        feature,
+        gap,
+        frame,
+        friction,
+        bias,
+        compliance,
+        row_start,
+        ..
+    } = &mut problem.contacts;
+    let (bodies, features, gap, row_start) = (&*bodies, &*feature, &*gap, row_start.as_slice());
+    let count = bodies.len();
+    friction.resize(count, Friction::NONE);
+    bias.resize(count, [0.0; BIASES]);
+    compliance.resize(count, [0.0; 2]);
     lambda.clear();
-    lambda.resize(row_start[found.len()] as usize, 0.0);
-    let frames = contacts.frame.par_chunks_mut(CHUNK);
+    lambda.resize(row_start[count] as usize, 0.0);
+    let frames = frame.par_chunks_mut(CHUNK);
     frames
-        .zip(contacts.friction.par_chunks_mut(CHUNK))
-        .zip(contacts.bias.par_chunks_mut(CHUNK))
-        .zip(contacts.compliance.par_chunks_mut(CHUNK))
+        .zip(friction.par_chunks_mut(CHUNK))
+        .zip(bias.par_chunks_mut(CHUNK))
+        .zip(compliance.par_chunks_mut(CHUNK))
         .zip(impulses_by_chunk(row_start, lambda))
         .enumerate()
         .for_each(
             |(chunk, ((((frame, friction), bias), compliance), lambda))| {
                 let first = chunk * CHUNK;
-                let mut memory = PairMemory::from(world, found[first].bodies);
-                for pair in runs(&found[first..first + bias.len()]) {
-                    let begin = first + pair.start;
-                    let laws = PairLaws::of(world, found[begin].bodies, problem.h);
+                let mut memory = PairMemory::from(world, bodies[first]);
+                for run in runs(&bodies[first..first + bias.len()]) {
+                    let pair = bodies[first + run.start];
+                    let laws = PairLaws::of(world, pair, h);
                     let matching = match laws.remembers {
-                        true => memory.matching(found, begin),
+                        true => {
+                            let now = of_pair(bodies, first + run.start);
+                            memory.matching(pair, &features[now])
+                        }
                         false => None,
                     };
-                    for k in pair.clone() {
-                        let contact = &found[first + k];
+                    for k in run.clone() {
                         if are_new {
                             // Most points of a pair are those of one manifold.
-                            let before = &frame[k.saturating_sub(1).max(pair.start)];
-                            let tangent = (k > pair.start && before.normal == contact.normal)
-                                .then_some(before.tangent);
-                            frame[k] = laws.frame(contact, tangent);
+                            let before = frame[k.saturating_sub(1).max(run.start)];
+                            let normal = frame[k].normal;
+                            frame[k].tangent = match k > run.start && before.normal == normal {
+                                true => before.tangent,
+                                false => laws.tangent(normal),
+                            };
                         }
                         friction[k] = laws.friction(&frame[k]);
-                        let axes = frame[k].axes();
+                        let (axes, arms) = (frame[k].axes(), &frame[k].arms);
                         let last = matching.as_ref();
-                        let last = last.and_then(|m| m.find(world, contact));
+                        let feature = features[first + k];
+                        let last = last.and_then(|m| m.find(world, laws.bodies, feature, arms));
                         let last = last.map(|m| laws.remembered(m, &axes));
                         let held = last.unwrap_or_default();
                         (bias[k], compliance[k]) =
-                            laws.rows((&frame[k].arms, &axes), &friction[k], contact.gap, &held);
+                            laws.rows((arms, &axes), &friction[k], gap[first + k], &held);
                         if let (Some(last), true) = (last, world.settings.warm_start) {
                             let [start, end] =
                                 [k, k + 1].map(|k| row_start[first + k] - row_start[first]);
@@ -90,7 +90,14 @@ pub fn contacts(
                 }
             },
         );
-    are_same_pairs
+}
+
+/// All contacts of the pair that contact `k` belongs to.
+fn of_pair(bodies: &[[u32; 2]], k: usize) -> std::ops::Range<usize> {
+    let is_same = |pair: &&[u32; 2]| **pair == bodies[k];
+    let before = bodies[..k].iter().rev().take_while(is_same).count();
+    let after = bodies[k..].iter().take_while(is_same).count();
+    k - before..k + after
 }
 
 /// First row of every contact: how many there are follows from the two materials.
@@ -115,15 +122,13 @@ fn number_rows(world: &World, contacts: &mut Contacts) {
 }
 
 /// Runs of contacts between the same two bodies.
-fn runs(contacts: &[FoundContact]) -> impl Iterator<Item = std::ops::Range<usize>> {
+fn runs(bodies: &[[u32; 2]]) -> impl Iterator<Item = std::ops::Range<usize>> {
     let mut end = 0;
-    contacts
-        .chunk_by(|a, b| a.bodies == b.bodies)
-        .map(move |run| {
-            let start = end;
-            end += run.len();
-            start..end
-        })
+    bodies.chunk_by(|a, b| a == b).map(move |run| {
+        let start = end;
+        end += run.len();
+        start..end
+    })
 }
 
 /// The surface parameters of two bodies' contacts.
@@ -209,17 +214,6 @@ impl<'a> PairLaws<'a> {
             h,
             scale: world.memory_scale(),
             remembers: world.settings.warm_start || material.compliance > 0.0,
-        }
-    }
-
-    /// Where a contact is, and how its tangents lie, if that is not known.
-    fn frame(&self, contact: &FoundContact, tangent: Option<Vec3>) -> ContactFrame {
-        let bodies = &self.world.bodies;
-        let (point, normal) = (contact.point, contact.normal);
-        ContactFrame {
-            normal,
-            tangent: tangent.unwrap_or_else(|| self.tangent(normal)),
-            arms: self.bodies.map(|slot| point - bodies.position[slot]),
         }
     }
 
@@ -331,17 +325,17 @@ impl<'a> PairLaws<'a> {
 }
 
 /// Stores the impulses for the next step.
-pub fn remember(world: &mut World, found: &[FoundContact], problem: &Problem, lambda: &[f64]) {
+pub fn remember(world: &mut World, problem: &Problem, lambda: &[f64]) {
     world.memory_step = problem.h;
     let World { bodies, memory, .. } = world;
     memory.clear();
     let contacts = &problem.contacts;
-    found
-        .par_iter()
+    (0..contacts.len())
+        .into_par_iter()
         .with_min_len(CHUNK)
-        .enumerate()
-        .map(|(k, contact)| {
-            let first = contact.bodies[0] as usize;
+        .map(|k| {
+            let pair = contacts.bodies[k];
+            let first = pair[0] as usize;
             let frame = &contacts.frame[k];
             let block = &lambda[contacts.rows(k)];
             let ([f1, f2], [m0, m1, m2]) = contacts.friction[k].impulse(&block[1..]);
@@ -352,8 +346,8 @@ pub fn remember(world: &mut World, found: &[FoundContact], problem: &Problem, la
                 (normal, friction, couple) = (0.0, Vec3::zeros(), Vec3::zeros());
             }
             ContactMemory {
-                bodies: contact.bodies,
-                feature: contact.feature,
+                bodies: pair,
+                feature: contacts.feature[k],
                 local_point: bodies.rotation[first].inverse() * frame.arms[0],
                 normal,
                 friction,

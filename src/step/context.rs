@@ -45,15 +45,13 @@ impl Context {
     /// The problem of the contacts and joints that were found: rows, islands, biases, and Λ to start from. Contacts that
     /// are not new keep their frames.
     pub fn assemble(&mut self, world: &mut World, are_new: bool) {
-        let found = &self.collider.contacts;
-        let (problem, lambda) = (&mut self.problem, &mut self.lambda);
-        let are_same_pairs = assemble::contacts(world, found, are_new, problem, lambda);
+        assemble::contacts(world, are_new, &mut self.problem, &mut self.lambda);
         let settings = &world.settings;
         if are_new && settings.substeps > 1 && settings.detection == Detection::Step {
-            self.collider.note(world);
+            self.collider.note(world, &self.problem.contacts);
         }
         self.joints.assemble(world, &mut self.problem);
-        self.problem.find_islands(are_same_pairs);
+        self.problem.find_islands(self.collider.are_same_pairs);
         if world.settings.warm_start {
             self.lambda.extend_from_slice(self.joints.start());
         }
@@ -160,7 +158,7 @@ impl Context {
         let (problem, lambda) = (&self.problem, &self.lambda);
         let start = self.ahead.start(lambda);
         integrate::apply_velocities(world, &self.velocity);
-        assemble::remember(world, &self.collider.contacts, problem, start);
+        assemble::remember(world, problem, start);
         self.joints.remember(world, problem, start, lambda);
         self.joints.remember_forces(world, problem, lambda);
         if are_new {

@@ -24,8 +24,6 @@ pub struct Book {
     /// Of each body, when it was looked at last: kinetic energy (J) and place (m).
     kinetic: Vec<f64>,
     place: Vec<Vec3>,
-    mean: Vec<Twist>,
-    momentum: Vec<Twist>,
     /// The work of contacts along normals and across, by units of parallel work (J).
     contacts: Vec<[f64; 2]>,
 }
@@ -51,6 +49,15 @@ impl Stored {
             springs: self.springs,
             contacts: self.contacts.iter().sum(),
         }
+    }
+}
+
+/// ū = ½(u_S + u_E) of a body, before the world has u_E.
+fn mean_velocity(world: &World, c: &Context, slot: usize) -> Twist {
+    let (s, e) = (&world.bodies.velocity[slot], &c.velocity[slot]);
+    match world.bodies.kind[slot] {
+        BodyKind::Dynamic => Twist::new((s.linear + e.linear) * 0.5, (s.angular + e.angular) * 0.5),
+        _ => *s,
     }
 }
 
@@ -94,34 +101,31 @@ impl Book {
     /// Counts the work of a solved (sub)step, whose velocities the world does not have yet. `are_closed`: the rounds ended
     /// along the directions of the last linearisation.
     pub fn add_work(&mut self, world: &World, c: &mut Context, are_closed: bool) {
-        let before = &world.bodies.velocity;
-        self.mean.clear();
-        let both = before.iter().zip(&c.velocity).enumerate();
-        self.mean
-            .extend(both.map(|(slot, (s, e))| match world.bodies.kind[slot] {
-                BodyKind::Dynamic => {
-                    Twist::new((s.linear + e.linear) * 0.5, (s.angular + e.angular) * 0.5)
-                }
-                _ => *s,
-            }));
         if are_closed {
             c.joints.exchange_directions(&mut c.problem);
         }
-        c.problem.momenta(&c.lambda, &mut self.momentum);
-        self.add_rows(c);
+        // The residual has been judged: its memory serves.
+        let mut momentum = std::mem::take(c.residual_workspace.velocities_mut());
+        c.problem.momenta(&c.lambda, &mut momentum);
+        self.add_rows(world, c);
         if are_closed {
             c.joints.exchange_directions(&mut c.problem);
         }
-        self.add_contacts(c);
-        self.add_bodies(world, c);
+        self.add_contacts(world, c);
+        self.add_bodies(world, c, &momentum);
+        *c.residual_workspace.velocities_mut() = momentum;
     }
 
-    fn add_rows(&mut self, c: &Context) {
+    fn add_rows(&mut self, world: &World, c: &Context) {
         let (problem, b) = (&c.problem, &mut self.balance);
         let first = problem.contact_rows();
         for r in 0..problem.rows.len() {
             let lambda = c.lambda[first + r];
-            let rate = problem.row_jacobian_velocity(r, &self.mean);
+            let rates = problem.rows.entries(r).map(|(body, j)| {
+                let mean = mean_velocity(world, c, body);
+                j.linear.dot(&mean.linear) + j.angular.dot(&mean.angular)
+            });
+            let rate = rates.sum::<f64>();
             let work = lambda * rate;
             match c.joints.kind(problem, r, lambda) {
                 RowKind::Rigid => b[Flow::RigidJoints] += work,
@@ -140,15 +144,14 @@ impl Book {
         }
     }
 
-    fn add_contacts(&mut self, c: &Context) {
+    fn add_contacts(&mut self, world: &World, c: &Context) {
         let problem = &c.problem;
         let contacts = &problem.contacts;
-        let mean = &self.mean;
         let work = |k: usize| {
             let block = &c.lambda[contacts.rows(k)];
             let (force, couple) = problem.contact_impulse(k, block);
             let frame = &contacts.frame[k];
-            let [i, j] = contacts.bodies[k].map(|slot| &mean[slot as usize]);
+            let [i, j] = contacts.bodies[k].map(|slot| mean_velocity(world, c, slot as usize));
             let relative = j.at(frame.arms[1]) - i.at(frame.arms[0]);
             let normal = block[0] * frame.normal.dot(&relative);
             let all = force.dot(&relative) + couple.dot(&(j.angular - i.angular));
@@ -166,16 +169,17 @@ impl Book {
         }
     }
 
-    fn add_bodies(&mut self, world: &World, c: &Context) {
+    fn add_bodies(&mut self, world: &World, c: &Context, momentum: &[Twist]) {
         let (b, h) = (&world.bodies, c.problem.h);
         for slot in b.iter() {
-            let (mean, p) = (&self.mean[slot], &self.momentum[slot]);
+            let (mean, p) = (mean_velocity(world, c, slot), &momentum[slot]);
             let gained = |p: &Twist| p.linear.dot(&mean.linear) + p.angular.dot(&mean.angular);
             if b.kind[slot] != BodyKind::Dynamic {
                 self.balance[Flow::Drives] -= gained(p);
                 continue;
             }
-            let pushed = Twist::new(b.force[slot].linear * h, b.force[slot].angular * h);
+            let force = b.force(slot);
+            let pushed = Twist::new(force.linear * h, force.angular * h);
             self.balance[Flow::Forces] += gained(&pushed);
             let (s, e) = (&b.velocity[slot], &c.velocity[slot]);
             let mass = 1.0 / b.inverse_mass[slot];

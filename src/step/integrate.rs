@@ -77,7 +77,7 @@ pub fn free_velocities(world: &World, h: f64, problem: &mut Problem) {
                 let q = &b.rotation[slot];
                 let inverse = b.inverse_inertia[slot].rotated(q);
                 inverse_inertia[k] = inverse;
-                let force = &b.force[slot];
+                let force = b.force(slot);
                 free[k].linear = u.linear + (gravity + force.linear * b.inverse_mass[slot]) * h;
                 free[k].angular =
                     free_spin(&b.inertia[slot], &inverse, q, u.angular, force.angular, h);

@@ -1,6 +1,6 @@
 //! Which contact of the last step a contact continues.
 
-use crate::collide::FoundContact;
+use crate::math::Vec3;
 use crate::world::{ContactMemory, World};
 
 /// A contact without a namesake takes the impulse of one that was this near to it, as a share of
@@ -36,29 +36,28 @@ impl<'a> PairMemory<'a> {
         }
     }
 
-    /// What is remembered of the pair that contact `k` belongs to, or nothing; pairs must ascend from call
+    /// What is remembered of a pair whose contacts have these features now, or nothing; pairs must ascend from call
     /// to call.
-    pub fn matching(&mut self, found: &'a [FoundContact], k: usize) -> Option<Matching<'a>> {
-        let pair = found[k].bodies;
+    pub fn matching(&mut self, pair: [u32; 2], features: &'a [u64]) -> Option<Matching<'a>> {
         let gone = self.memory.iter().take_while(|m| m.bodies < pair).count();
         self.memory = &self.memory[gone..];
         let old = self.memory.iter().take_while(|m| m.bodies == pair).count();
-        (old > 0).then(|| Matching::new(&self.memory[..old], contacts_now(found, k)))
+        (old > 0).then(|| Matching::new(&self.memory[..old], features))
     }
 }
 
 /// One pair's remembered contacts, ready for matching.
 pub struct Matching<'a> {
     old: &'a [ContactMemory],
-    /// The contacts that the pair has now.
-    new: &'a [FoundContact],
+    /// The features of the contacts that the pair has now.
+    new: &'a [u64],
     /// Only where there are many.
     index: Option<Index>,
 }
 
 impl<'a> Matching<'a> {
     /// For contacts of one pair, of the last step and of this one.
-    fn new(old: &'a [ContactMemory], new: &'a [FoundContact]) -> Self {
+    fn new(old: &'a [ContactMemory], new: &'a [u64]) -> Self {
         let index = (old.len().max(new.len()) > FEW).then(|| {
             let mut by_feature: Vec<(u64, usize)> = old
                 .iter()
@@ -66,7 +65,7 @@ impl<'a> Matching<'a> {
                 .map(|(k, m)| (m.feature, k))
                 .collect();
             by_feature.sort_unstable();
-            let mut now: Vec<u64> = new.iter().map(|c| c.feature).collect();
+            let mut now = new.to_vec();
             now.sort_unstable();
             let mut orphans: Vec<usize> = (0..old.len())
                 .filter(|k| now.binary_search(&old[*k].feature).is_err())
@@ -82,25 +81,29 @@ impl<'a> Matching<'a> {
         Self { old, new, index }
     }
 
-    /// The remembered contact that one continues: the nearest one of the same feature, else a near
-    /// one whose own feature is gone.
-    pub fn find(&self, world: &World, contact: &FoundContact) -> Option<&'a ContactMemory> {
+    /// The remembered contact that one with such a feature and arms continues: the nearest one of the same feature, else a
+    /// near one whose own feature is gone.
+    pub fn find(
+        &self,
+        world: &World,
+        pair: [usize; 2],
+        feature: u64,
+        arms: &[Vec3; 2],
+    ) -> Option<&'a ContactMemory> {
         if let ([only], [now]) = (self.old, self.new)
-            && only.feature == now.feature
+            && only.feature == *now
         {
             // By far the most frequent case: one contact then, one now.
             return Some(only);
         }
-        let [i, j] = contact.bodies.map(|b| b as usize);
         let bodies = &world.bodies;
         let distance = |m: &ContactMemory| {
-            let local = bodies.rotation[i].inverse() * (contact.point - bodies.position[i]);
+            let local = bodies.rotation[pair[0]].inverse() * arms[0];
             (m.local_point - local).norm_squared()
         };
         let nearest = |candidates: &mut dyn Iterator<Item = &'a ContactMemory>| {
             candidates.min_by(|a, b| distance(a).total_cmp(&distance(b)))
         };
-        let feature = contact.feature;
         let (old, new) = (self.old, self.new);
         let same = match &self.index {
             None => {
@@ -124,24 +127,16 @@ impl<'a> Matching<'a> {
         }
         let orphan = match &self.index {
             None => {
-                let is_gone = |m: &&ContactMemory| new.iter().all(|c| c.feature != m.feature);
+                let is_gone = |m: &&ContactMemory| new.iter().all(|feature| *feature != m.feature);
                 nearest(&mut old.iter().filter(is_gone))
             }
             Some(Index { orphans, .. }) => nearest(&mut orphans.iter().map(|k| &old[*k])),
         };
-        let size = [i, j]
+        let size = pair
             .iter()
             .filter_map(|slot| bodies.shape[*slot].as_ref())
             .map(|s| s.half_diagonal())
             .fold(f64::INFINITY, f64::min);
         orphan.filter(|m| distance(m) < (NEAR * size).powi(2))
     }
-}
-
-/// All contacts of the pair that contact `k` belongs to.
-fn contacts_now(found: &[FoundContact], k: usize) -> &[FoundContact] {
-    let is_same = |c: &&FoundContact| c.bodies == found[k].bodies;
-    let before = found[..k].iter().rev().take_while(is_same).count();
-    let after = found[k..].iter().take_while(is_same).count();
-    &found[k - before..k + after]
 }

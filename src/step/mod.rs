@@ -47,7 +47,7 @@ const MOST_HALVINGS: u32 = 4;
 pub struct ContactView {
     /// Slots of the two bodies.
     pub bodies: [u32; 2],
-    /// World position at the midpoint (m).
+    /// World position at the midpoint (m), but for what the correction of positions has moved the body since.
     pub point: Vec3,
     /// Unit normal from the first body to the second.
     pub normal: Vec3,
@@ -186,10 +186,11 @@ impl Simulation {
         }
         watch.lap(Stage::Broadphase);
         if finds {
-            c.collider.find_contacts(world, &c.problem.bodies);
+            let problem = &mut c.problem;
+            (c.collider).find_contacts(world, &problem.bodies, &mut problem.contacts);
             c.note_seen(world);
         } else {
-            c.collider.carry(world, &c.problem.contacts.frame);
+            c.collider.carry(world, &mut c.problem.contacts);
         }
         watch.lap(Stage::Narrowphase);
 
@@ -365,9 +366,9 @@ impl Simulation {
     /// About how far the last (sub)step's velocities are from the exact ones, max |v − v*| + r|ω − ω*| over the bodies
     /// with bounding radius r, by another solve from its impulses; none where that leads no nearer (m/s). Of a step that
     /// was refused it says nothing.
-    pub fn velocity_estimate(&self) -> Option<f64> {
-        let reach = self.world.bodies.reach();
-        velocity_estimate(&self.context.problem, &self.context.lambda, &reach)
+    pub fn velocity_estimate(&mut self) -> Option<f64> {
+        let (reach, c) = (self.world.bodies.reach(), &mut self.context);
+        velocity_estimate(&c.problem, &c.lambda, &reach, &mut c.residual_workspace)
     }
 
     /// Where the last (sub)step's impulses miss the solver's tolerance, if they do: which bodies, by how much, and why.
@@ -397,13 +398,24 @@ impl Simulation {
             let normal = c.frame[k].normal;
             ContactView {
                 bodies: c.bodies[k],
-                point: self.context.collider.contacts[k].point,
+                point: self.midpoint_of(k),
                 normal,
                 gap: c.gap[k],
                 normal_impulse: block[0],
                 friction_impulse: impulse - normal * block[0],
             }
         })
+    }
+
+    /// Where a contact of the last (sub)step was at the midpoint: on the body that moves less since.
+    fn midpoint_of(&self, contact: usize) -> Vec3 {
+        let (problem, b) = (&self.context.problem, &self.world.bodies);
+        let c = &problem.contacts;
+        let [i, j] = c.bodies[contact].map(|slot| slot as usize);
+        let side = usize::from(b.is_dynamic(i) && !b.is_dynamic(j));
+        let slot = [i, j][side];
+        let moved = b.velocity[slot].linear * (0.5 * problem.h);
+        b.position[slot] - moved + c.frame[contact].arms[side]
     }
 
     /// The joints at the midpoint of the last (sub)step, in the world's order, each with its error

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::context::Context;
 use crate::math::{Twist, rotate_by};
-use crate::problem::{BIASES, Friction, Problem};
+use crate::problem::{BIASES, Friction, Numbering, Problem};
 use crate::solve::{Budget, Request, Solver};
 use crate::world::{BodyKind, GAP_ACCURACY, Stabilisation, World};
 
@@ -28,6 +28,9 @@ pub struct Workspace {
     bias: Vec<f64>,
     active: Vec<bool>,
     contacts: Vec<u32>,
+    rows: Vec<u32>,
+    /// The bodies of the problem, where it is not of all.
+    numbering: Numbering,
     lambda: Vec<f64>,
     velocity: Vec<Twist>,
 }
@@ -73,23 +76,35 @@ impl Workspace {
             c.problem.rows.is_empty()
                 && solver.correct(&c.problem, &self.bias, &budget, &mut self.velocity)
         });
+        let has_all = corrected || self.needs_all(&c.problem);
         if !corrected && !self.solve(c, &rule, budget, solver) {
             return;
         }
         let bodies = &mut world.bodies;
         let kind = &bodies.kind;
+        let (velocity, numbering) = (&self.velocity, &self.numbering);
+        let place = |slot: usize| match has_all {
+            true => Some(slot),
+            false => numbering.find_local(slot),
+        };
         bodies
             .position
             .par_iter_mut()
             .with_min_len(CHUNK)
             .zip(bodies.rotation.par_iter_mut())
-            .zip(self.velocity.par_iter())
             .zip(kind.par_iter())
-            .filter(|((_, u), kind)| **kind == BodyKind::Dynamic && **u != Twist::ZERO)
-            .for_each(|(((x, q), u), _)| {
+            .enumerate()
+            .filter_map(|(slot, (moved, kind))| Some((moved, kind, velocity[place(slot)?])))
+            .filter(|(_, kind, u)| **kind == BodyKind::Dynamic && *u != Twist::ZERO)
+            .for_each(|((x, q), _, u)| {
                 *x += u.linear * h;
                 *q = rotate_by(q, u.angular, h);
             });
+    }
+
+    /// Whether the pass is about all contacts, and nothing but contacts: then it has the step's bodies.
+    fn needs_all(&self, problem: &Problem) -> bool {
+        problem.rows.is_empty() && self.active.iter().all(|a| *a)
     }
 
     /// Sets the problem up from nothing, for the islands that hold an error, and solves it.
@@ -100,10 +115,18 @@ impl Workspace {
         budget: Budget,
         solver: &mut dyn Solver,
     ) -> bool {
+        let has_all = self.needs_all(&c.problem);
         self.problem.clear();
-        // The masses are the step's, and are lent.
-        self.swap_masses(c);
-        self.build(&c.problem, &c.velocity, rule);
+        self.select(&c.problem, has_all);
+        if has_all {
+            // The masses are the step's, and are lent.
+            self.swap_masses(c);
+        } else {
+            let (contacts, rows) = (&self.contacts, &self.rows);
+            self.numbering.find(&c.problem, contacts, rows);
+            self.numbering.copy_masses(&c.problem, &mut self.problem);
+        }
+        self.build(&c.problem, &c.velocity, rule, has_all);
         let request = Request {
             budget,
             history: false,
@@ -116,7 +139,9 @@ impl Workspace {
             &mut self.lambda,
             &mut self.velocity,
         );
-        self.swap_masses(c);
+        if has_all {
+            self.swap_masses(c);
+        }
         report.status.is_usable()
     }
 
@@ -158,33 +183,45 @@ impl Workspace {
         any
     }
 
-    /// The position-level problem of the islands that hold an error; the masses are there.
-    fn build(&mut self, from: &Problem, velocity: &[Twist], rule: &Rule) {
+    /// Selects the contacts and rows of the islands that hold an error, or of all.
+    fn select(&mut self, from: &Problem, has_all: bool) {
+        let is_active = |k: u32| self.active.get(island_of(from, k as usize)) == Some(&true);
+        self.contacts.clear();
+        self.contacts
+            .extend((0..from.contacts.len() as u32).filter(|k| has_all || is_active(*k)));
+        self.rows.clear();
+        for island in (0..from.islands.len()).filter(|i| self.active[*i]) {
+            self.rows.extend(from.islands.rows.of(island));
+        }
+    }
+
+    /// The position-level problem of what is selected; the masses are there.
+    fn build(&mut self, from: &Problem, velocity: &[Twist], rule: &Rule, has_all: bool) {
         let to = &mut self.problem;
         to.h = from.h;
         let bodies = to.bodies.len();
         to.bodies.free_velocity.resize(bodies, Twist::ZERO);
-        let all = self.active.iter().all(|a| *a);
-        self.build_contacts(from, all);
+        self.build_contacts(from, has_all);
         self.build_rows(from, velocity, rule);
-        if all && from.rows.is_empty() {
+        if has_all {
             self.problem.finish_like(from);
         } else {
             self.problem.finish();
         }
     }
 
-    /// The normal rows of the contacts of `all` islands, or of those that hold an error.
-    fn build_contacts(&mut self, from: &Problem, all: bool) {
-        let is_active = |k: u32| self.active.get(island_of(from, k as usize)) == Some(&true);
-        self.contacts.clear();
-        self.contacts
-            .extend((0..from.contacts.len() as u32).filter(|k| all || is_active(*k)));
+    /// The normal rows of the contacts.
+    fn build_contacts(&mut self, from: &Problem, has_all: bool) {
+        let numbering = &self.numbering;
+        let here = |body: u32| match has_all {
+            true => body,
+            false => numbering.local(body),
+        };
         let (gap, bias) = (&self.gap, &self.bias);
         let chosen = self.contacts.par_iter().with_min_len(CHUNK);
         let chosen = chosen.map(|k| *k as usize);
         let (source, target) = (&from.contacts, &mut self.problem.contacts);
-        let bodies = chosen.clone().map(|k| source.bodies[k]);
+        let bodies = chosen.clone().map(|k| source.bodies[k].map(here));
         bodies.collect_into_vec(&mut target.bodies);
         let frames = chosen.clone().map(|k| source.frame[k]);
         frames.collect_into_vec(&mut target.frame);
@@ -200,26 +237,25 @@ impl Workspace {
         target.compliance.resize(self.contacts.len(), [0.0; 2]);
     }
 
-    /// The general rows of the islands that hold an error.
+    /// The general rows, whose bodies are numbered anew.
     fn build_rows(&mut self, from: &Problem, velocity: &[Twist], rule: &Rule) {
         let rows = &from.rows;
-        for island in (0..from.islands.len()).filter(|i| self.active[*i]) {
-            for &r in from.islands.rows.of(island) {
-                let r = r as usize;
-                // How far the row moves over the second half step, to where φ is at E.
-                let moved = 0.5 * from.h * from.row_jacobian_velocity(r, velocity);
-                let ahead = rows.position_error[r] + moved;
-                let bias = match rows.bounds[r] {
-                    // A limit may be approached as far as there is room.
-                    [0.0, f64::INFINITY] => rule.bias(ahead, from.h),
-                    // Joints, springs, motors and friction keep what they have.
-                    _ => 0.0,
-                };
-                let entries = rows.entries(r).map(|(body, j)| (body as u32, *j));
-                let (bounds, error) = (rows.bounds[r], rows.position_error[r]);
-                self.problem
-                    .push_row(entries, bounds, bias, rows.compliance[r], error);
-            }
+        let numbering = &self.numbering;
+        for r in self.rows.iter().map(|r| *r as usize) {
+            // How far the row moves over the second half step, to where φ is at E.
+            let moved = 0.5 * from.h * from.row_jacobian_velocity(r, velocity);
+            let ahead = rows.position_error[r] + moved;
+            let bias = match rows.bounds[r] {
+                // A limit may be approached as far as there is room.
+                [0.0, f64::INFINITY] => rule.bias(ahead, from.h),
+                // Joints, springs, motors and friction keep what they have.
+                _ => 0.0,
+            };
+            let entries = rows.entries(r);
+            let entries = entries.map(|(body, j)| (numbering.local(body as u32), *j));
+            let (bounds, error) = (rows.bounds[r], rows.position_error[r]);
+            self.problem
+                .push_row(entries, bounds, bias, rows.compliance[r], error);
         }
     }
 }

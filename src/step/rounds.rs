@@ -141,7 +141,7 @@ impl Rounds {
                 turn: free,
                 is_wild: false,
             };
-            let torque = b.force[slot].angular * h;
+            let torque = b.force(slot).angular * h;
             held.momentum = held.turned(&omega, inertia.mul_vec(omega), h) + torque;
             if !inertia.is_isotropic() {
                 let lacks = inertia.mul_vec(free) - held.turned(&free, held.momentum, h);

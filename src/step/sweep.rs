@@ -93,13 +93,14 @@ impl Sweep {
         self.limit.clear();
         self.limit.resize(self.left.len(), 1.0);
         let horizon = world.settings.horizon();
-        for contact in collider.seen() {
-            let way = -contact.speed(&world.bodies, &self.bodies.free_velocity) * horizon;
-            let gap = contact.gap.max(0.0);
-            if way <= gap + allowed(world, contact.bodies) {
+        let seen = collider.seen();
+        for k in 0..seen.len() {
+            let way = -seen.speed(k, &self.bodies.free_velocity) * horizon;
+            let gap = seen.gap[k].max(0.0);
+            if way <= gap + allowed(world, seen.bodies[k]) {
                 continue;
             }
-            for slot in contact.bodies.map(|b| b as usize) {
+            for slot in seen.bodies[k].map(|b| b as usize) {
                 self.limit[slot] = self.limit[slot].min(gap / way);
             }
         }
@@ -170,7 +171,8 @@ impl Context {
             pair.into_iter().any(|slot| sweep.asks[slot as usize])
                 && way(world, pair, change) > settings.prediction + allowed(world, pair)
         };
-        let is_found = self.collider.add_struck(world, &sweep.bodies, asks, is_new);
+        let contacts = &mut self.problem.contacts;
+        let is_found = (self.collider).add_struck(world, &sweep.bodies, contacts, asks, is_new);
         if sweep.seen.is_empty() {
             sweep.seen.extend_from_slice(found);
         }
@@ -195,7 +197,7 @@ fn turning(bodies: &Bodies, slot: usize, u: &Twist) -> f64 {
     }
     let size = shape.map_or(0.0, Shape::bounding_radius);
     let arm = if is_ball(bodies, slot) { 0.0 } else { size };
-    u.angular.norm() * (arm + bodies.shape_offset[slot].position.norm())
+    u.angular.norm() * (arm + bodies.shape_offset[slot].norm())
 }
 
 /// How far two bodies come nearer to each other at most, where each point moves for the horizon (m).

@@ -7,7 +7,7 @@ use bevy::math::{self as glam, Isometry3d};
 use super::inspect::PickedNumbers;
 use super::keep::{Charge, News};
 use super::verdicts::{self, Mark};
-use crate::math::{Pose, Twist, Vec3};
+use crate::math::{Pose, Quat, Twist, Vec3};
 use crate::measure::Stage;
 use crate::problem::{Friction, FrictionLaw};
 use crate::session::{Kept, Replayed};
@@ -62,7 +62,7 @@ impl BodyTable {
             Some(BodyLook {
                 id: bodies.id(slot)?,
                 shape: bodies.shape[slot].clone(),
-                offset: bodies.shape_offset[slot],
+                offset: Pose::new(bodies.shape_offset[slot], Quat::identity()),
                 kind: bodies.kind[slot],
                 color: bodies.color[slot],
                 part: bodies.part[slot],

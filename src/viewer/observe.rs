@@ -140,7 +140,10 @@ fn numbers(simulation: &Simulation, id: BodyId, solved: bool) -> Option<BodyNumb
     let velocity = bodies.velocity[slot];
     let spin = bodies.rotation[slot].inverse() * velocity.angular;
     let moving = bodies.kind[slot] == BodyKind::Dynamic;
-    let mass = 1.0 / bodies.inverse_mass[slot];
+    let mass = match moving {
+        true => 1.0 / bodies.inverse_mass[slot],
+        false => f64::INFINITY,
+    };
     let mut numbers = BodyNumbers {
         label: bodies.label(slot),
         kind: bodies.kind[slot],

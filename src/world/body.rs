@@ -116,28 +116,6 @@ pub enum BodyError {
     Removed,
 }
 
-/// What a body weighs whenever it is dynamic; all zero where it has no mass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct OwnMass {
-    pub inverse_mass: f64,
-    pub inertia: SymMat3,
-    pub inverse_inertia: SymMat3,
-}
-
-impl OwnMass {
-    /// Whether it is that of a body that can be dynamic.
-    pub fn is_usable(&self) -> bool {
-        let (m, i, w) = (self.inverse_mass, &self.inertia, &self.inverse_inertia);
-        let numbers = [i.xx, i.xy, i.xz, i.yy, i.yz, i.zz, w.xy, w.xz, w.yz];
-        m > 0.0
-            && m.is_finite()
-            && (1.0 / m).is_finite()
-            && numbers.iter().all(|x| x.is_finite())
-            && is_inertia(i)
-            && is_diagonal_usable(w)
-    }
-}
-
 /// All bodies, one array per quantity. A slot without a body is `Fixed`, has no shape and is not
 /// `alive`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -148,24 +126,21 @@ pub struct Bodies {
     pub rotation: Vec<Quat>,
     /// Velocity of the centre of mass and angular velocity (m/s, rad/s).
     pub velocity: Vec<Twist>,
-    /// External force and torque that act until changed (N, N m); gravity is not among them.
-    pub force: Vec<Twist>,
-    /// 1/m (1/kg); zero for bodies that nothing pushes.
-    #[serde(skip)]
+    /// External forces; empty where there never was one.
+    pub(crate) force: Vec<Twist>,
+    /// 1/m of what the body weighs whenever it is dynamic (1/kg); zero where it has no mass.
     pub inverse_mass: Vec<f64>,
-    /// Inertia in the body's frame (kg m²); zero for bodies that nothing pushes.
-    #[serde(skip)]
+    /// Its inertia in its own frame (kg m²); zero where it has no mass.
     pub inertia: Vec<SymMat3>,
-    /// Its inverse; zero for bodies that nothing pushes.
-    #[serde(skip)]
+    /// The inverse of that (1/(kg m²)); zero where it has no mass.
     pub inverse_inertia: Vec<SymMat3>,
     /// What moves the body.
     pub kind: Vec<BodyKind>,
     /// The collision shape.
     #[serde(with = "super::snapshot::shapes")]
     pub shape: Vec<Option<Shape>>,
-    /// The shape's frame seen from the centre of mass.
-    pub shape_offset: Vec<Pose>,
+    /// Origin of the shape's frame, whose axes are the body's, seen from the centre of mass (m).
+    pub shape_offset: Vec<Vec3>,
     /// Index into the materials.
     pub material: Vec<u16>,
     /// Collision groups.
@@ -176,7 +151,6 @@ pub struct Bodies {
     pub name: Vec<String>,
     /// Drawing colours.
     pub color: Vec<Option<[f32; 3]>>,
-    pub(crate) own_mass: Vec<OwnMass>,
     pub(crate) generation: Vec<u32>,
     pub(crate) alive: Vec<bool>,
     pub(crate) free: Vec<u32>,
@@ -185,10 +159,10 @@ pub struct Bodies {
 impl Bodies {
     /// Memory per slot, over all arrays (bytes).
     pub(super) const BYTES_PER_SLOT: usize = {
-        let moving = size_of::<Vec3>() + size_of::<Quat>() + 2 * size_of::<Twist>();
-        let masses = size_of::<f64>() + 2 * size_of::<SymMat3>() + size_of::<OwnMass>();
+        let moving = size_of::<Vec3>() + size_of::<Quat>() + size_of::<Twist>();
+        let masses = size_of::<f64>() + 2 * size_of::<SymMat3>();
         let shape =
-            size_of::<Option<Shape>>() + size_of::<Pose>() + size_of::<Groups>() + size_of::<u32>();
+            size_of::<Option<Shape>>() + size_of::<Vec3>() + size_of::<Groups>() + size_of::<u32>();
         let looks = size_of::<String>() + size_of::<Option<[f32; 3]>>() + size_of::<BodyKind>();
         let kept = size_of::<u16>() + size_of::<u32>() + size_of::<bool>();
         moving + masses + shape + looks + kept
@@ -255,11 +229,25 @@ impl Bodies {
 
     /// Pose of the shape's frame.
     pub fn shape_pose(&self, slot: usize) -> Pose {
-        let offset = &self.shape_offset[slot];
-        if *offset == Pose::IDENTITY {
-            self.pose(slot)
-        } else {
-            self.pose(slot).compose(offset)
+        let (pose, offset) = (self.pose(slot), &self.shape_offset[slot]);
+        match *offset == Vec3::zeros() {
+            true => pose,
+            false => Pose::new(pose.transform_point(*offset), pose.rotation),
+        }
+    }
+
+    /// External force and torque on a body, which act until changed (N, N m); gravity is not among them.
+    pub fn force(&self, slot: usize) -> Twist {
+        self.force.get(slot).copied().unwrap_or(Twist::ZERO)
+    }
+
+    /// Changes them.
+    pub fn set_force(&mut self, slot: usize, force: Twist) {
+        if self.force.is_empty() && force != Twist::ZERO {
+            self.force.resize(self.slots(), Twist::ZERO);
+        }
+        if let Some(own) = self.force.get_mut(slot) {
+            *own = force;
         }
     }
 
@@ -315,7 +303,6 @@ impl Bodies {
             // Nothing pushes it, so that it needs no mass.
             Err(_) => (0.0, Vec3::zeros(), SymMat3::ZERO),
         };
-        let inverse_inertia = inertia.inverse().unwrap_or(SymMat3::ZERO);
         let rotation = Quat::new_normalize(spec.pose.rotation.into_inner());
         let pose = Pose::new(spec.pose.position, rotation);
         let velocity = Twist::new(spec.linear_velocity, spec.angular_velocity);
@@ -324,15 +311,10 @@ impl Bodies {
         self.position[slot] = pose.transform_point(center);
         self.rotation[slot] = rotation;
         self.velocity[slot] = velocity;
-        self.force[slot] = Twist::ZERO;
-        self.own_mass[slot] = OwnMass {
-            inverse_mass: if mass > 0.0 { 1.0 / mass } else { 0.0 },
-            inertia,
-            inverse_inertia,
-        };
+        self.set_mass(slot, mass, inertia);
         self.set_kind(slot, spec.kind);
         self.shape[slot] = spec.shape;
-        self.shape_offset[slot] = Pose::new(-center, Quat::identity());
+        self.shape_offset[slot] = -center;
         self.material[slot] = spec.material;
         self.groups[slot] = spec.groups;
         self.part[slot] = spec.part;
@@ -347,14 +329,7 @@ impl Bodies {
 
     /// Changes what moves the body in a slot.
     pub(super) fn set_kind(&mut self, slot: usize, kind: BodyKind) {
-        let own = match kind {
-            BodyKind::Dynamic => self.own_mass[slot],
-            BodyKind::Kinematic | BodyKind::Fixed => OwnMass::default(),
-        };
         self.kind[slot] = kind;
-        self.inverse_mass[slot] = own.inverse_mass;
-        self.inertia[slot] = own.inertia;
-        self.inverse_inertia[slot] = own.inverse_inertia;
         if kind == BodyKind::Fixed {
             self.velocity[slot] = Twist::ZERO;
         }
@@ -371,24 +346,44 @@ impl Bodies {
         inertia: SymMat3,
     ) -> Result<(), BodyError> {
         let inertia = usable_inertia(mass, inertia)?;
-        self.own_mass[slot] = OwnMass {
-            inverse_mass: 1.0 / mass,
-            inertia,
-            inverse_inertia: inertia.inverse().unwrap_or(SymMat3::ZERO),
-        };
-        self.set_kind(slot, self.kind[slot]);
+        self.set_mass(slot, mass, inertia);
         Ok(())
     }
 
-    /// Whether every array has one entry per slot, but for those that [`Bodies::restore_masses`] fills.
+    fn set_mass(&mut self, slot: usize, mass: f64, inertia: SymMat3) {
+        self.inverse_mass[slot] = if mass > 0.0 { 1.0 / mass } else { 0.0 };
+        self.inertia[slot] = inertia;
+        self.inverse_inertia[slot] = inertia.inverse().unwrap_or(SymMat3::ZERO);
+    }
+
+    /// Whether what a body weighs is nothing at all, or that of a body that can be dynamic.
+    pub(super) fn is_mass_usable(&self, slot: usize) -> bool {
+        let m = self.inverse_mass[slot];
+        let (i, w) = (&self.inertia[slot], &self.inverse_inertia[slot]);
+        if m == 0.0 {
+            return [*i, *w] == [SymMat3::ZERO; 2];
+        }
+        let numbers = [i.xx, i.xy, i.xz, i.yy, i.yz, i.zz, w.xy, w.xz, w.yz];
+        m > 0.0
+            && m.is_finite()
+            && (1.0 / m).is_finite()
+            && numbers.iter().all(|x| x.is_finite())
+            && is_inertia(i)
+            && is_diagonal_usable(w)
+    }
+
+    /// Whether every array has one entry per slot.
     pub(super) fn is_sound(&self) -> bool {
         let n = self.slots();
-        let moving = [self.rotation.len(), self.velocity.len(), self.force.len()];
-        let shaped = [self.kind.len(), self.shape.len(), self.shape_offset.len()];
-        let looks = [self.material.len(), self.groups.len(), self.name.len()];
-        let kept = [self.color.len(), self.own_mass.len(), self.generation.len()];
-        let alone = [self.alive.len(), self.part.len()];
-        [moving, shaped, looks, kept] == [[n; 3]; 4] && alone == [n; 2]
+        let moving = [self.rotation.len(), self.velocity.len(), self.kind.len()];
+        let masses = [&self.inertia, &self.inverse_inertia].map(Vec::len);
+        let shaped = [self.shape.len(), self.shape_offset.len(), self.groups.len()];
+        let looks = [self.material.len(), self.color.len(), self.name.len()];
+        let kept = [self.alive.len(), self.part.len(), self.generation.len()];
+        [moving, shaped, looks, kept] == [[n; 3]; 4]
+            && masses == [n; 2]
+            && self.inverse_mass.len() == n
+            && [0, n].contains(&self.force.len())
     }
 
     /// Whether every slot without a body is free, once, and holds nothing.
@@ -404,16 +399,6 @@ impl Bodies {
             })
     }
 
-    /// Fills the arrays that follow from what each body weighs and what moves it.
-    pub(super) fn restore_masses(&mut self) {
-        self.inverse_mass.resize(self.slots(), 0.0);
-        self.inertia.resize(self.slots(), SymMat3::ZERO);
-        self.inverse_inertia.resize(self.slots(), SymMat3::ZERO);
-        for slot in 0..self.slots() {
-            self.set_kind(slot, self.kind[slot]);
-        }
-    }
-
     fn claim_slot(&mut self) -> usize {
         if let Some(slot) = self.free.pop() {
             return slot as usize;
@@ -421,19 +406,20 @@ impl Bodies {
         self.position.push(Vec3::zeros());
         self.rotation.push(Quat::identity());
         self.velocity.push(Twist::ZERO);
-        self.force.push(Twist::ZERO);
+        if !self.force.is_empty() {
+            self.force.push(Twist::ZERO);
+        }
         self.inverse_mass.push(0.0);
         self.inertia.push(SymMat3::ZERO);
         self.inverse_inertia.push(SymMat3::ZERO);
         self.kind.push(BodyKind::Fixed);
         self.shape.push(None);
-        self.shape_offset.push(Pose::IDENTITY);
+        self.shape_offset.push(Vec3::zeros());
         self.material.push(0);
         self.groups.push(Groups::default());
         self.part.push(0);
         self.name.push(String::new());
         self.color.push(None);
-        self.own_mass.push(OwnMass::default());
         self.generation.push(0);
         self.alive.push(false);
         self.slots() - 1
@@ -444,8 +430,8 @@ impl Bodies {
             return false;
         };
         self.velocity[slot] = Twist::ZERO;
-        self.force[slot] = Twist::ZERO;
-        self.own_mass[slot] = OwnMass::default();
+        self.set_force(slot, Twist::ZERO);
+        self.set_mass(slot, 0.0, SymMat3::ZERO);
         self.set_kind(slot, BodyKind::Fixed);
         self.shape[slot] = None;
         self.name[slot].clear();

@@ -129,8 +129,8 @@ impl World {
             format!("a {kind:?} body"),
         )?;
         in_range("mass", mass)?;
-        let own = self.bodies.own_mass[slot];
-        let inertia = own.inertia.scaled(mass * own.inverse_mass);
+        let own = mass * self.bodies.inverse_mass[slot];
+        let inertia = self.bodies.inertia[slot].scaled(own);
         self.bodies.set_own_mass(slot, mass, inertia)?;
         Ok(())
     }
@@ -156,21 +156,20 @@ impl World {
         let slot = self.slot_of(body)?;
         let shape = sized(geometry)?;
         let b = &mut self.bodies;
-        let own = b.own_mass[slot];
         let pose = b.shape_pose(slot);
         let mut center = Vec3::zeros();
-        if own.inverse_mass > 0.0 {
+        if b.inverse_mass[slot] > 0.0 {
             if !shape.is_solid() {
                 return Err(BodyError::NotSolid.into());
             }
             let unit = shape.mass_properties(1.0);
-            let mass = 1.0 / own.inverse_mass;
+            let mass = 1.0 / b.inverse_mass[slot];
             let inertia = unit.inertia.scaled(mass / unit.mass);
             b.set_own_mass(slot, mass, inertia)?;
             center = unit.center;
         }
         b.position[slot] = pose.transform_point(center);
-        b.shape_offset[slot] = Pose::new(-center, Quat::identity());
+        b.shape_offset[slot] = -center;
         b.shape[slot] = Some(shape);
         // What its old surface touched says nothing about the new one.
         self.memory.retain(|m| !m.bodies.contains(&body.slot));

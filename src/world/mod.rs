@@ -495,7 +495,7 @@ impl World {
     /// The body was removed, or it is to be dynamic and has no mass.
     pub fn set_kind(&mut self, id: BodyId, kind: BodyKind) -> Result<(), BodyError> {
         let slot = self.bodies.slot(id).ok_or(BodyError::Removed)?;
-        let has_mass = kind != BodyKind::Dynamic || self.bodies.own_mass[slot].inverse_mass > 0.0;
+        let has_mass = kind != BodyKind::Dynamic || self.bodies.inverse_mass[slot] > 0.0;
         demand(has_mass, "mass", "positive for a dynamic body", 0)?;
         self.bodies.set_kind(slot, kind);
         self.revision += 1;

@@ -176,13 +176,15 @@ pub struct MassProperties {
     pub inertia: SymMat3,
 }
 
-/// A checked geometry with the parry shape made of it. Cheap to clone: both are shared.
+/// A checked geometry with the parry shape made of it. Cheap to clone: all of it is shared.
 #[derive(Clone)]
-pub struct Shape {
+pub struct Shape(Arc<Built>);
+
+struct Built {
     geometry: Arc<Geometry>,
     parry: SharedShape,
     /// One per part, or the shape's only one.
-    hulls: Arc<[Option<Hull>]>,
+    hulls: Box<[Option<Hull>]>,
     bounding_radius: f64,
     half_diagonal: f64,
     half_thickness: f64,
@@ -190,7 +192,7 @@ pub struct Shape {
 
 impl std::fmt::Debug for Shape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.geometry.fmt(f)
+        self.0.geometry.fmt(f)
     }
 }
 
@@ -231,47 +233,47 @@ impl Shape {
                 .iter()
                 .map(|(_, part)| hull(part))
                 .collect(),
-            None => Arc::from([hull(&parry)]),
+            None => Box::from([hull(&parry)]),
         };
-        Ok(Self {
+        Ok(Self(Arc::new(Built {
             geometry: Arc::new(geometry),
             parry,
             hulls,
             bounding_radius,
             half_diagonal,
             half_thickness,
-        })
+        })))
     }
 
     /// The geometry it was made from.
     pub fn geometry(&self) -> &Geometry {
-        &self.geometry
+        &self.0.geometry
     }
 
     /// The same geometry, shared; two bodies made from one shape return the same pointer.
     pub fn shared_geometry(&self) -> &Arc<Geometry> {
-        &self.geometry
+        &self.0.geometry
     }
 
     /// The parry shape, in the shape's own frame.
     pub fn parry(&self) -> &SharedShape {
-        &self.parry
+        &self.0.parry
     }
 
     /// The polyhedron that a box or a hull is; of a compound, that of the part with this index.
     pub fn hull(&self, part: usize) -> Option<&Hull> {
-        self.hulls.get(part)?.as_ref()
+        self.0.hulls.get(part)?.as_ref()
     }
 
     /// The parry shape of a compound's part with this index; of any other shape, its own.
     pub fn part(&self, part: usize) -> &dyn parry3d_f64::shape::Shape {
-        let compound = self.parry.as_compound();
-        compound.map_or(self.parry.as_ref(), |c| c.shapes()[part].1.as_ref())
+        let compound = self.0.parry.as_compound();
+        compound.map_or(self.0.parry.as_ref(), |c| c.shapes()[part].1.as_ref())
     }
 
     /// Where that part is, in the shape's frame.
     pub fn part_pose(&self, part: usize) -> Pose {
-        let compound = self.parry.as_compound();
+        let compound = self.0.parry.as_compound();
         compound.map_or(Pose::IDENTITY, |c| {
             let place = &c.shapes()[part].0;
             Pose::new(place.translation.into(), place.rotation.into())
@@ -280,22 +282,22 @@ impl Shape {
 
     /// Largest distance of a point of the shape from the shape's origin (m); infinite for a half-space.
     pub fn bounding_radius(&self) -> f64 {
-        self.bounding_radius
+        self.0.bounding_radius
     }
 
     /// Half the diagonal of its box (m), wherever its origin is: a ball's radius, and infinite for half-spaces.
     pub fn half_diagonal(&self) -> f64 {
-        self.half_diagonal
+        self.0.half_diagonal
     }
 
     /// Half the least extent of its box (m), of a compound that of its thinnest part; infinite for half-spaces.
     pub fn half_thickness(&self) -> f64 {
-        self.half_thickness
+        self.0.half_thickness
     }
 
     /// Whether a dynamic body can have this shape: it must enclose a volume.
     pub fn is_solid(&self) -> bool {
-        is_solid(&self.geometry)
+        is_solid(&self.0.geometry)
     }
 
     /// Mass properties at a density (kg/m³). All zero for shapes that are not solid.
@@ -303,7 +305,7 @@ impl Shape {
         if !self.is_solid() {
             return MassProperties::default();
         }
-        mass_properties(&self.geometry, &self.parry, density)
+        mass_properties(&self.0.geometry, &self.0.parry, density)
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::body::OwnMass;
 use super::joint::{JointKind, WORLD, check_gear};
 use super::{Bodies, BodyKind, Geometry, Joint, Shape, WORLD_LIMIT, World, is_speed_usable};
 use crate::check::{Invalid, demand};
@@ -20,7 +19,7 @@ const KIND: FileKind = FileKind {
     version: SNAPSHOT_VERSION,
 };
 /// Version of the snapshot format; another one is refused.
-pub const SNAPSHOT_VERSION: u32 = 13;
+pub const SNAPSHOT_VERSION: u32 = 14;
 
 /// How shapes are stored: every geometry once, however many bodies share it, and which one each body has.
 pub(super) mod shapes {
@@ -137,7 +136,6 @@ impl World {
         let mut world: Self = KIND.read(bytes)?;
         world.check_references()?;
         world.check_state().map_err(|e| KIND.damaged(e))?;
-        world.bodies.restore_masses();
         world.check().map_err(|e| KIND.damaged(e))?;
         world.find_joined();
         Ok(world)
@@ -260,8 +258,8 @@ fn check_pose(field: &str, pose: &Pose) -> Result<(), Invalid> {
 
 fn check_body(b: &Bodies, slot: usize) -> Result<(), Invalid> {
     check_turn("rotation", &b.rotation[slot])?;
-    check_pose("shape_offset", &b.shape_offset[slot])?;
-    let (x, u, force) = (&b.position[slot], &b.velocity[slot], &b.force[slot]);
+    usable("shape_offset", b.shape_offset[slot].iter())?;
+    let (x, u, force) = (&b.position[slot], &b.velocity[slot], b.force(slot));
     let is_placed = x.iter().all(|x| x.abs() <= WORLD_LIMIT);
     demand(is_placed, "position", "within ±1e8 m", x)?;
     let expected = "within ±1e8 m/s and rad/s";
@@ -272,10 +270,9 @@ fn check_body(b: &Bodies, slot: usize) -> Result<(), Invalid> {
     let color: Vec<f64> = color.map(|c| f64::from(*c)).collect();
     usable("color", &color)?;
 
-    let own = &b.own_mass[slot];
-    let is_mass = *own == OwnMass::default() || own.is_usable();
     let expected = "positive, with an inertia that some body has, or nothing at all";
-    demand(is_mass, "inverse mass", expected, own.inverse_mass)?;
+    let found = b.inverse_mass[slot];
+    demand(b.is_mass_usable(slot), "inverse mass", expected, found)?;
     let Some(shape) = &b.shape[slot] else {
         return Ok(());
     };
@@ -313,7 +310,7 @@ fn check_joint(joint: &Joint, before: &[Joint]) -> Result<(), Invalid> {
 mod tests {
     use super::super::joint::{Axis, GearTerm, Motion};
     use super::*;
-    use crate::math::Vec3;
+    use crate::math::{SymMat3, Twist, Vec3};
     use crate::scene::Scene;
     use crate::step::Simulation;
     use crate::world::{ContactMemory, Settings};
@@ -394,36 +391,29 @@ mod tests {
         refused("velocity must be within", |w| {
             w.bodies.velocity[3].angular.z = f64::INFINITY
         });
-        refused("force must be within", |w| w.bodies.force[3].linear.x = nan);
+        refused("force must be within", |w| {
+            w.bodies
+                .set_force(3, Twist::new(Vec3::x() * nan, Vec3::zeros()))
+        });
         refused("rotation must be a quaternion", |w| {
             w.bodies.rotation[2] = Quat::new_unchecked(w.bodies.rotation[2].into_inner() * 2.0);
         });
-        refused("shape_offset must be", |w| {
-            w.bodies.shape_offset[2].position.x = nan
-        });
+        refused("shape_offset must be", |w| w.bodies.shape_offset[2].x = nan);
         refused("color must be", |w| {
             w.bodies.color[2] = Some([0.0, f32::NAN, 0.0])
         });
+        refused("inverse mass must be", |w| w.bodies.inverse_mass[2] = -1.0);
+        refused("inverse mass must be", |w| w.bodies.inverse_mass[2] = nan);
+        refused("inverse mass must be", |w| w.bodies.inertia[2].xx = nan);
+        refused("inverse mass must be", |w| w.bodies.inertia[2].yy *= -1.0);
+        refused("inverse mass must be", |w| w.bodies.inertia[2].zz *= 100.0);
         refused("inverse mass must be", |w| {
-            w.bodies.own_mass[2].inverse_mass = -1.0
-        });
-        refused("inverse mass must be", |w| {
-            w.bodies.own_mass[2].inverse_mass = nan
-        });
-        refused("inverse mass must be", |w| {
-            w.bodies.own_mass[2].inertia.xx = nan
-        });
-        refused("inverse mass must be", |w| {
-            w.bodies.own_mass[2].inertia.yy *= -1.0
-        });
-        refused("inverse mass must be", |w| {
-            w.bodies.own_mass[2].inertia.zz *= 100.0
-        });
-        refused("inverse mass must be", |w| {
-            w.bodies.own_mass[2].inverse_inertia.zz = 0.0
+            w.bodies.inverse_inertia[2].zz = 0.0
         });
         refused("mass must be positive", |w| {
-            w.bodies.own_mass[2] = OwnMass::default()
+            w.bodies.inverse_mass[2] = 0.0;
+            w.bodies.inertia[2] = SymMat3::ZERO;
+            w.bodies.inverse_inertia[2] = SymMat3::ZERO;
         });
         refused("shape must be solid", |w| {
             w.bodies.shape[2] = w.bodies.shape[1].clone()

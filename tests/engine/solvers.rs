@@ -619,14 +619,15 @@ fn nan_is_reported_and_never_applied() {
     );
     s.step().unwrap();
     let hash = s.world().state_hash();
-    s.world_mut().bodies.force[2].linear.x = f64::NAN;
+    let push = |x| Twist::new(Vec3::new(x, 0.0, 0.0), Vec3::zeros());
+    s.world_mut().bodies.set_force(2, push(f64::NAN));
     let message = s.step().unwrap_err().to_string();
     assert!(
         message.contains("step 2") && message.contains("not taken"),
         "{message}"
     );
     assert_eq!(s.world().state_hash(), hash);
-    s.world_mut().bodies.force[2].linear.x = 0.0;
+    s.world_mut().bodies.set_force(2, push(0.0));
     s.step().unwrap();
 }
 

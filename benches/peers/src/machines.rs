@@ -163,7 +163,8 @@ impl Rapier {
             handles.push(world.insert(rigid, collider).0);
         }
         add_joints(from, &mut world, &handles)?;
-        let offset = bodies.shape_offset.iter().map(Pose::inverse).collect();
+        let offset = bodies.shape_offset.iter();
+        let offset = offset.map(|x| Pose::new(-x, Quat::identity())).collect();
         Ok(Self {
             world,
             handles,

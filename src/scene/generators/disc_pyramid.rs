@@ -56,8 +56,8 @@ impl Generate for DiscPyramid {
             }
         }
         if let Some(top) = top {
-            build.world.bodies.force[top.index()] =
-                Twist::new(Vec3::new(0.0, -self.load, 0.0), Vec3::zeros());
+            let load = Twist::new(Vec3::new(0.0, -self.load, 0.0), Vec3::zeros());
+            build.world.bodies.set_force(top.index(), load);
         }
         Ok(())
     }

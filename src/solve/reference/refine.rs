@@ -31,6 +31,7 @@ pub struct Refiner {
     sweeps: Box<dyn Solver>,
     lambda: Vec<f64>,
     velocity: Vec<Twist>,
+    workspace: ResidualWorkspace,
 }
 
 impl Default for Refiner {
@@ -40,29 +41,39 @@ impl Default for Refiner {
             sweeps: nncg::INFO.with_defaults(),
             lambda: Vec::new(),
             velocity: Vec::new(),
+            workspace: ResidualWorkspace::default(),
         }
     }
 }
 
-/// The estimate of [`Refiner`] for the velocities that impulses lead to (m/s).
-pub fn velocity_estimate(problem: &Problem, lambda: &[f64], reach: &[f64]) -> Option<f64> {
-    let mut velocity = Vec::new();
-    problem.velocities(lambda, &mut velocity);
-    Refiner::default().estimate(problem, lambda, &velocity, reach)
+/// The estimate of [`Refiner`] for the velocities that impulses lead to (m/s), in the memory of a workspace.
+pub fn velocity_estimate(
+    problem: &Problem,
+    lambda: &[f64],
+    reach: &[f64],
+    workspace: &mut ResidualWorkspace,
+) -> Option<f64> {
+    let mut refiner = Refiner {
+        workspace: std::mem::take(workspace),
+        ..Refiner::default()
+    };
+    let estimate = refiner.estimate(problem, lambda, None, reach);
+    *workspace = refiner.workspace;
+    estimate
 }
 
 impl Refiner {
     /// Estimates max |v − v*| + r|ω − ω*| over the bodies, v* and ω* being the exact velocities under the contacts' own
-    /// laws, and r the bounding radii in `reach` (m); none where no better solution is found (m/s).
+    /// laws, and r the bounding radii in `reach` (m); none where no better solution is found (m/s). Velocities that are not
+    /// given are those that the impulses lead to.
     pub fn estimate(
         &mut self,
         problem: &Problem,
         lambda: &[f64],
-        velocity: &[Twist],
+        velocity: Option<&[Twist]>,
         reach: &[f64],
     ) -> Option<f64> {
-        let mut workspace = ResidualWorkspace::default();
-        let before = evaluate(problem, lambda, JudgedLaw::Own, &mut workspace).residual;
+        let before = evaluate(problem, lambda, JudgedLaw::Own, &mut self.workspace).residual;
         if before == 0.0 || !before.is_finite() {
             return before.is_finite().then_some(0.0);
         }
@@ -85,7 +96,7 @@ impl Refiner {
         };
         let is_candidate =
             |island| likely_need(problem, island) <= WORK && !is_one_of_many(problem, island);
-        let u = &mut self.velocity;
+        let u = self.workspace.velocities_mut();
         self.newton
             .choose(problem, lambda, u, &grants, is_candidate);
         let takes = |k| self.newton.takes(k);
@@ -96,7 +107,7 @@ impl Refiner {
             return None;
         }
         if !takes_all && most >= LEAST_SWEEPS {
-            let (trial, u) = (&mut self.lambda, &mut self.velocity);
+            let (trial, u) = (&mut self.lambda, self.workspace.velocities_mut());
             let request = request(SWEEPS.min(most));
             let swept = self.sweeps.solve(problem, &request, trial, u);
             if !swept.status.is_usable() {
@@ -104,9 +115,16 @@ impl Refiner {
             }
         }
         self.newton.run(problem, &request(STEPS), &mut self.lambda);
-        let after = evaluate(problem, &self.lambda, JudgedLaw::Own, &mut workspace).residual;
-        let distance = velocity_distance(problem, velocity, workspace.velocities(), reach);
+        let after = evaluate(problem, &self.lambda, JudgedLaw::Own, &mut self.workspace).residual;
         let share = after / before;
-        (share <= ENOUGH).then(|| distance / (1.0 - share))
+        (share <= ENOUGH).then(|| {
+            let velocity = velocity.unwrap_or_else(|| {
+                problem.velocities(lambda, &mut self.velocity);
+                &self.velocity
+            });
+            let found = self.workspace.velocities();
+            let distance = velocity_distance(problem, velocity, found, reach);
+            distance / (1.0 - share)
+        })
     }
 }

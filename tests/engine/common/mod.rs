@@ -5,7 +5,7 @@ pub mod problems;
 
 use moreau::collide::{Collider, FoundContact};
 use moreau::math::{Pose, Quat, SymMat3, Vec3};
-use moreau::problem::ProblemBodies;
+use moreau::problem::{Contacts, ProblemBodies};
 use moreau::solve::{Budget, SolverConfig};
 use moreau::step::Simulation;
 use moreau::world::{BodyId, BodyKind, BodySpec, Geometry, Material, Settings, Shape, World};
@@ -155,9 +155,19 @@ pub fn contacts(bodies: [(&Geometry, Pose); 2], prediction: f64) -> Vec<FoundCon
         inverse_inertia: vec![SymMat3::ZERO; n],
         free_velocity: w.bodies.velocity.clone(),
         part: Vec::new(),
+        name: Vec::new(),
     };
     let mut collider = Collider::default();
+    let mut found = Contacts::default();
     collider.update_pairs(&w, &free);
-    collider.find_contacts(&w, &free);
-    collider.contacts
+    collider.find_contacts(&w, &free, &mut found);
+    let contact = |k: usize| FoundContact {
+        bodies: found.bodies[k],
+        parts: found.parts[k],
+        feature: found.feature[k],
+        point: w.bodies.position[found.bodies[k][0] as usize] + found.frame[k].arms[0],
+        normal: found.frame[k].normal,
+        gap: found.gap[k],
+    };
+    (0..found.len()).map(contact).collect()
 }

@@ -113,7 +113,8 @@ impl One {
             let is_other =
                 |c: &usize| contacts.bodies[*c] != pair || contacts.is_plain(*c) != plain;
             let end = (first + 1..most).find(is_other).unwrap_or(most);
-            (end, u64::from(pair[0]) << 32 | u64::from(pair[1]), plain)
+            let [a, b] = pair.map(|body| u64::from(problem.bodies.name(body)));
+            (end, a << 32 | b, plain)
         };
         let of: &[u32] = match are_rows {
             true => rows.bodies(first),

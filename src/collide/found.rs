@@ -1,0 +1,116 @@
+//! What is found, in the arrays of a problem: of each contact its bodies, parts, feature, gap, normal and arms.
+
+use std::ops::Range;
+
+use super::FoundContact;
+use crate::math::{Twist, Vec3};
+use crate::problem::{ContactFrame, Contacts};
+use crate::world::Bodies;
+
+impl Contacts {
+    /// Leaves none that was found.
+    pub(super) fn clear_found(&mut self) {
+        self.bodies.clear();
+        self.parts.clear();
+        self.feature.clear();
+        self.gap.clear();
+        self.frame.clear();
+    }
+
+    /// Makes room for so many more, and a few: contacts are most of what a large heap takes, and twice as much is too much.
+    pub(super) fn reserve_found(&mut self, more: usize) {
+        if self.frame.capacity() < self.len() + more {
+            let more = more + more / 8;
+            self.bodies.reserve_exact(more);
+            self.parts.reserve_exact(more);
+            self.feature.reserve_exact(more);
+            self.gap.reserve_exact(more);
+            self.frame.reserve_exact(more);
+        }
+    }
+
+    pub(super) fn push_found(&mut self, bodies: &Bodies, found: &FoundContact) {
+        self.bodies.push(found.bodies);
+        self.parts.push(found.parts);
+        self.feature.push(found.feature);
+        self.gap.push(found.gap);
+        self.frame.push(ContactFrame {
+            normal: found.normal,
+            tangent: Vec3::zeros(),
+            arms: (found.bodies).map(|slot| found.point - bodies.position[slot as usize]),
+        });
+    }
+
+    /// Keeps those that are wanted, in their order.
+    pub(super) fn retain(&mut self, is_wanted: impl Fn(&Self, usize) -> bool) {
+        let mut kept = 0;
+        for k in 0..self.len() {
+            if is_wanted(self, k) {
+                self.bodies[kept] = self.bodies[k];
+                self.parts[kept] = self.parts[k];
+                self.feature[kept] = self.feature[k];
+                self.gap[kept] = self.gap[k];
+                self.frame[kept] = self.frame[k];
+                kept += 1;
+            }
+        }
+        self.bodies.truncate(kept);
+        self.parts.truncate(kept);
+        self.feature.truncate(kept);
+        self.gap.truncate(kept);
+        self.frame.truncate(kept);
+    }
+
+    /// Becomes the contacts of two lists that are ordered by their bodies, those of the first one first.
+    pub(super) fn merge(&mut self, first: &Self, second: &Self) {
+        self.clear_found();
+        self.reserve_found(first.len() + second.len());
+        let (mut k, mut l) = (0, 0);
+        while k < first.len() || l < second.len() {
+            let is_first = match (first.bodies.get(k), second.bodies.get(l)) {
+                (Some(a), Some(b)) => a <= b,
+                (a, _) => a.is_some(),
+            };
+            let (from, at) = match is_first {
+                true => (first, &mut k),
+                false => (second, &mut l),
+            };
+            self.bodies.push(from.bodies[*at]);
+            self.parts.push(from.parts[*at]);
+            self.feature.push(from.feature[*at]);
+            self.gap.push(from.gap[*at]);
+            self.frame.push(from.frame[*at]);
+            *at += 1;
+        }
+    }
+
+    /// Exchanges what was found.
+    pub(super) fn swap_found(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.bodies, &mut other.bodies);
+        std::mem::swap(&mut self.parts, &mut other.parts);
+        std::mem::swap(&mut self.feature, &mut other.feature);
+        std::mem::swap(&mut self.gap, &mut other.gap);
+        std::mem::swap(&mut self.frame, &mut other.frame);
+    }
+
+    /// The contacts of a pair, where all are ordered by their bodies.
+    pub(super) fn of_pair(&self, pair: [u32; 2]) -> Range<usize> {
+        let first = self.bodies.partition_point(|bodies| *bodies < pair);
+        let own = self.bodies[first..].iter().take_while(|b| **b == pair);
+        first..first + own.count()
+    }
+
+    /// How fast the two bodies of a contact part along its normal by given velocities (m/s).
+    pub(crate) fn speed(&self, k: usize, velocity: &[Twist]) -> f64 {
+        let frame = &self.frame[k];
+        let [i, j] = self.bodies[k].map(|slot| &velocity[slot as usize]);
+        frame
+            .normal
+            .dot(&(j.at(frame.arms[1]) - i.at(frame.arms[0])))
+    }
+
+    /// Where a contact is, half way between the two surfaces (m), while the bodies are where it was found.
+    pub(super) fn point(&self, k: usize, bodies: &Bodies) -> Vec3 {
+        bodies.position[self.bodies[k][0] as usize] + self.frame[k].arms[0]
+    }
+}
