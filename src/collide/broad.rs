@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use parry3d_f64::bounding_volume::{Aabb, BoundingVolume};
-use parry3d_f64::partitioning::{Bvh, BvhBuildStrategy, BvhWorkspace};
+use parry3d_f64::partitioning::{Bvh, BvhBuildStrategy, BvhNode, BvhWorkspace};
 use rayon::prelude::*;
 
 use crate::math::{Pose, Twist, Vec3};
@@ -25,12 +25,14 @@ const FULL_SEARCH: f64 = 0.1;
 /// Bodies per unit of parallel work.
 const CHUNK: usize = 512;
 
-/// The bounds that a body's pairs are good for.
+/// The bounds that a body's pairs are good for: a box and a sphere, in single precision, rounded outwards. A coarser box
+/// makes more pairs, and no other contacts.
 #[derive(Clone, Copy, Debug)]
 struct Fat {
-    aabb: Aabb,
-    center: Vec3,
-    radius: f64,
+    mins: [f32; 3],
+    maxs: [f32; 3],
+    center: [f32; 3],
+    radius: f32,
 }
 
 /// What the tree and the pairs assume of a body besides its place; where it no longer holds,
@@ -75,19 +77,60 @@ struct Plane {
 impl Default for Fat {
     fn default() -> Self {
         Self {
-            aabb: Aabb::new_invalid(),
-            center: Vec3::zeros(),
+            mins: [f32::INFINITY; 3],
+            maxs: [f32::NEG_INFINITY; 3],
+            center: [0.0; 3],
             radius: -1.0,
         }
     }
 }
 
-impl Fat {
-    fn overlaps(&self, other: &Fat) -> bool {
-        let reach = self.radius + other.radius;
-        self.aabb.intersects(&other.aabb)
-            && (self.center - other.center).norm_squared() <= reach * reach
+/// The next number that is not below, in single precision.
+fn up(x: f64) -> f32 {
+    let near = x as f32;
+    if f64::from(near) < x {
+        near.next_up()
+    } else {
+        near
     }
+}
+
+impl Fat {
+    /// The least bounds that hold a box, and a sphere about a point.
+    fn new(aabb: &Aabb, center: Vec3, radius: f64) -> Self {
+        let near = std::array::from_fn(|k| center[k] as f32);
+        Self {
+            mins: std::array::from_fn(|k| -up(-aabb.mins[k])),
+            maxs: std::array::from_fn(|k| up(aabb.maxs[k])),
+            center: near,
+            radius: up(radius + (center - wide(&near)).norm()),
+        }
+    }
+
+    fn aabb(&self) -> Aabb {
+        Aabb::new(wide(&self.mins).into(), wide(&self.maxs).into())
+    }
+
+    /// Where its sphere is.
+    fn center(&self) -> Vec3 {
+        wide(&self.center)
+    }
+
+    /// Whether it holds a box, and a sphere about a point.
+    fn contains(&self, aabb: &Aabb, center: Vec3, radius: f64) -> bool {
+        self.aabb().contains(aabb)
+            && (center - self.center()).norm() + radius <= f64::from(self.radius)
+    }
+
+    fn overlaps(&self, other: &Fat) -> bool {
+        let reach = f64::from(self.radius) + f64::from(other.radius);
+        let is_apart = |k: usize| self.mins[k] > other.maxs[k] || other.mins[k] > self.maxs[k];
+        !(0..3).any(is_apart) && (self.center() - other.center()).norm_squared() <= reach * reach
+    }
+}
+
+fn wide(v: &[f32; 3]) -> Vec3 {
+    Vec3::from(v.map(f64::from))
 }
 
 /// The tree, the fat bounds and the pairs.
@@ -207,9 +250,8 @@ impl BroadPhase {
                         }
                         _ => shape.parry().compute_aabb(&pose.to_parry()),
                     };
-                    let inside = fat.aabb.contains(&tight.loosened(ahead))
-                        && (pose.position - fat.center).norm() + bounding + ahead <= fat.radius;
-                    if inside && !all {
+                    let needed = (tight.loosened(ahead), bounding + ahead);
+                    if !all && fat.contains(&needed.0, pose.position, needed.1) {
                         continue;
                     }
                     // What never moves needs no room; a ground is large, and so its margin would be.
@@ -222,11 +264,8 @@ impl BroadPhase {
                         }
                     };
                     let margin = ahead + room;
-                    *fat = Fat {
-                        aabb: tight.loosened(margin),
-                        center: pose.position,
-                        radius: bounding + margin,
-                    };
+                    let aabb = tight.loosened(margin);
+                    *fat = Fat::new(&aabb, pose.position, bounding + margin);
                     *changed = true;
                     count += 1;
                 }
@@ -236,12 +275,10 @@ impl BroadPhase {
     }
 
     fn rebuild(&mut self, world: &World) {
-        let leaves: Vec<(usize, Aabb)> = (0..self.fat.len())
-            .filter(|slot| self.in_tree(world, *slot))
-            .map(|slot| (slot, self.fat[slot].aabb))
-            .collect();
+        let slots = (0..self.fat.len()).filter(|slot| self.in_tree(world, *slot));
+        let leaves = slots.map(|slot| (slot, self.fat[slot].aabb()));
         // Building at once wants leaves 0 and 1 where there are only one or two.
-        self.bvh = if leaves.len() > 2 {
+        self.bvh = if leaves.clone().nth(2).is_some() {
             Bvh::from_iter(BvhBuildStrategy::Binned, leaves)
         } else {
             let mut small = Bvh::new();
@@ -259,7 +296,7 @@ impl BroadPhase {
     fn refit(&mut self) {
         for (slot, _) in self.changed.iter().enumerate().filter(|(_, c)| **c) {
             self.bvh
-                .insert_or_update_partially(self.fat[slot].aabb, slot as u32, 0.0);
+                .insert_or_update_partially(self.fat[slot].aabb(), slot as u32, 0.0);
         }
         self.bvh.refit_parallel(&mut self.workspace);
         self.bvh.optimize_incremental(&mut self.workspace);
@@ -283,9 +320,9 @@ impl BroadPhase {
             .into_par_iter()
             .filter(|slot| changed[*slot] && this.in_tree(world, *slot))
             .flat_map_iter(|slot| {
-                let mine = slot as u32;
+                let (mine, own) = (slot as u32, BvhNode::leaf(this.fat[slot].aabb(), 0));
                 this.bvh
-                    .intersect_aabb(&this.fat[slot].aabb)
+                    .leaves(move |node| node.intersects(&own))
                     // Two changed bodies find each other: the lower one reports.
                     .filter(move |o| *o != mine && (!changed[*o as usize] || mine < *o))
                     .filter_map(move |other| this.keep(world, mine, other))
@@ -325,9 +362,9 @@ impl BroadPhase {
             let u = &free.free_velocity[slot];
             for other in (0..self.fat.len()).filter(|o| select(*o) && self.in_tree(world, *o)) {
                 let fat = &self.fat[other];
-                let from = fat.center - pose.position;
+                let from = fat.center() - pose.position;
                 let travel = h * (u.linear.norm() + u.angular.norm() * from.norm());
-                if normal.dot(&from) <= fat.radius + travel
+                if normal.dot(&from) <= f64::from(fat.radius) + travel
                     && let Some(pair) = admissible(world, plane.slot, other as u32)
                 {
                     out.push(pair);

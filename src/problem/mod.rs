@@ -22,6 +22,7 @@ mod ldl;
 mod masses;
 mod matrix;
 mod numbering;
+mod palette;
 pub mod residual;
 mod sparse;
 mod stored;
@@ -38,6 +39,7 @@ use law::{FrictionRow, Law};
 pub use masses::Masses;
 pub use matrix::{Laws, MatrixProblem};
 pub(crate) use numbering::Numbering;
+pub use palette::Palette;
 pub use sparse::Sparse;
 pub use stored::StoredProblem;
 
@@ -111,11 +113,11 @@ pub struct Contacts {
     /// Frames.
     pub frame: Vec<ContactFrame>,
     /// Friction laws.
-    pub friction: Vec<Friction>,
+    pub friction: Palette<Friction>,
     /// Bias along N, T1 and T2 and of up to two couples (m/s).
     pub bias: Vec<[f64; BIASES]>,
     /// Compliance C of the normal row and of the friction rows (1/kg).
-    pub compliance: Vec<[f64; 2]>,
+    pub compliance: Palette<[f64; 2]>,
     /// Gap at the midpoint (m); negative when the bodies overlap.
     pub gap: Vec<f64>,
     /// Parts of the bodies: of a compound, triangles of a mesh or a height field, else 0. Only where contacts were found.
@@ -354,7 +356,7 @@ impl Problem {
         c.row_start.reserve(c.bodies.len() + 1);
         let mut row = 0u32;
         c.row_start.push(0);
-        for f in &c.friction {
+        for f in c.friction.iter() {
             row += f.law.row_count() as u32;
             c.row_start.push(row);
         }

@@ -83,7 +83,7 @@ impl Drag {
             square => (velocity.dot(&wanted) / square).clamp(0.0, 1.0),
         };
         let inverse_mass = bodies.inverse_mass[slot];
-        let inverse_inertia = bodies.inverse_inertia[slot].rotated(&rotation).to_matrix();
+        let inverse_inertia = bodies.inverse_inertia(slot).rotated(&rotation).to_matrix();
         let lever = arm.cross_matrix();
         let response = Mat3::identity() * inverse_mass - lever * inverse_inertia * lever;
         let missing = wanted - velocity;

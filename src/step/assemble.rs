@@ -6,9 +6,9 @@ use rayon::prelude::*;
 use super::contact_law::{self, Approach, Restitution};
 use super::integrate::NEGLIGIBLE_TURN;
 use super::matching::PairMemory;
-use crate::math::{Quat, Vec3, tangent};
+use crate::math::{Quat, Vec3, rotate_by, tangent};
 use crate::problem::law::{FrictionRow, Law};
-use crate::problem::{BIASES, ContactFrame, Contacts, Friction, Problem};
+use crate::problem::{BIASES, Contacts, Friction, Problem};
 use crate::world::snapshot::is_memorable;
 use crate::world::{ContactMaterial, ContactMemory, World};
 
@@ -20,7 +20,7 @@ const CHUNK: usize = 1024;
 pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mut Vec<f64>) {
     problem.h = world.settings.substep();
     let h = problem.h;
-    number_rows(world, &mut problem.contacts);
+    find_surfaces(world, h, &mut problem.contacts);
     let Contacts {
         bodies,
         feature,
@@ -33,63 +33,59 @@ pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mu
         ..
     } = &mut problem.contacts;
     let (bodies, features, gap, row_start) = (&*bodies, &*feature, &*gap, row_start.as_slice());
+    let (friction, compliance) = (&*friction, &*compliance);
     let count = bodies.len();
-    friction.resize(count, Friction::NONE);
     bias.resize(count, [0.0; BIASES]);
-    compliance.resize(count, [0.0; 2]);
     lambda.clear();
     lambda.resize(row_start[count] as usize, 0.0);
     let frames = frame.par_chunks_mut(CHUNK);
     frames
-        .zip(friction.par_chunks_mut(CHUNK))
         .zip(bias.par_chunks_mut(CHUNK))
-        .zip(compliance.par_chunks_mut(CHUNK))
         .zip(impulses_by_chunk(row_start, lambda))
         .enumerate()
-        .for_each(
-            |(chunk, ((((frame, friction), bias), compliance), lambda))| {
-                let first = chunk * CHUNK;
-                let mut memory = PairMemory::from(world, bodies[first]);
-                for run in runs(&bodies[first..first + bias.len()]) {
-                    let pair = bodies[first + run.start];
-                    let laws = PairLaws::of(world, pair, h);
-                    let matching = match laws.remembers {
-                        true => {
-                            let now = of_pair(bodies, first + run.start);
-                            memory.matching(pair, &features[now])
-                        }
-                        false => None,
-                    };
-                    for k in run.clone() {
-                        if are_new {
-                            // Most points of a pair are those of one manifold.
-                            let before = frame[k.saturating_sub(1).max(run.start)];
-                            let normal = frame[k].normal;
-                            frame[k].tangent = match k > run.start && before.normal == normal {
-                                true => before.tangent,
-                                false => laws.tangent(normal),
-                            };
-                        }
-                        friction[k] = laws.friction(&frame[k]);
-                        let (axes, arms) = (frame[k].axes(), &frame[k].arms);
-                        let last = matching.as_ref();
-                        let feature = features[first + k];
-                        let last = last.and_then(|m| m.find(world, laws.bodies, feature, arms));
-                        let last = last.map(|m| laws.remembered(m, &axes));
-                        let held = last.unwrap_or_default();
-                        (bias[k], compliance[k]) =
-                            laws.rows((arms, &axes), &friction[k], gap[first + k], &held);
-                        if let (Some(last), true) = (last, world.settings.warm_start) {
-                            let [start, end] =
-                                [k, k + 1].map(|k| row_start[first + k] - row_start[first]);
-                            let block = &mut lambda[start as usize..end as usize];
-                            block[0] = last.normal;
-                            friction[k].rows_for(last.force, last.couple, &mut block[1..]);
-                        }
+        .for_each(|(chunk, ((frame, bias), lambda))| {
+            let first = chunk * CHUNK;
+            let mut memory = PairMemory::from(world, bodies[first]);
+            for run in runs(&bodies[first..first + bias.len()]) {
+                let pair = bodies[first + run.start];
+                let laws = PairLaws::of(world, pair, h);
+                let matching = match laws.remembers {
+                    true => {
+                        let now = of_pair(bodies, first + run.start);
+                        memory.matching(pair, &features[now])
+                    }
+                    false => None,
+                };
+                for k in run.clone() {
+                    if are_new {
+                        // Most points of a pair are those of one manifold.
+                        let before = frame[k.saturating_sub(1).max(run.start)];
+                        let normal = frame[k].normal;
+                        frame[k].tangent = match k > run.start && before.normal == normal {
+                            true => before.tangent,
+                            false => laws.tangent(normal),
+                        };
+                    }
+                    let own = &friction[first + k];
+                    let (axes, arms) = (frame[k].axes(), &frame[k].arms);
+                    let last = matching.as_ref();
+                    let feature = features[first + k];
+                    let last = last.and_then(|m| m.find(world, laws.bodies, feature, arms));
+                    let last = last.map(|m| laws.remembered(m, &axes));
+                    let held = last.unwrap_or_default();
+                    let [compliance, _] = compliance[first + k];
+                    let of = (own, compliance);
+                    bias[k] = laws.biases((arms, &axes), of, gap[first + k], &held);
+                    if let (Some(last), true) = (last, world.settings.warm_start) {
+                        let [start, end] =
+                            [k, k + 1].map(|k| row_start[first + k] - row_start[first]);
+                        let block = &mut lambda[start as usize..end as usize];
+                        block[0] = last.normal;
+                        own.rows_for(last.force, last.couple, &mut block[1..]);
                     }
                 }
-            },
-        );
+            }
+        });
 }
 
 /// All contacts of the pair that contact `k` belongs to.
@@ -100,25 +96,34 @@ fn of_pair(bodies: &[[u32; 2]], k: usize) -> std::ops::Range<usize> {
     k - before..k + after
 }
 
-/// First row of every contact: how many there are follows from the two materials.
-fn number_rows(world: &World, contacts: &mut Contacts) {
-    let (mut last, mut rows) = (None, 0);
-    let mut row = 0;
+/// Friction and compliance of every contact, which follow from the two materials, but for friction that depends on where it
+/// is, and its first row: how many there are follows from the materials alone.
+fn find_surfaces(world: &World, h: f64, contacts: &mut Contacts) {
+    let law = world.settings.friction_law;
+    let is_slide = |row: &FrictionRow| matches!(row, FrictionRow::Slide { .. });
+    // The materials of the last contact, and whether its friction is that of all between these.
+    let mut last = None;
+    let (mut row, mut rows) = (0, 0);
+    contacts.friction.clear();
+    contacts.compliance.clear();
     contacts.row_start.clear();
     contacts.row_start.push(row);
-    contacts
-        .row_start
-        .extend(contacts.bodies.iter().map(|pair| {
-            let materials = pair.map(|b| world.bodies.material[b as usize]);
-            if last != Some(materials) {
-                let material = material(world, *pair);
-                let arms = ContactFrame::default().arms;
-                let law = Friction::of(&material, world.settings.friction_law, &arms).law;
-                (last, rows) = (Some(materials), law.row_count() as u32);
-            }
-            row += rows;
-            row
-        }));
+    for (pair, frame) in contacts.bodies.iter().zip(&contacts.frame) {
+        let materials = pair.map(|b| world.bodies.material[b as usize]);
+        if last == Some((materials, true)) {
+            contacts.friction.push_again();
+            contacts.compliance.push_again();
+        } else {
+            let surface = material(world, *pair);
+            let friction = Friction::of(&surface, law, &frame.arms);
+            rows = friction.law.row_count() as u32;
+            last = Some((materials, friction.law.rows().iter().all(is_slide)));
+            contacts.friction.push(friction);
+            contacts.compliance.push([surface.compliance / (h * h); 2]);
+        }
+        row += rows;
+        contacts.row_start.push(row);
+    }
 }
 
 /// Runs of contacts between the same two bodies.
@@ -167,8 +172,6 @@ struct PairLaws<'a> {
     /// The two bodies.
     bodies: [usize; 2],
     material: ContactMaterial,
-    /// The friction of all, unless it depends on where a contact is.
-    friction: Option<Friction>,
     restitution: Restitution,
     /// How both turn as one (rad/s), and how fast they part because of it (m/s).
     common: Vec3,
@@ -185,9 +188,6 @@ impl<'a> PairLaws<'a> {
         let [i, j] = pair.map(|b| b as usize);
         let bodies = &world.bodies;
         let material = material(world, pair);
-        let law = world.settings.friction_law;
-        let friction = Friction::of(&material, law, &ContactFrame::default().arms);
-        let is_slide = |row: &FrictionRow| matches!(row, FrictionRow::Slide { .. });
         let [first, second] = [bodies.velocity[i], bodies.velocity[j]];
         let apart = bodies.position[j] - bodies.position[i];
         let spin = [first.angular, second.angular];
@@ -203,7 +203,6 @@ impl<'a> PairLaws<'a> {
             world,
             bodies: [i, j],
             material,
-            friction: friction.law.rows().iter().all(is_slide).then_some(friction),
             restitution: Restitution {
                 normal: material.restitution,
                 tangential: material.tangential_restitution,
@@ -235,13 +234,6 @@ impl<'a> PairLaws<'a> {
             .unwrap_or_else(|| tangent(normal))
     }
 
-    /// The friction of a contact with such a frame.
-    fn friction(&self, frame: &ContactFrame) -> Friction {
-        let law = self.world.settings.friction_law;
-        let own = || Friction::of(&self.material, law, &frame.arms);
-        self.friction.unwrap_or_else(own)
-    }
-
     /// A remembered impulse in the frame of a contact. The springs of a compliant contact have turned
     /// with the two bodies since.
     fn remembered(&self, m: &ContactMemory, axes: &[Vec3; 3]) -> Remembered {
@@ -258,19 +250,18 @@ impl<'a> PairLaws<'a> {
         }
     }
 
-    /// Biases and compliances of a contact (the table of laws in section 2).
-    fn rows(
+    /// Biases of a contact of such friction and compliance (the table of laws in section 2).
+    fn biases(
         &self,
         (arms, axes): (&[Vec3; 2], &[Vec3; 3]),
-        friction: &Friction,
+        (friction, compliance): (&Friction, f64),
         gap: f64,
         last: &Remembered,
-    ) -> ([f64; BIASES], [f64; 2]) {
+    ) -> [f64; BIASES] {
         let [i, j] = self.bodies;
         let velocity = &self.world.bodies.velocity;
         let relative = velocity[j].at(arms[1]) - velocity[i].at(arms[0]);
         let stabilisation = &self.world.settings.stabilisation;
-        let compliance = self.material.compliance / (self.h * self.h);
         let touches = compliance == 0.0 && gap <= stabilisation.gap_accuracy();
         let at = Approach {
             gap: if touches { gap.min(0.0) } else { gap },
@@ -299,7 +290,7 @@ impl<'a> PairLaws<'a> {
         if compliance > 0.0 {
             self.friction_springs(friction, compliance, last, &mut bias);
         }
-        (bias, [compliance; 2])
+        bias
     }
 
     fn friction_springs(
@@ -324,9 +315,8 @@ impl<'a> PairLaws<'a> {
     }
 }
 
-/// Stores the impulses for the next step.
-pub fn remember(world: &mut World, problem: &Problem, lambda: &[f64]) {
-    world.memory_step = problem.h;
+/// Stores the impulses for the next step. Bodies have moved for such a time since the midpoint, where the contacts are (s).
+pub fn remember(world: &mut World, problem: &Problem, lambda: &[f64], time: f64) {
     let World { bodies, memory, .. } = world;
     memory.clear();
     let contacts = &problem.contacts;
@@ -336,6 +326,12 @@ pub fn remember(world: &mut World, problem: &Problem, lambda: &[f64]) {
         .map(|k| {
             let pair = contacts.bodies[k];
             let first = pair[0] as usize;
+            // What the correction of positions has turned since is left out: contacts are told apart by far more.
+            let turn = rotate_by(
+                &bodies.rotation[first],
+                bodies.velocity[first].angular,
+                -time,
+            );
             let frame = &contacts.frame[k];
             let block = &lambda[contacts.rows(k)];
             let ([f1, f2], [m0, m1, m2]) = contacts.friction[k].impulse(&block[1..]);
@@ -348,7 +344,7 @@ pub fn remember(world: &mut World, problem: &Problem, lambda: &[f64]) {
             ContactMemory {
                 bodies: pair,
                 feature: contacts.feature[k],
-                local_point: bodies.rotation[first].inverse() * frame.arms[0],
+                local_point: turn.inverse() * frame.arms[0],
                 normal,
                 friction,
                 couple,

@@ -153,14 +153,20 @@ impl Context {
         self.joints.aim_ropes(problem, &world.bodies.velocity);
     }
 
-    /// u ← u_E, and what the next step starts from: the impulses that were looked for, forces, manifolds.
-    pub fn end(&mut self, world: &mut World, are_new: bool) {
+    /// u ← u_E, and what the next step starts from of the joints: the impulses that were looked for, and forces.
+    pub fn end(&mut self, world: &mut World) {
         let (problem, lambda) = (&self.problem, &self.lambda);
         let start = self.ahead.start(lambda);
         integrate::apply_velocities(world, &self.velocity);
-        assemble::remember(world, problem, start);
+        world.memory_step = problem.h;
         self.joints.remember(world, problem, start, lambda);
         self.joints.remember_forces(world, problem, lambda);
+    }
+
+    /// The same of the contacts, such a time after the midpoint (s): their impulses and manifolds.
+    pub fn remember(&mut self, world: &mut World, are_new: bool, time: f64) {
+        let start = self.ahead.start(&self.lambda);
+        assemble::remember(world, &self.problem, start, time);
         if are_new {
             std::mem::swap(&mut world.manifolds, &mut self.collider.manifolds);
         }

@@ -75,7 +75,7 @@ pub fn free_velocities(world: &World, h: f64, problem: &mut Problem) {
                     continue;
                 }
                 let q = &b.rotation[slot];
-                let inverse = b.inverse_inertia[slot].rotated(q);
+                let inverse = b.inverse_inertia(slot).rotated(q);
                 inverse_inertia[k] = inverse;
                 let force = b.force(slot);
                 free[k].linear = u.linear + (gravity + force.linear * b.inverse_mass[slot]) * h;

@@ -225,15 +225,27 @@ impl Simulation {
         c.look_ahead(world, is_solved.then_some(tolerance));
         watch.lap(Stage::Solve);
 
+        if !solved.is_resolved && !is_last_try {
+            return Ok(false);
+        }
+
         // 5. Second half step of the positions with u_E, and their correction at E.
-        self.before.take_memory(world);
-        c.end(world, finds);
+        c.end(world);
+        // The impulses replace those of before when nothing can fail any more, unless somebody counts their energy before.
+        let is_remembered = !is_last || world.has_soft_contacts();
+        if is_remembered {
+            self.before.take_memory(world);
+            c.remember(world, finds, 0.0);
+        }
         c.sweep.half_step(world, &mut c.collider, h);
         watch.lap(Stage::Integrate);
         account(&mut self.book, watch, |book| book.add_end(world));
         let (packed, solver) = self.solvers.for_positions(solved.failed);
         self.positions.project(world, c, packed, solver);
         integrate::check_bounds(world)?;
+        if !is_remembered {
+            c.remember(world, finds, 0.5 * h);
+        }
         watch.lap(Stage::Project);
         account(&mut self.book, watch, |book| book.add_projection(world));
         Ok(solved.is_resolved)

@@ -233,8 +233,8 @@ impl Workspace {
             row
         };
         chosen.map(normal_only).collect_into_vec(&mut target.bias);
-        target.friction.resize(self.contacts.len(), Friction::NONE);
-        target.compliance.resize(self.contacts.len(), [0.0; 2]);
+        target.friction.fill(self.contacts.len(), Friction::NONE);
+        target.compliance.fill(self.contacts.len(), [0.0; 2]);
     }
 
     /// The general rows, whose bodies are numbered anew.

@@ -132,8 +132,6 @@ pub struct Bodies {
     pub inverse_mass: Vec<f64>,
     /// Its inertia in its own frame (kg m²); zero where it has no mass.
     pub inertia: Vec<SymMat3>,
-    /// The inverse of that (1/(kg m²)); zero where it has no mass.
-    pub inverse_inertia: Vec<SymMat3>,
     /// What moves the body.
     pub kind: Vec<BodyKind>,
     /// The collision shape.
@@ -160,7 +158,7 @@ impl Bodies {
     /// Memory per slot, over all arrays (bytes).
     pub(super) const BYTES_PER_SLOT: usize = {
         let moving = size_of::<Vec3>() + size_of::<Quat>() + size_of::<Twist>();
-        let masses = size_of::<f64>() + 2 * size_of::<SymMat3>();
+        let masses = size_of::<f64>() + size_of::<SymMat3>();
         let shape =
             size_of::<Option<Shape>>() + size_of::<Vec3>() + size_of::<Groups>() + size_of::<u32>();
         let looks = size_of::<String>() + size_of::<Option<[f32; 3]>>() + size_of::<BodyKind>();
@@ -290,6 +288,12 @@ impl Bodies {
         sum
     }
 
+    /// The inverse of a body's inertia in its own frame (1/(kg m²)); zero where it has no mass.
+    #[inline]
+    pub fn inverse_inertia(&self, slot: usize) -> SymMat3 {
+        self.inertia[slot].inverse().unwrap_or(SymMat3::ZERO)
+    }
+
     /// Adds a body; `density` is that of its material (kg/m³).
     pub(super) fn add(&mut self, spec: BodySpec, density: f64) -> Result<BodyId, BodyError> {
         finite("position", &spec.pose.position)?;
@@ -353,36 +357,33 @@ impl Bodies {
     fn set_mass(&mut self, slot: usize, mass: f64, inertia: SymMat3) {
         self.inverse_mass[slot] = if mass > 0.0 { 1.0 / mass } else { 0.0 };
         self.inertia[slot] = inertia;
-        self.inverse_inertia[slot] = inertia.inverse().unwrap_or(SymMat3::ZERO);
     }
 
     /// Whether what a body weighs is nothing at all, or that of a body that can be dynamic.
     pub(super) fn is_mass_usable(&self, slot: usize) -> bool {
         let m = self.inverse_mass[slot];
-        let (i, w) = (&self.inertia[slot], &self.inverse_inertia[slot]);
+        let i = &self.inertia[slot];
         if m == 0.0 {
-            return [*i, *w] == [SymMat3::ZERO; 2];
+            return *i == SymMat3::ZERO;
         }
-        let numbers = [i.xx, i.xy, i.xz, i.yy, i.yz, i.zz, w.xy, w.xz, w.yz];
+        let numbers = [i.xx, i.xy, i.xz, i.yy, i.yz, i.zz];
         m > 0.0
             && m.is_finite()
             && (1.0 / m).is_finite()
             && numbers.iter().all(|x| x.is_finite())
             && is_inertia(i)
-            && is_diagonal_usable(w)
     }
 
     /// Whether every array has one entry per slot.
     pub(super) fn is_sound(&self) -> bool {
         let n = self.slots();
         let moving = [self.rotation.len(), self.velocity.len(), self.kind.len()];
-        let masses = [&self.inertia, &self.inverse_inertia].map(Vec::len);
+        let masses = [self.inertia.len(), self.inverse_mass.len()];
         let shaped = [self.shape.len(), self.shape_offset.len(), self.groups.len()];
         let looks = [self.material.len(), self.color.len(), self.name.len()];
         let kept = [self.alive.len(), self.part.len(), self.generation.len()];
         [moving, shaped, looks, kept] == [[n; 3]; 4]
             && masses == [n; 2]
-            && self.inverse_mass.len() == n
             && [0, n].contains(&self.force.len())
     }
 
@@ -411,7 +412,6 @@ impl Bodies {
         }
         self.inverse_mass.push(0.0);
         self.inertia.push(SymMat3::ZERO);
-        self.inverse_inertia.push(SymMat3::ZERO);
         self.kind.push(BodyKind::Fixed);
         self.shape.push(None);
         self.shape_offset.push(Vec3::zeros());

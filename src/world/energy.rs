@@ -162,10 +162,15 @@ impl World {
         }
     }
 
+    /// Whether contacts may be compliant.
+    pub(crate) fn has_soft_contacts(&self) -> bool {
+        self.materials.iter().any(|m| m.compliance > 0.0)
+    }
+
     /// Of compliant contacts, along normals and across, by what is remembered of them (J).
     pub(crate) fn contact_energies(&self) -> [f64; 2] {
         let mut sum = [0.0; 2];
-        if self.materials.iter().all(|m| m.compliance == 0.0) || self.memory_step <= 0.0 {
+        if !self.has_soft_contacts() || self.memory_step <= 0.0 {
             return sum;
         }
         let square = self.memory_step * self.memory_step;

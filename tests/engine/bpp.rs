@@ -249,7 +249,7 @@ fn a_jammed_chain_is_solved() {
         "{report:?}"
     );
     // Without friction there is nothing to settle.
-    for friction in &mut problem.contacts.friction {
+    for friction in problem.contacts.friction.values_mut() {
         friction.mu = [0.0; 2];
     }
     let mut lambda = vec![0.0; problem.row_count()];

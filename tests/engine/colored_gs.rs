@@ -203,12 +203,14 @@ fn a_solver_that_solved_something_else_before_solves_as_a_new_one() {
     let mut problems = vec![thrown_grid(5), hub(&[FrictionLaw::Disc])];
     // The same edges with another law, without friction, and with a body that does not move.
     let mut other = problems[0].clone();
-    for f in &mut other.contacts.friction[..40] {
-        f.law = FrictionLaw::Box;
+    for c in 0..40 {
+        let law = FrictionLaw::Box;
+        let friction = other.contacts.friction[c];
+        other.contacts.friction.set(c, Friction { law, ..friction });
     }
     problems.push(other);
     let mut other = problems[0].clone();
-    for f in &mut other.contacts.friction {
+    for f in other.contacts.friction.values_mut() {
         f.mu = [0.0; 2];
     }
     problems.push(other);

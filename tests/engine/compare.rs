@@ -119,10 +119,12 @@ fn a_crafted_problem_is_refused_by_name() {
             s.problem.contacts.frame[3].arms[1] = Vec3::new(0.0, f64::NAN, 0.0);
         }),
         ("contacts.0.friction.mu must be", |s| {
-            s.problem.contacts.friction[0].mu[1] = f64::INFINITY;
+            let mut friction = s.problem.contacts.friction[0];
+            friction.mu[1] = f64::INFINITY;
+            s.problem.contacts.friction.set(0, friction);
         }),
         ("contacts.0.compliance must be", |s| {
-            s.problem.contacts.compliance[0] = [0.0, -1.0]
+            s.problem.contacts.compliance.set(0, [0.0, -1.0])
         }),
         ("contacts.2.gap must be finite", |s| {
             s.problem.contacts.gap[2] = f64::NAN

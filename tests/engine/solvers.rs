@@ -37,11 +37,16 @@ fn with_intervals(problem: &Problem, lambda: &[f64]) -> Problem {
             continue;
         }
         let bounds = [law.row_bound(0, friction.mu), law.row_bound(1, friction.mu)];
-        out.contacts.friction[c].law = FrictionLaw::Box;
-        if law.rows() == TANGENTS && bounds == friction.mu {
+        let is_box = law.rows() == TANGENTS && bounds == friction.mu;
+        let boxed = Friction {
+            law: FrictionLaw::Box,
+            mu: if is_box { friction.mu } else { [0.0; 2] },
+            ..friction
+        };
+        out.contacts.friction.set(c, boxed);
+        if is_box {
             continue;
         }
-        out.contacts.friction[c].mu = [0.0; 2];
         let normal = lambda[problem.contacts.rows(c).start];
         let frame = problem.contacts.frame[c];
         let axes = frame.axes();
@@ -207,7 +212,7 @@ fn describe(name: &str, parameters: &BTreeMap<String, Value>) -> String {
 }
 
 fn with_law(mut problem: Problem, law: FrictionLaw) -> Problem {
-    for friction in &mut problem.contacts.friction {
+    for friction in problem.contacts.friction.values_mut() {
         friction.law = law;
         friction.length = 0.2;
         if law == FrictionLaw::Ellipse {
@@ -721,8 +726,8 @@ fn direct_solvers_keep_budgets_too() {
     // `newton` solves the stack on discs in two iterations, one of sweeps and one of pivots; on ellipses it does not pivot.
     let problems = [FrictionLaw::Disc, FrictionLaw::Ellipse].map(|law| {
         let mut problem = first_problem(stack(&[1.0; 5], Settings::default()));
-        let friction = problem.contacts.friction.iter_mut();
-        friction.for_each(|friction| friction.law = law);
+        let friction = problem.contacts.friction.values_mut();
+        friction.iter_mut().for_each(|friction| friction.law = law);
         problem
     });
     for info in SOLVERS.iter().filter(|info| info.is_direct()) {

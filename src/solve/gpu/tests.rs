@@ -41,7 +41,7 @@ fn posed(scene: &str, steps: usize) -> Problem {
 /// and ellipses.
 fn problems() -> Vec<(&'static str, Problem)> {
     let mut ellipses = posed("wall", 1);
-    for friction in &mut ellipses.contacts.friction {
+    for friction in ellipses.contacts.friction.values_mut() {
         friction.law = FrictionLaw::Ellipse;
         friction.mu = [0.7, 0.2];
     }

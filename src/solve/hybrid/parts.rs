@@ -87,8 +87,8 @@ impl Parts {
             slot.is_known = false;
             if self.solvers.have_boxes() && own == Kind::Segments {
                 // What pivoting solves, sweeps are to solve too.
-                let friction = slot.part.problem.contacts.friction.iter_mut();
-                let discs = friction.filter(|f| f.law == FrictionLaw::Disc);
+                let friction = slot.part.problem.contacts.friction.values_mut();
+                let discs = friction.iter_mut().filter(|f| f.law == FrictionLaw::Disc);
                 discs.for_each(|f| f.law = FrictionLaw::Box);
             }
         }

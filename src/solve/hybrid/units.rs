@@ -163,8 +163,8 @@ impl Units {
             );
             if is_swept && self.solvers.have_boxes() {
                 // What pivoting solves, sweeps are to solve too.
-                let friction = place.slot.part.problem.contacts.friction.iter_mut();
-                let discs = friction.filter(|f| f.law == FrictionLaw::Disc);
+                let friction = place.slot.part.problem.contacts.friction.values_mut();
+                let discs = friction.iter_mut().filter(|f| f.law == FrictionLaw::Disc);
                 discs.for_each(|f| f.law = FrictionLaw::Box);
             }
         }

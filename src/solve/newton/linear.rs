@@ -8,7 +8,7 @@
 
 use crate::math::Twist;
 use crate::problem::law::Law;
-use crate::problem::{Friction, FrictionLaw, Problem};
+use crate::problem::{Friction, FrictionLaw, Palette, Problem};
 use crate::solve::part::Part;
 
 /// Some islands of a problem, linearised. Keeps its memory.
@@ -17,7 +17,7 @@ pub struct Linear {
     /// The islands, with the impulses in the frames of their contacts.
     pub part: Part,
     /// The friction of each contact as it is.
-    friction: Vec<Friction>,
+    friction: Palette<Friction>,
     /// C across the sliding direction, on the second tangent of each contact (1/kg).
     pub across: Vec<f64>,
     velocity: Vec<Twist>,
@@ -55,7 +55,8 @@ impl Linear {
             let mut w = [0.0; FrictionLaw::MAX_ROWS];
             problem.contact_velocity(c, &self.velocity, block, &mut w);
             let contacts = &mut problem.contacts;
-            contacts.friction[c].law = FrictionLaw::Box;
+            let law = FrictionLaw::Box;
+            contacts.friction.set(c, Friction { law, ..*friction });
             self.across[c] = 0.0;
             // z/ρ with 1/ρ = `largest` (m/s).
             let z = [1, 2].map(|k| largest * block[k] - w[k]);

@@ -141,7 +141,8 @@ mod tests {
         for compliance in [true, false] {
             if !compliance {
                 // Six rows act on one pyramid's two directions: without compliance A is singular.
-                problem.contacts.compliance.fill([0.0; 2]);
+                let count = problem.contacts.len();
+                problem.contacts.compliance.fill(count, [0.0; 2]);
             }
             let mut packed = Packed::default();
             packed.pack(&problem, 1.0);

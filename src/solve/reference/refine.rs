@@ -77,8 +77,6 @@ impl Refiner {
         if before == 0.0 || !before.is_finite() {
             return before.is_finite().then_some(0.0);
         }
-        self.lambda.clear();
-        self.lambda.extend_from_slice(lambda);
         let tolerance = SHARE * before;
         let budget = |iterations| Budget {
             iterations,
@@ -106,6 +104,8 @@ impl Refiner {
         if !takes_one && most < LEAST_SWEEPS && !islands.is_empty() {
             return None;
         }
+        self.lambda.clear();
+        self.lambda.extend_from_slice(lambda);
         if !takes_all && most >= LEAST_SWEEPS {
             let (trial, u) = (&mut self.lambda, self.workspace.velocities_mut());
             let request = request(SWEEPS.min(most));
