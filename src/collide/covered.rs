@@ -69,8 +69,8 @@ impl Covered {
             return;
         }
         self.dropped.sort_unstable();
-        let dropped = &self.dropped;
-        contacts.retain(|_, k| dropped.binary_search(&(k as u32)).is_err());
+        self.dropped.dedup();
+        contacts.remove(&self.dropped);
     }
 
     /// The patches of each body that touches an edge and something else; false where there is none.

@@ -29,36 +29,26 @@ impl Contacts {
         }
     }
 
-    pub(super) fn push_found(&mut self, bodies: &Bodies, found: &FoundContact) {
-        self.bodies.push(found.bodies);
-        self.parts.push(found.parts);
-        self.feature.push(found.feature);
-        self.gap.push(found.gap);
-        self.frame.push(ContactFrame {
-            normal: found.normal,
+    /// Adds what was found where the bodies are now.
+    pub(super) fn extend_found(&mut self, bodies: &Bodies, found: &[FoundContact]) {
+        self.bodies.extend(found.iter().map(|c| c.bodies));
+        self.parts.extend(found.iter().map(|c| c.parts));
+        self.feature.extend(found.iter().map(|c| c.feature));
+        self.gap.extend(found.iter().map(|c| c.gap));
+        self.frame.extend(found.iter().map(|c| ContactFrame {
+            normal: c.normal,
             tangent: Vec3::zeros(),
-            arms: (found.bodies).map(|slot| found.point - bodies.position[slot as usize]),
-        });
+            arms: (c.bodies).map(|slot| c.point - bodies.position[slot as usize]),
+        }));
     }
 
-    /// Keeps those that are wanted, in their order.
-    pub(super) fn retain(&mut self, is_wanted: impl Fn(&Self, usize) -> bool) {
-        let mut kept = 0;
-        for k in 0..self.len() {
-            if is_wanted(self, k) {
-                self.bodies[kept] = self.bodies[k];
-                self.parts[kept] = self.parts[k];
-                self.feature[kept] = self.feature[k];
-                self.gap[kept] = self.gap[k];
-                self.frame[kept] = self.frame[k];
-                kept += 1;
-            }
-        }
-        self.bodies.truncate(kept);
-        self.parts.truncate(kept);
-        self.feature.truncate(kept);
-        self.gap.truncate(kept);
-        self.frame.truncate(kept);
+    /// Takes some out; `dropped` ascend.
+    pub(super) fn remove(&mut self, dropped: &[u32]) {
+        remove(&mut self.bodies, dropped);
+        remove(&mut self.parts, dropped);
+        remove(&mut self.feature, dropped);
+        remove(&mut self.gap, dropped);
+        remove(&mut self.frame, dropped);
     }
 
     /// Becomes the contacts of two lists that are ordered by their bodies, those of the first one first.
@@ -112,5 +102,42 @@ impl Contacts {
     /// Where a contact is, half way between the two surfaces (m), while the bodies are where it was found.
     pub(super) fn point(&self, k: usize, bodies: &Bodies) -> Vec3 {
         bodies.position[self.bodies[k][0] as usize] + self.frame[k].arms[0]
+    }
+}
+
+/// Takes some items out of a list; `dropped` ascend, each once.
+fn remove<T: Copy>(list: &mut Vec<T>, dropped: &[u32]) {
+    let count = list.len();
+    let mut kept = dropped.first().map_or(count, |first| *first as usize);
+    let ends = dropped.iter().skip(1).map(|next| *next as usize);
+    for (gone, end) in dropped.iter().zip(ends.chain([count])) {
+        let run = *gone as usize + 1..end;
+        let length = run.len();
+        list.copy_within(run, kept);
+        kept += length;
+    }
+    list.truncate(kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::remove;
+
+    #[test]
+    fn what_is_dropped_is_gone_and_the_rest_stays_in_order() {
+        for dropped in [
+            vec![],
+            vec![0],
+            vec![9],
+            vec![0, 1, 2],
+            vec![2, 5, 6, 9],
+            (0..10).collect(),
+        ] {
+            let mut list: Vec<u32> = (0..10).collect();
+            let mut expected = list.clone();
+            expected.retain(|k| !dropped.contains(k));
+            remove(&mut list, &dropped);
+            assert_eq!(list, expected, "{dropped:?}");
+        }
     }
 }

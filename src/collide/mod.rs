@@ -159,7 +159,9 @@ impl Collider {
             let mut own = contacts.of_pair(of.bodies[k]);
             own.any(|known| contacts.parts[known] == of.parts[k])
         };
-        seen.retain(|seen, k| !is_known(seen, k));
+        let known = (0..seen.len()).filter(|k| is_known(seen, *k));
+        let known: Vec<u32> = known.map(|k| k as u32).collect();
+        seen.remove(&known);
         if seen.is_empty() {
             return false;
         }

@@ -89,9 +89,7 @@ impl NarrowPhase {
             let found: usize = workers.iter().map(|worker| worker.found.len()).sum();
             out.reserve_found(found);
             for worker in workers.iter() {
-                for contact in &worker.found {
-                    out.push_found(&world.bodies, contact);
-                }
+                out.extend_found(&world.bodies, &worker.found);
                 manifolds.append(&worker.kept);
             }
         }

@@ -82,6 +82,9 @@ impl Contacts {
         as_long("frame", self.frame.len(), n)?;
         as_long("friction", self.friction.len(), n)?;
         as_long("bias", self.bias.len(), n)?;
+        if !self.couple_bias.is_empty() {
+            as_long("couple_bias", self.couple_bias.len(), n)?;
+        }
         as_long("compliance", self.compliance.len(), n)?;
         as_long("gap", self.gap.len(), n)?;
         each(n, |k| {
@@ -97,6 +100,7 @@ impl Contacts {
             check_frame(&self.frame[k])?;
             check_friction(&self.friction[k])?;
             finite("bias", &self.bias[k])?;
+            finite("couple_bias", &self.couple_bias(k))?;
             let compliance = self.compliance[k].iter();
             compliance
                 .copied()

@@ -114,8 +114,10 @@ pub struct Contacts {
     pub frame: Vec<ContactFrame>,
     /// Friction laws.
     pub friction: Palette<Friction>,
-    /// Bias along N, T1 and T2 and of up to two couples (m/s).
-    pub bias: Vec<[f64; BIASES]>,
+    /// Bias along N, T1 and T2 (m/s).
+    pub bias: Vec<[f64; 3]>,
+    /// Bias of up to two couples, in the order of the law's rows (m/s); empty where all are zero.
+    pub couple_bias: Vec<[f64; law::COUPLES]>,
     /// Compliance C of the normal row and of the friction rows (1/kg).
     pub compliance: Palette<[f64; 2]>,
     /// Gap at the midpoint (m); negative when the bodies overlap.
@@ -140,6 +142,25 @@ impl Contacts {
     /// Whether there is no contact.
     pub fn is_empty(&self) -> bool {
         self.bodies.is_empty()
+    }
+
+    /// Whether some contact has couples.
+    pub fn have_couples(&self) -> bool {
+        let is_turn = |row: &FrictionRow| matches!(row, FrictionRow::Turn { .. });
+        let mut laws = self.friction.values().iter().map(|f| f.law.rows());
+        laws.any(|rows| rows.iter().any(is_turn))
+    }
+
+    /// All biases of contact `c`, as [`NewContact`] has them (m/s).
+    pub fn biases(&self, c: usize) -> [f64; BIASES] {
+        let ([normal, t1, t2], [first, second]) = (self.bias[c], self.couple_bias(c));
+        [normal, t1, t2, first, second]
+    }
+
+    /// The biases of the couples of contact `c` (m/s).
+    #[inline]
+    pub fn couple_bias(&self, c: usize) -> [f64; law::COUPLES] {
+        self.couple_bias.get(c).copied().unwrap_or_default()
     }
 
     /// Whether contact `c` is a disc without compliance, as nearly all are.
@@ -281,6 +302,7 @@ impl Problem {
         c.frame.clear();
         c.friction.clear();
         c.bias.clear();
+        c.couple_bias.clear();
         c.compliance.clear();
         c.gap.clear();
         c.parts.clear();
@@ -303,7 +325,13 @@ impl Problem {
         c.bodies.push(contact.bodies);
         c.frame.push(contact.frame);
         c.friction.push(contact.friction);
-        c.bias.push(contact.bias);
+        let [normal, t1, t2, couples @ ..] = contact.bias;
+        let others = c.bias.len();
+        c.bias.push([normal, t1, t2]);
+        if !c.couple_bias.is_empty() || couples != [0.0; law::COUPLES] {
+            c.couple_bias.resize(others, [0.0; law::COUPLES]);
+            c.couple_bias.push(couples);
+        }
         c.compliance.push(contact.compliance);
         c.gap.push(contact.gap);
     }
@@ -426,6 +454,10 @@ impl Problem {
     #[inline]
     pub fn contact_impulse(&self, c: usize, block: &[f64]) -> (Vec3, Vec3) {
         let [n, t1, t2] = self.contacts.frame[c].axes();
+        // Two friction rows act along the tangents, whatever the law.
+        if let [normal, f1, f2] = *block {
+            return (n * normal + t1 * f1 + t2 * f2, Vec3::zeros());
+        }
         let ([f1, f2], [m0, m1, m2]) = self.contacts.friction[c].impulse(&block[1..]);
         (n * block[0] + t1 * f1 + t2 * f2, n * m0 + t1 * m1 + t2 * m2)
     }
@@ -454,7 +486,7 @@ impl Problem {
     #[inline]
     pub fn contact_velocity(&self, c: usize, u: &[Twist], block: &[f64], w: &mut [f64]) {
         let frame = &self.contacts.frame[c];
-        let [b0, b1, b2, couples @ ..] = self.contacts.bias[c];
+        let [b0, b1, b2] = self.contacts.bias[c];
         let [cn, ct] = self.contacts.compliance[c];
         let [i, j] = self.contacts.bodies[c].map(|b| b as usize);
         let relative = u[j].at(frame.arms[1]) - u[i].at(frame.arms[0]);
@@ -462,11 +494,15 @@ impl Problem {
         let [n, t1, t2] = axes.map(|e| e.dot(&relative));
         w[0] = n + cn * block[0] + b0;
         let w = &mut w[1..block.len()];
-        let turning = match w.len() {
-            2 => [0.0; 3],
-            _ => axes.map(|e| e.dot(&(u[j].angular - u[i].angular))),
-        };
-        self.contacts.friction[c].velocities([t1 + b1, t2 + b2], turning, couples, w);
+        let tangential = [t1 + b1, t2 + b2];
+        // Two friction rows act along the tangents, whatever the law.
+        if let [w1, w2] = w {
+            [*w1, *w2] = tangential;
+        } else {
+            let turning = axes.map(|e| e.dot(&(u[j].angular - u[i].angular)));
+            let couples = self.contacts.couple_bias(c);
+            self.contacts.friction[c].velocities(tangential, turning, couples, w);
+        }
         for (w, x) in w.iter_mut().zip(&block[1..]) {
             *w += ct * x;
         }

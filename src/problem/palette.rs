@@ -58,8 +58,7 @@ impl<T: Copy + PartialEq> Palette<T> {
 
     /// Adds the last entry once more; nothing where there is none.
     pub fn push_again(&mut self) {
-        self.of
-            .extend_from_within(self.of.len().saturating_sub(1)..);
+        self.of.extend(self.of.last().copied());
     }
 
     /// Changes an entry.
@@ -75,6 +74,11 @@ impl<T: Copy + PartialEq> Palette<T> {
         self.clear();
         self.values.push(value);
         self.of.resize(count, 0);
+    }
+
+    /// The values.
+    pub fn values(&self) -> &[T] {
+        &self.values
     }
 
     /// The values, to change all entries that have them.
@@ -99,7 +103,12 @@ impl<T> Index<usize> for Palette<T> {
 
     #[inline]
     fn index(&self, k: usize) -> &T {
-        &self.values[self.of[k] as usize]
+        debug_assert!(k < self.of.len());
+        match self.values.as_slice() {
+            // As in most problems: one load less.
+            [only] => only,
+            values => &values[self.of[k] as usize],
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::file::{FileError, FileKind};
 const KIND: FileKind = FileKind {
     name: "problem",
     magic: b"MOREAUPB",
-    version: 2,
+    version: 3,
 };
 
 /// A problem, and what else it takes to solve it somewhere else and to compare the results.

@@ -91,7 +91,7 @@ impl Part {
                 bodies: from.bodies[c].map(&here),
                 frame: from.frame[c],
                 friction: from.friction[c],
-                bias: from.bias[c],
+                bias: from.biases(c),
                 compliance: from.compliance[c],
                 gap: from.gap[c],
             });

@@ -7,6 +7,7 @@ use super::contact_law::{self, Approach, Restitution};
 use super::integrate::NEGLIGIBLE_TURN;
 use super::matching::PairMemory;
 use crate::math::{Quat, Vec3, rotate_by, tangent};
+use crate::problem::law::COUPLES;
 use crate::problem::law::{FrictionRow, Law};
 use crate::problem::{BIASES, Contacts, Friction, Problem};
 use crate::world::snapshot::is_memorable;
@@ -21,6 +22,7 @@ pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mu
     problem.h = world.settings.substep();
     let h = problem.h;
     find_surfaces(world, h, &mut problem.contacts);
+    let has_couples = problem.contacts.have_couples();
     let Contacts {
         bodies,
         feature,
@@ -28,6 +30,7 @@ pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mu
         frame,
         friction,
         bias,
+        couple_bias,
         compliance,
         row_start,
         ..
@@ -35,15 +38,24 @@ pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mu
     let (bodies, features, gap, row_start) = (&*bodies, &*feature, &*gap, row_start.as_slice());
     let (friction, compliance) = (&*friction, &*compliance);
     let count = bodies.len();
-    bias.resize(count, [0.0; BIASES]);
+    bias.resize(count, [0.0; 3]);
+    couple_bias.clear();
+    if has_couples {
+        couple_bias.resize(count, [0.0; COUPLES]);
+    }
     lambda.clear();
     lambda.resize(row_start[count] as usize, 0.0);
+    let mut couples = couple_bias.chunks_mut(CHUNK);
+    let couples: Vec<&mut [[f64; COUPLES]]> = (0..count.div_ceil(CHUNK))
+        .map(|_| couples.next().unwrap_or_default())
+        .collect();
     let frames = frame.par_chunks_mut(CHUNK);
     frames
         .zip(bias.par_chunks_mut(CHUNK))
         .zip(impulses_by_chunk(row_start, lambda))
+        .zip(couples)
         .enumerate()
-        .for_each(|(chunk, ((frame, bias), lambda))| {
+        .for_each(|(chunk, (((frame, bias), lambda), couples))| {
             let first = chunk * CHUNK;
             let mut memory = PairMemory::from(world, bodies[first]);
             for run in runs(&bodies[first..first + bias.len()]) {
@@ -59,8 +71,8 @@ pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mu
                 for k in run.clone() {
                     if are_new {
                         // Most points of a pair are those of one manifold.
-                        let before = frame[k.saturating_sub(1).max(run.start)];
                         let normal = frame[k].normal;
+                        let before = &frame[k.saturating_sub(1).max(run.start)];
                         frame[k].tangent = match k > run.start && before.normal == normal {
                             true => before.tangent,
                             false => laws.tangent(normal),
@@ -71,11 +83,21 @@ pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mu
                     let last = matching.as_ref();
                     let feature = features[first + k];
                     let last = last.and_then(|m| m.find(world, laws.bodies, feature, arms));
-                    let last = last.map(|m| laws.remembered(m, &axes));
+                    let couple = |m| {
+                        matching
+                            .as_ref()
+                            .map_or_else(Vec3::zeros, |of| of.couple(m))
+                    };
+                    let last = last.map(|m| laws.remembered(m, couple(m), &axes));
                     let held = last.unwrap_or_default();
                     let [compliance, _] = compliance[first + k];
                     let of = (own, compliance);
-                    bias[k] = laws.biases((arms, &axes), of, gap[first + k], &held);
+                    let all = laws.biases((arms, &axes), of, gap[first + k], &held);
+                    let [normal, t1, t2, of_couples @ ..] = all;
+                    bias[k] = [normal, t1, t2];
+                    if let Some(couple) = couples.get_mut(k) {
+                        *couple = of_couples;
+                    }
                     if let (Some(last), true) = (last, world.settings.warm_start) {
                         let [start, end] =
                             [k, k + 1].map(|k| row_start[first + k] - row_start[first]);
@@ -236,9 +258,9 @@ impl<'a> PairLaws<'a> {
 
     /// A remembered impulse in the frame of a contact. The springs of a compliant contact have turned
     /// with the two bodies since.
-    fn remembered(&self, m: &ContactMemory, axes: &[Vec3; 3]) -> Remembered {
+    fn remembered(&self, m: &ContactMemory, couple: Vec3, axes: &[Vec3; 3]) -> Remembered {
         let scale = self.scale;
-        let (mut force, mut couple) = (m.friction * scale, m.couple * scale);
+        let (mut force, mut couple) = (m.friction * scale, couple * scale);
         if self.material.compliance > 0.0 {
             let turn = Quat::from_scaled_axis(self.common * self.h);
             (force, couple) = (turn * force, turn * couple);
@@ -317,38 +339,55 @@ impl<'a> PairLaws<'a> {
 
 /// Stores the impulses for the next step. Bodies have moved for such a time since the midpoint, where the contacts are (s).
 pub fn remember(world: &mut World, problem: &Problem, lambda: &[f64], time: f64) {
-    let World { bodies, memory, .. } = world;
-    memory.clear();
+    let World {
+        bodies,
+        memory,
+        couples,
+        ..
+    } = world;
     let contacts = &problem.contacts;
-    (0..contacts.len())
-        .into_par_iter()
-        .with_min_len(CHUNK)
-        .map(|k| {
+    memory.resize(contacts.len(), ContactMemory::default());
+    let chunks = memory.par_chunks_mut(CHUNK).enumerate();
+    chunks.for_each(|(chunk, memory)| {
+        let mut turn = (usize::MAX, Quat::identity());
+        for (k, memory) in (chunk * CHUNK..).zip(memory) {
             let pair = contacts.bodies[k];
             let first = pair[0] as usize;
-            // What the correction of positions has turned since is left out: contacts are told apart by far more.
-            let turn = rotate_by(
-                &bodies.rotation[first],
-                bodies.velocity[first].angular,
-                -time,
-            );
-            let frame = &contacts.frame[k];
-            let block = &lambda[contacts.rows(k)];
-            let ([f1, f2], [m0, m1, m2]) = contacts.friction[k].impulse(&block[1..]);
-            let [n, t1, t2] = frame.axes();
-            let (mut normal, mut friction) = (block[0], t1 * f1 + t2 * f2);
-            let mut couple = n * m0 + t1 * m1 + t2 * m2;
-            if !is_memorable(friction.iter().chain(couple.iter()).chain([&normal])) {
-                (normal, friction, couple) = (0.0, Vec3::zeros(), Vec3::zeros());
+            if turn.0 != first {
+                // What the correction of positions has turned since is left out: contacts are told apart by far more.
+                let (now, spin) = (&bodies.rotation[first], bodies.velocity[first].angular);
+                turn = (first, rotate_by(now, spin, -time).inverse());
             }
-            ContactMemory {
+            let (normal, friction, _) = impulses(problem, k, lambda);
+            *memory = ContactMemory {
                 bodies: pair,
                 feature: contacts.feature[k],
-                local_point: turn.inverse() * frame.arms[0],
+                local_point: turn.1 * contacts.frame[k].arms[0],
                 normal,
                 friction,
-                couple,
-            }
-        })
-        .collect_into_vec(memory);
+            };
+        }
+    });
+    couples.clear();
+    if contacts.have_couples() {
+        let contacts = (0..contacts.len()).into_par_iter().with_min_len(CHUNK);
+        let couple = |k: usize| impulses(problem, k, lambda).2;
+        contacts.map(couple).collect_into_vec(couples);
+    }
+}
+
+/// The normal impulse and the friction of a contact (N s), and its couple (N m s), in the world frame; zero where nothing
+/// can be calculated with them.
+fn impulses(problem: &Problem, k: usize, lambda: &[f64]) -> (f64, Vec3, Vec3) {
+    let contacts = &problem.contacts;
+    let block = &lambda[contacts.rows(k)];
+    let ([f1, f2], [m0, m1, m2]) = contacts.friction[k].impulse(&block[1..]);
+    let [n, t1, t2] = contacts.frame[k].axes();
+    let friction = t1 * f1 + t2 * f2;
+    let couple = n * m0 + t1 * m1 + t2 * m2;
+    let numbers = friction.iter().chain(couple.iter()).chain([&block[0]]);
+    match is_memorable(numbers) {
+        true => (block[0], friction, couple),
+        false => (0.0, Vec3::zeros(), Vec3::zeros()),
+    }
 }

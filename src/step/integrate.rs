@@ -188,6 +188,7 @@ pub struct Saved {
     velocity: Vec<Twist>,
     /// The world's own, once the step has made others.
     memory: Vec<ContactMemory>,
+    couples: Vec<Vec3>,
     manifolds: Manifolds,
     is_replaced: bool,
     joints: Vec<([f64; 3], Vec3)>,
@@ -222,6 +223,7 @@ impl Saved {
 
     fn swap_memory(&mut self, world: &mut World) {
         std::mem::swap(&mut self.memory, &mut world.memory);
+        std::mem::swap(&mut self.couples, &mut world.couples);
         std::mem::swap(&mut self.manifolds, &mut world.manifolds);
     }
 

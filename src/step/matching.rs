@@ -25,6 +25,8 @@ struct Index {
 /// The remembered contacts, walked through in the order of their pairs.
 pub struct PairMemory<'a> {
     memory: &'a [ContactMemory],
+    /// Of the same contacts, or none.
+    couples: &'a [Vec3],
 }
 
 impl<'a> PairMemory<'a> {
@@ -33,6 +35,7 @@ impl<'a> PairMemory<'a> {
         let first = world.memory.partition_point(|m| m.bodies < pair);
         Self {
             memory: &world.memory[first..],
+            couples: world.couples.get(first..).unwrap_or_default(),
         }
     }
 
@@ -41,14 +44,16 @@ impl<'a> PairMemory<'a> {
     pub fn matching(&mut self, pair: [u32; 2], features: &'a [u64]) -> Option<Matching<'a>> {
         let gone = self.memory.iter().take_while(|m| m.bodies < pair).count();
         self.memory = &self.memory[gone..];
+        self.couples = self.couples.get(gone..).unwrap_or_default();
         let old = self.memory.iter().take_while(|m| m.bodies == pair).count();
-        (old > 0).then(|| Matching::new(&self.memory[..old], features))
+        (old > 0).then(|| Matching::new((&self.memory[..old], self.couples), features))
     }
 }
 
 /// One pair's remembered contacts, ready for matching.
 pub struct Matching<'a> {
     old: &'a [ContactMemory],
+    couples: &'a [Vec3],
     /// The features of the contacts that the pair has now.
     new: &'a [u64],
     /// Only where there are many.
@@ -57,7 +62,7 @@ pub struct Matching<'a> {
 
 impl<'a> Matching<'a> {
     /// For contacts of one pair, of the last step and of this one.
-    fn new(old: &'a [ContactMemory], new: &'a [u64]) -> Self {
+    fn new((old, couples): (&'a [ContactMemory], &'a [Vec3]), new: &'a [u64]) -> Self {
         let index = (old.len().max(new.len()) > FEW).then(|| {
             let mut by_feature: Vec<(u64, usize)> = old
                 .iter()
@@ -78,7 +83,21 @@ impl<'a> Matching<'a> {
                 orphans,
             }
         });
-        Self { old, new, index }
+        Self {
+            old,
+            couples,
+            new,
+            index,
+        }
+    }
+
+    /// The couple of a remembered contact that was found (N m s).
+    pub fn couple(&self, of: &ContactMemory) -> Vec3 {
+        if self.couples.is_empty() {
+            return Vec3::zeros();
+        }
+        let place = self.old.iter().position(|m| std::ptr::eq(m, of));
+        place.map_or_else(Vec3::zeros, |k| self.couples[k])
     }
 
     /// The remembered contact that one with such a feature and arms continues: the nearest one of the same feature, else a

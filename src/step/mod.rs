@@ -225,30 +225,41 @@ impl Simulation {
         c.look_ahead(world, is_solved.then_some(tolerance));
         watch.lap(Stage::Solve);
 
-        if !solved.is_resolved && !is_last_try {
-            return Ok(false);
+        if solved.is_resolved || is_last_try {
+            self.end_substep(finds, is_last, solved.failed, watch)?;
         }
+        Ok(solved.is_resolved)
+    }
 
-        // 5. Second half step of the positions with u_E, and their correction at E.
+    /// 5. Second half step of the positions with u_E, and their correction at E. `failed`: the fallback solved it.
+    fn end_substep(
+        &mut self,
+        finds: bool,
+        is_last: bool,
+        failed: bool,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<(), StepError> {
+        let (world, c) = (&mut self.world, &mut self.context);
+        let h = world.settings.substep();
         c.end(world);
-        // The impulses replace those of before when nothing can fail any more, unless somebody counts their energy before.
-        let is_remembered = !is_last || world.has_soft_contacts();
-        if is_remembered {
+        // Impulses replace those of before when nothing can fail any more, unless somebody counts their energy earlier.
+        let is_early = !is_last || world.has_soft_contacts();
+        if is_early {
             self.before.take_memory(world);
             c.remember(world, finds, 0.0);
         }
         c.sweep.half_step(world, &mut c.collider, h);
         watch.lap(Stage::Integrate);
         account(&mut self.book, watch, |book| book.add_end(world));
-        let (packed, solver) = self.solvers.for_positions(solved.failed);
+        let (packed, solver) = self.solvers.for_positions(failed);
         self.positions.project(world, c, packed, solver);
         integrate::check_bounds(world)?;
-        if !is_remembered {
+        if !is_early {
             c.remember(world, finds, 0.5 * h);
         }
         watch.lap(Stage::Project);
         account(&mut self.book, watch, |book| book.add_projection(world));
-        Ok(solved.is_resolved)
+        Ok(())
     }
 
     /// Makes a simulation that runs on `threads` threads; 0 means rayon's global pool, with all that there

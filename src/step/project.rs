@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::context::Context;
 use crate::math::{Twist, rotate_by};
-use crate::problem::{BIASES, Friction, Numbering, Problem};
+use crate::problem::{Friction, Numbering, Problem};
 use crate::solve::{Budget, Request, Solver};
 use crate::world::{BodyKind, GAP_ACCURACY, Stabilisation, World};
 
@@ -227,11 +227,7 @@ impl Workspace {
         frames.collect_into_vec(&mut target.frame);
         let gaps = chosen.clone().map(|k| gap[k]);
         gaps.collect_into_vec(&mut target.gap);
-        let normal_only = |k: usize| {
-            let mut row = [0.0; BIASES];
-            row[0] = bias[k];
-            row
-        };
+        let normal_only = |k: usize| [bias[k], 0.0, 0.0];
         chosen.map(normal_only).collect_into_vec(&mut target.bias);
         target.friction.fill(self.contacts.len(), Friction::NONE);
         target.compliance.fill(self.contacts.len(), [0.0; 2]);

@@ -172,8 +172,7 @@ impl World {
         b.shape_offset[slot] = -center;
         b.shape[slot] = Some(shape);
         // What its old surface touched says nothing about the new one.
-        self.memory.retain(|m| !m.bodies.contains(&body.slot));
-        self.manifolds.forget(body.slot);
+        self.forget_contacts(body.slot);
         Ok(())
     }
 }

@@ -201,7 +201,7 @@ impl Settings {
 }
 
 /// A contact of the last step, as the next one remembers it for its warm start.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContactMemory {
     /// The two bodies' slots, lower first.
     pub bodies: [u32; 2],
@@ -213,8 +213,6 @@ pub struct ContactMemory {
     pub normal: f64,
     /// Friction impulse on the second body, world frame (N s).
     pub friction: Vec3,
-    /// Couple on the second body, world frame (N m s).
-    pub couple: Vec3,
 }
 
 /// Everything that the next step starts from. Its serialised form is that of a snapshot, which
@@ -233,6 +231,8 @@ pub struct World {
     pub step_index: u64,
     /// The last step's contacts in the engine's order: by bodies, then as the narrow phase finds them.
     pub(crate) memory: Vec<ContactMemory>,
+    /// Their couples on the second body, world frame (N m s); empty where no law has any.
+    pub(crate) couples: Vec<Vec3>,
     /// The last step's manifolds of boxes.
     pub(crate) manifolds: manifolds::Manifolds,
     /// The joints, gears after those that they couple. A step reads and writes them in this order.
@@ -267,6 +267,7 @@ impl World {
             time: 0.0,
             step_index: 0,
             memory: Vec::new(),
+            couples: Vec::new(),
             manifolds: manifolds::Manifolds::default(),
             joints: Vec::new(),
             drives: Vec::new(),
@@ -300,10 +301,18 @@ impl World {
             .map(|(k, _)| k)
             .collect();
         self.remove_joints(&held);
-        self.memory.retain(|m| !m.bodies.contains(&id.slot));
-        self.manifolds.forget(id.slot);
+        self.forget_contacts(id.slot);
         self.revision += 1;
         true
+    }
+
+    /// Forgets what is remembered of a body's contacts.
+    fn forget_contacts(&mut self, slot: u32) {
+        let stays = |m: &ContactMemory| !m.bodies.contains(&slot);
+        let mut stay = self.memory.iter().map(stays);
+        self.couples.retain(|_| stay.next() == Some(true));
+        self.memory.retain(stays);
+        self.manifolds.forget(slot);
     }
 
     /// Adds a joint and returns its index.

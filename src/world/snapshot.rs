@@ -10,7 +10,7 @@ use super::joint::{JointKind, WORLD, check_gear};
 use super::{Bodies, BodyKind, Geometry, Joint, Shape, WORLD_LIMIT, World, is_speed_usable};
 use crate::check::{Invalid, demand};
 use crate::file::{FileError, FileKind};
-use crate::math::{Pose, Quat};
+use crate::math::{Pose, Quat, Vec3};
 
 /// A world as a file.
 const KIND: FileKind = FileKind {
@@ -79,9 +79,9 @@ impl World {
             add(b.velocity[slot].linear.as_slice());
             add(b.velocity[slot].angular.as_slice());
         }
-        for m in &self.memory {
+        for (k, m) in self.memory.iter().enumerate() {
             // Couples count by their size: most contacts have none.
-            add(&[m.normal, m.couple.norm()]);
+            add(&[m.normal, self.couples.get(k).map_or(0.0, Vec3::norm)]);
             add(m.friction.as_slice());
         }
         for joint in &self.joints {
@@ -112,6 +112,7 @@ impl World {
         let m = &self.manifolds;
         self.bodies.slots() * Bodies::BYTES_PER_SLOT
             + list(&self.memory)
+            + list(&self.couples)
             + list(&m.of_pair)
             + list(&m.point)
             + list(&self.joints)
@@ -165,6 +166,8 @@ impl World {
         let driven = driven.map(|m| m.joint);
         let mut named = self.joint_memory.iter().map(|m| m.joint).chain(driven);
         there(named.all(|k| (k as usize) < joints), "joint")?;
+        let couples = self.couples.len();
+        there([0, self.memory.len()].contains(&couples), "contact")?;
         there(self.manifolds.is_sound(), "contact point")
     }
 
@@ -205,9 +208,10 @@ impl World {
         let contacts = &self.memory;
         let numbers = contacts.iter().flat_map(|m| {
             let vectors = m.local_point.iter().chain(m.friction.iter());
-            vectors.chain(m.couple.iter()).chain([&m.normal])
+            vectors.chain([&m.normal])
         });
-        usable("contacts", numbers)?;
+        let couples = self.couples.iter().flat_map(|couple| couple.iter());
+        usable("contacts", numbers.chain(couples))?;
         let rows = &self.joint_memory;
         usable(
             "joint_memory",
@@ -310,7 +314,7 @@ fn check_joint(joint: &Joint, before: &[Joint]) -> Result<(), Invalid> {
 mod tests {
     use super::super::joint::{Axis, GearTerm, Motion};
     use super::*;
-    use crate::math::{SymMat3, Twist, Vec3};
+    use crate::math::{SymMat3, Twist};
     use crate::scene::Scene;
     use crate::step::Simulation;
     use crate::world::{ContactMemory, Settings};
@@ -537,7 +541,12 @@ mod tests {
         refused("contacts must be", |w| {
             w.memory[0].local_point.x = f64::INFINITY
         });
-        refused("contacts must be", |w| w.memory[0].couple.x = 1e300);
+        refused("contacts must be", |w| {
+            w.couples = vec![Vec3::x() * 1e300; w.memory.len()]
+        });
+        refused("names a contact that is not there", |w| {
+            w.couples.push(Vec3::zeros())
+        });
         refused("manifolds must be", |w| {
             w.manifolds.of_pair[0].normal = Vec3::repeat(f64::NAN)
         });

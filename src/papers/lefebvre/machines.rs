@@ -134,7 +134,8 @@ pub fn condition(bench: &Bench, recording: &Recording) -> Result<Option<[f64; 2]
 fn dense(problem: &Problem, rows: &[u32]) -> DMatrix<f64> {
     let mut problem = problem.clone();
     problem.bodies.free_velocity.fill(Default::default());
-    problem.contacts.bias.fill([0.0; 5]);
+    problem.contacts.bias.fill([0.0; 3]);
+    problem.contacts.couple_bias.clear();
     problem.rows.bias.fill(0.0);
     let n = rows.len();
     let mut a = DMatrix::zeros(n, n);

@@ -619,11 +619,10 @@ pub fn packed_contact(problem: &Problem, c: usize, alpha: f64) -> PackedContact 
             diagonal[1..rows].iter().copied().fold(0.0, f64::max)
         }
     };
-    let [b0, b1, b2, ..] = contacts.bias[c];
     PackedContact {
         bodies: contacts.bodies[c],
         frame: contacts.frame[c],
-        bias: [b0, b1, b2],
+        bias: contacts.bias[c],
         r: [alpha / normal, alpha / largest],
         inverse_r: [normal / alpha, largest / alpha],
         coupling: [t1n, t2n],
@@ -651,13 +650,12 @@ pub fn packed_extra(problem: &Problem, c: usize, offset: u32, turning: Vec3) -> 
     let axes = contacts.frame[c].axes();
     let [n, t1, t2] = axes;
     let turned = turning_of_push(problem, c, n);
-    let [_, _, _, couple_bias @ ..] = contacts.bias[c];
     Extra {
         friction: contacts.friction[c],
         compliance: contacts.compliance[c],
         offset,
         turning: axes.map(|e| e.dot(&turning)),
-        couple_bias,
+        couple_bias: contacts.couple_bias(c),
         tangential: [
             problem.contact_coupling(c, t1, t1),
             problem.contact_coupling(c, t1, t2),
