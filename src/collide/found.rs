@@ -19,14 +19,11 @@ impl Contacts {
 
     /// Makes room for so many more, and a few: contacts are most of what a large heap takes, and twice as much is too much.
     pub(super) fn reserve_found(&mut self, more: usize) {
-        if self.frame.capacity() < self.len() + more {
-            let more = more + more / 8;
-            self.bodies.reserve_exact(more);
-            self.parts.reserve_exact(more);
-            self.feature.reserve_exact(more);
-            self.gap.reserve_exact(more);
-            self.frame.reserve_exact(more);
-        }
+        reserve(&mut self.bodies, more);
+        reserve(&mut self.parts, more);
+        reserve(&mut self.feature, more);
+        reserve(&mut self.gap, more);
+        reserve(&mut self.frame, more);
     }
 
     /// Adds what was found where the bodies are now.
@@ -102,6 +99,12 @@ impl Contacts {
     /// Where a contact is, half way between the two surfaces (m), while the bodies are where it was found.
     pub(super) fn point(&self, k: usize, bodies: &Bodies) -> Vec3 {
         bodies.position[self.bodies[k][0] as usize] + self.frame[k].arms[0]
+    }
+}
+
+fn reserve<T>(list: &mut Vec<T>, more: usize) {
+    if list.capacity() < list.len() + more {
+        list.reserve_exact(more + more / 8);
     }
 }
 

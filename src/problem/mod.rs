@@ -38,7 +38,7 @@ pub use law::{Friction, FrictionLaw};
 use law::{FrictionRow, Law};
 pub use masses::Masses;
 pub use matrix::{Laws, MatrixProblem};
-pub(crate) use numbering::Numbering;
+pub(crate) use numbering::{Numbering, make_room, refill};
 pub use palette::Palette;
 pub use sparse::Sparse;
 pub use stored::StoredProblem;

@@ -48,11 +48,27 @@ impl Numbering {
     pub fn copy_masses(&self, whole: &Problem, part: &mut Problem) {
         let (from, to) = (&whole.bodies, &mut part.bodies);
         let bodies = self.bodies.iter().map(|b| *b as usize);
-        to.inverse_mass.clear();
-        (to.inverse_mass).extend(bodies.clone().map(|b| from.inverse_mass[b]));
-        to.inverse_inertia.clear();
-        (to.inverse_inertia).extend(bodies.map(|b| from.inverse_inertia[b]));
-        to.name.clear();
-        to.name.extend(self.bodies.iter().map(|b| from.name(*b)));
+        let masses = bodies.clone().map(|b| from.inverse_mass[b]);
+        refill(&mut to.inverse_mass, masses);
+        let inertias = bodies.map(|b| from.inverse_inertia[b]);
+        refill(&mut to.inverse_inertia, inertias);
+        let names = self.bodies.iter().map(|b| from.name(*b));
+        refill(&mut to.name, names);
+    }
+}
+
+/// Fills a list anew, with room for a few more where it has to grow: parts of large problems differ a little from step to
+/// step, and twice as much is too much.
+pub(crate) fn refill<T>(list: &mut Vec<T>, items: impl ExactSizeIterator<Item = T>) {
+    list.clear();
+    make_room(list, items.len());
+    list.extend(items);
+}
+
+/// Makes room in a list that is empty.
+pub(crate) fn make_room<T>(list: &mut Vec<T>, count: usize) {
+    if list.capacity() < count {
+        *list = Vec::new();
+        list.reserve_exact(count + count / 8);
     }
 }

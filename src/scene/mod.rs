@@ -321,6 +321,7 @@ impl Scene {
             builder.add_material(name, *material);
         }
         let b = &mut builder;
+        b.world.bodies.reserve(self.body_count() as usize);
         self.each(&self.bodies, Self::body_label, |body| {
             b.body(body).map(|_| ())
         })?;

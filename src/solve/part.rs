@@ -1,7 +1,7 @@
 //! Some of a problem's contacts and rows as a problem of its own.
 
 use crate::problem::islands::{NO_ISLAND, span};
-use crate::problem::{NewContact, Numbering, Problem};
+use crate::problem::{NewContact, Numbering, Problem, refill};
 
 /// A part of a problem, and where its rows stand in the whole. Keeps its memory.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Part {
         numbering.copy_masses(whole, &mut self.problem);
         let free = numbering.bodies.iter();
         let free = free.map(|b| whole.bodies.free_velocity[*b as usize]);
-        self.problem.bodies.free_velocity.extend(free);
+        refill(&mut self.problem.bodies.free_velocity, free);
         self.copy(whole, |body| numbering.local(body));
         self.numbering = numbering;
         self.load(whole, lambda);

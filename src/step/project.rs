@@ -58,10 +58,24 @@ impl Workspace {
             slop,
             max_speed,
         };
-        let h = c.problem.h;
         if !self.find_errors(c, slop) {
             return;
         }
+        // The residual has been judged: its memory serves.
+        self.velocity = std::mem::take(c.residual_workspace.velocities_mut());
+        self.correct(world, c, packed, solver, &rule);
+        *c.residual_workspace.velocities_mut() = std::mem::take(&mut self.velocity);
+    }
+
+    fn correct(
+        &mut self,
+        world: &mut World,
+        c: &mut Context,
+        packed: Option<&mut dyn Solver>,
+        solver: &mut dyn Solver,
+        rule: &Rule,
+    ) {
+        let (h, slop) = (c.problem.h, rule.slop);
         let budget = Budget {
             iterations: ITERATIONS,
             tolerance: GAP_ACCURACY * slop.max(1e-6) / h,
@@ -77,7 +91,7 @@ impl Workspace {
                 && solver.correct(&c.problem, &self.bias, &budget, &mut self.velocity)
         });
         let has_all = corrected || self.needs_all(&c.problem);
-        if !corrected && !self.solve(c, &rule, budget, solver) {
+        if !corrected && !self.solve(c, rule, budget, solver) {
             return;
         }
         let bodies = &mut world.bodies;

@@ -83,9 +83,12 @@ impl Sweep {
                 *asks = false;
             }
         }
+        if !self.asks.contains(&true) {
+            return false;
+        }
         self.left.clear();
         self.left.resize(b.slots(), 1.0);
-        self.asks.contains(&true)
+        true
     }
 
     /// Moves the fast bodies as far as what was seen allows; false if they are all there, or stopped.

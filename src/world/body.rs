@@ -400,6 +400,25 @@ impl Bodies {
             })
     }
 
+    /// Makes room for so many bodies at once.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.position.reserve_exact(more);
+        self.rotation.reserve_exact(more);
+        self.velocity.reserve_exact(more);
+        self.inverse_mass.reserve_exact(more);
+        self.inertia.reserve_exact(more);
+        self.kind.reserve_exact(more);
+        self.shape.reserve_exact(more);
+        self.shape_offset.reserve_exact(more);
+        self.material.reserve_exact(more);
+        self.groups.reserve_exact(more);
+        self.part.reserve_exact(more);
+        self.name.reserve_exact(more);
+        self.color.reserve_exact(more);
+        self.generation.reserve_exact(more);
+        self.alive.reserve_exact(more);
+    }
+
     fn claim_slot(&mut self) -> usize {
         if let Some(slot) = self.free.pop() {
             return slot as usize;

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::problem::Problem;
+use crate::problem::{Problem, make_room};
 use crate::solve::prox::block::Span;
 use crate::solve::prox::color::{Edge, NO_BODY};
 
@@ -58,6 +58,7 @@ impl Edges {
         self.members.clear();
         self.is_plain.clear();
         self.island.clear();
+        self.make_room(problem);
         for (are_rows, count) in [(false, problem.contacts.len()), (true, problem.rows.len())] {
             let mut first = 0;
             while first < count {
@@ -71,6 +72,17 @@ impl Edges {
             }
         }
         true
+    }
+
+    /// Makes room for one edge per pair and row at least, and not for twice as many.
+    fn make_room(&mut self, problem: &Problem) {
+        let pairs = problem.contacts.bodies.chunk_by(|a, b| a == b).count();
+        let count = pairs + problem.rows.len();
+        make_room(&mut self.bodies, count);
+        make_room(&mut self.name, count);
+        make_room(&mut self.members, count);
+        make_room(&mut self.is_plain, count);
+        make_room(&mut self.island, count);
     }
 
     /// Whether they are the problem's: those that begin where these do are the same, and no other begins behind them.

@@ -6,11 +6,12 @@ use super::CHUNK;
 use super::layout::{EMPTY, Layout, WorkBlock};
 use super::shared::Shared;
 use crate::math::Twist;
-use crate::problem::Problem;
+use crate::problem::{Problem, make_room};
 
 /// u = u_free + M⁻¹ Jᵀ Λ, colour by colour, so that it is the same for every number of threads.
 pub fn velocities(problem: &Problem, layout: &Layout, lambda: &[f64], u: &mut Vec<Twist>) {
     u.clear();
+    make_room(u, problem.bodies.len());
     if lambda.iter().all(|x| *x == 0.0) {
         u.extend_from_slice(&problem.bodies.free_velocity);
         return;
