@@ -9,7 +9,7 @@ use super::matching::PairMemory;
 use crate::math::{Quat, Vec3, rotate_by, tangent};
 use crate::problem::law::COUPLES;
 use crate::problem::law::{FrictionRow, Law};
-use crate::problem::{BIASES, Contacts, Friction, Problem};
+use crate::problem::{BIASES, ContactFrame, Contacts, Friction, Problem};
 use crate::world::snapshot::is_memorable;
 use crate::world::{ContactMaterial, ContactMemory, World};
 
@@ -45,15 +45,11 @@ pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mu
     }
     lambda.clear();
     lambda.resize(row_start[count] as usize, 0.0);
-    let mut couples = couple_bias.chunks_mut(CHUNK);
-    let couples: Vec<&mut [[f64; COUPLES]]> = (0..count.div_ceil(CHUNK))
-        .map(|_| couples.next().unwrap_or_default())
-        .collect();
     let frames = frame.par_chunks_mut(CHUNK);
     frames
         .zip(bias.par_chunks_mut(CHUNK))
         .zip(impulses_by_chunk(row_start, lambda))
-        .zip(couples)
+        .zip(chunks_or_none(couple_bias, count))
         .enumerate()
         .for_each(|(chunk, (((frame, bias), lambda), couples))| {
             let first = chunk * CHUNK;
@@ -61,23 +57,12 @@ pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mu
             for run in runs(&bodies[first..first + bias.len()]) {
                 let pair = bodies[first + run.start];
                 let laws = PairLaws::of(world, pair, h);
-                let matching = match laws.remembers {
-                    true => {
-                        let now = of_pair(bodies, first + run.start);
-                        memory.matching(pair, &features[now])
-                    }
-                    false => None,
-                };
-                for k in run.clone() {
-                    if are_new {
-                        // Most points of a pair are those of one manifold.
-                        let normal = frame[k].normal;
-                        let before = &frame[k.saturating_sub(1).max(run.start)];
-                        frame[k].tangent = match k > run.start && before.normal == normal {
-                            true => before.tangent,
-                            false => laws.tangent(normal),
-                        };
-                    }
+                let now = &features[of_pair(bodies, first + run.start)];
+                let matching = laws.remembers.then(|| memory.matching(pair, now)).flatten();
+                if are_new {
+                    laws.set_tangents(&mut frame[run.clone()]);
+                }
+                for k in run {
                     let own = &friction[first + k];
                     let (axes, arms) = (frame[k].axes(), &frame[k].arms);
                     let last = matching.as_ref();
@@ -108,6 +93,14 @@ pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mu
                 }
             }
         });
+}
+
+/// A list in chunks for so many contacts; empty ones where there is no list.
+fn chunks_or_none<T>(list: &mut [T], count: usize) -> Vec<&mut [T]> {
+    let mut chunks = list.chunks_mut(CHUNK);
+    (0..count.div_ceil(CHUNK))
+        .map(|_| chunks.next().unwrap_or_default())
+        .collect()
 }
 
 /// All contacts of the pair that contact `k` belongs to.
@@ -235,6 +228,19 @@ impl<'a> PairLaws<'a> {
             h,
             scale: world.memory_scale(),
             remembers: world.settings.warm_start || material.compliance > 0.0,
+        }
+    }
+
+    /// Finds the first tangents of a pair's contacts. Most are of one manifold, with one normal.
+    fn set_tangents(&self, frames: &mut [ContactFrame]) {
+        let mut last = None;
+        for frame in frames {
+            let tangent = match last {
+                Some((normal, tangent)) if normal == frame.normal => tangent,
+                _ => self.tangent(frame.normal),
+            };
+            frame.tangent = tangent;
+            last = Some((frame.normal, tangent));
         }
     }
 

@@ -69,7 +69,7 @@ fn with_intervals(problem: &Problem, lambda: &[f64]) -> Problem {
                 (bodies[side], jacobian)
             });
             let bound = law.row_bound(k, friction.mu) * normal;
-            let bias = problem.contacts.bias[c][1 + k];
+            let bias = problem.contacts.biases(c)[1 + k];
             let compliance = problem.contacts.compliance[c][1];
             out.push_row(entries, [-bound, bound], bias, compliance, 0.0);
         }
