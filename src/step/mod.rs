@@ -430,15 +430,17 @@ impl Simulation {
         })
     }
 
-    /// Where a contact of the last (sub)step was at the midpoint: on the body that moves less since.
+    /// Where a contact of the last (sub)step was at the midpoint: on the body that moves less since. The world may be
+    /// another one by now, and have no such bodies.
     fn midpoint_of(&self, contact: usize) -> Vec3 {
         let (problem, b) = (&self.context.problem, &self.world.bodies);
         let c = &problem.contacts;
-        let [i, j] = c.bodies[contact].map(|slot| slot as usize);
-        let side = usize::from(b.is_dynamic(i) && !b.is_dynamic(j));
-        let slot = [i, j][side];
-        let moved = b.velocity[slot].linear * (0.5 * problem.h);
-        b.position[slot] - moved + c.frame[contact].arms[side]
+        let pair = c.bodies[contact].map(|slot| slot as usize);
+        let [moves, other_moves] = pair.map(|slot| problem.bodies.is_dynamic(slot));
+        let side = usize::from(moves && !other_moves);
+        let place = b.position.get(pair[side]).zip(b.velocity.get(pair[side]));
+        let center = place.map_or_else(Vec3::zeros, |(x, u)| x - u.linear * (0.5 * problem.h));
+        center + c.frame[contact].arms[side]
     }
 
     /// The joints at the midpoint of the last (sub)step, in the world's order, each with its error

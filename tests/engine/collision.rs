@@ -557,3 +557,36 @@ fn degenerate_shapes_are_refused() {
     };
     assert!(moreau::world::Shape::new(flat).is_err());
 }
+
+/// Where the contacts of a step are is told from where its bodies have gone since: on the ground to the last digit, on the
+/// ball that rolls but for what its overlap was corrected by, and of bodies that are gone without them.
+#[test]
+fn contacts_are_told_where_they_were_at_the_midpoint() {
+    let mut w = world(Settings::default(), 0.5, 0.0);
+    ground(&mut w);
+    let below = BodySpec {
+        pose: Pose::translation(0.0, 0.5, 0.0),
+        linear_velocity: Vec3::new(3.0, 0.0, 0.0),
+        shape: ball(0.5),
+        ..BodySpec::default()
+    };
+    let above = BodySpec {
+        pose: Pose::translation(0.0, 1.5, 0.0),
+        ..below.clone()
+    };
+    add(&mut w, below);
+    add(&mut w, above);
+    let mut s = simulation(w, exact("newton"));
+    let nothing = simulation(World::new(Settings::default()), exact("newton"));
+    let half = 0.5 * Settings::default().step;
+    s.step().expect("a step");
+    let points: Vec<Vec3> = s.contacts().map(|c| c.point).collect();
+    assert_eq!(points.len(), 2);
+    for (point, height) in points.iter().zip([0.0, 1.0]) {
+        let expected = Vec3::new(3.0 * half, height, 0.0);
+        let apart = (point - expected).norm();
+        assert!(apart < 2e-4, "{point} for {expected}");
+    }
+    s.restore(&nothing.snapshot());
+    assert_eq!(s.contacts().count(), 2);
+}
