@@ -405,3 +405,22 @@ fn is_unbounded(bodies: &Bodies, slot: usize) -> bool {
 pub(super) fn arm(bodies: &Bodies, slot: usize, bounding: f64) -> f64 {
     bounding + bodies.shape_offset[slot].norm()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_hold_what_they_were_made_of_wherever_it_is() {
+        for far in [0.0, 0.1, -7.3, 1e3, -1e5, 9.9e7] {
+            for size in [1e-9, 0.3, 1e6] {
+                let center = Vec3::new(far, -far / 3.0, far / 7.0 + size);
+                let half = Vec3::repeat(size);
+                let aabb = Aabb::new((center - half).into(), (center + half).into());
+                let fat = Fat::new(&aabb, center, size);
+                assert!(fat.contains(&aabb, center, size), "{far} {size}: {fat:?}");
+                assert!(fat.overlaps(&fat));
+            }
+        }
+    }
+}
