@@ -49,8 +49,9 @@ pub struct Collider {
     covered: covered::Covered,
     /// The manifolds of boxes among the contacts that were found, for the next step to start from.
     pub manifolds: Manifolds,
-    /// The bodies of the contacts of before, and whether the contacts that were found last are between the same.
+    /// The bodies of the contacts of before.
     before: Vec<[u32; 2]>,
+    /// Whether the contacts that were found last are between the same bodies as those of before.
     pub are_same_pairs: bool,
     found_at: FoundAt,
     /// What other velocities lead to.

@@ -4,7 +4,8 @@ use std::ops::Index;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How many of the values that came last are looked through for an equal one.
+/// How many of the values that came last are looked through for an equal one: a few pairs of materials take turns, and where
+/// all values differ the search must cost little.
 const SEARCHED: usize = 16;
 
 /// A list whose values are kept once, and which of them each entry is. Stored as a list.
