@@ -53,9 +53,8 @@ pub struct Told {
 
 impl Worst {
     /// Takes the last step if it is the worst.
-    pub fn follow(&mut self, simulation: &Simulation) {
-        let step = simulation.report();
-        let residual = step.residual.map(|r| r.residual);
+    pub fn follow(&mut self, simulation: &mut Simulation) {
+        let residual = simulation.report().residual.map(|r| r.residual);
         if let (Some(new), Some(old)) = (residual, self.residual)
             && new.total_cmp(&old).is_le()
         {
@@ -64,6 +63,7 @@ impl Worst {
         // A problem is large: the old one goes before the new one comes.
         self.missed = None;
         let shortfall = residual.and_then(|_| simulation.shortfall());
+        let step = simulation.report();
         *self = Self {
             step: step.step,
             residual,

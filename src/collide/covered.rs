@@ -75,32 +75,40 @@ impl Covered {
 
     /// The patches of each body that touches an edge and something else; false where there is none.
     fn find_patches(&mut self, bodies: &Bodies, contacts: &Contacts) -> bool {
-        self.patches.clear();
+        let side_asks = |pair: &[u32; 2], side: usize| {
+            let [slot, other] = [side, 1 - side].map(|k| pair[k] as usize);
+            bodies.kind[slot] == BodyKind::Dynamic && has_edges(bodies, other)
+        };
         self.asks.clear();
         self.asks.resize(bodies.slots(), false);
-        let mut begin = 0;
-        let is_one = |a: usize, b: usize| {
-            contacts.bodies[a] == contacts.bodies[b]
-                && contacts.parts[a] == contacts.parts[b]
-                && contacts.frame[a].normal == contacts.frame[b].normal
-        };
         let mut asks_any = false;
-        while begin < contacts.len() {
-            let others = begin + 1..contacts.len();
-            let end = others.take_while(|k| is_one(*k, begin)).last();
-            let end = end.map_or(begin + 1, |last| last + 1);
-            self.patches.push([begin as u32, end as u32]);
-            let pair = contacts.bodies[std::mem::replace(&mut begin, end)];
+        for pair in contacts.bodies.chunk_by(|a, b| a == b).map(|pair| &pair[0]) {
             for side in 0..2 {
-                let [slot, other] = [side, 1 - side].map(|k| pair[k] as usize);
-                if bodies.kind[slot] == BodyKind::Dynamic && has_edges(bodies, other) {
-                    self.asks[slot] = true;
+                if side_asks(pair, side) {
+                    self.asks[pair[side] as usize] = true;
                     asks_any = true;
                 }
             }
         }
         if !asks_any {
             return false;
+        }
+        self.patches.clear();
+        let mut begin = 0;
+        let is_one = |a: usize, b: usize| {
+            contacts.bodies[a] == contacts.bodies[b]
+                && contacts.parts[a] == contacts.parts[b]
+                && contacts.frame[a].normal == contacts.frame[b].normal
+        };
+        while begin < contacts.len() {
+            let others = begin + 1..contacts.len();
+            let end = others.take_while(|k| is_one(*k, begin)).last();
+            let end = end.map_or(begin + 1, |last| last + 1);
+            let pair = contacts.bodies[begin];
+            if pair.iter().any(|slot| self.asks[*slot as usize]) {
+                self.patches.push([begin as u32, end as u32]);
+            }
+            begin = end;
         }
         self.first.clear();
         self.first.resize(bodies.slots() + 1, 0);

@@ -56,7 +56,7 @@ pub type Names<'a> = &'a dyn Fn(u32) -> String;
 
 impl Shortfall {
     /// Where `lambda`, the result of a solve under that law, is farthest from solving the problem; none where it is
-    /// near enough. `choices` are those of the solver, if it chooses.
+    /// near enough. `choices` are those of the solver, if it chooses. What `workspace` holds is overwritten.
     ///
     /// # Panics
     /// If `lambda` is not as long as the problem has rows.
@@ -65,9 +65,9 @@ impl Shortfall {
         (lambda, law): (&[f64], JudgedLaw),
         config: &SolverConfig,
         (report, choices): (&SolveReport, &[Choice]),
+        workspace: &mut ResidualWorkspace,
     ) -> Option<Self> {
-        let mut workspace = ResidualWorkspace::default();
-        let (block, error) = residual::worst_block(problem, lambda, law, &mut workspace)?;
+        let (block, error) = residual::worst_block(problem, lambda, law, workspace)?;
         let tolerance = config.budget.tolerance;
         let slack = match report.status {
             Status::Converged => SLACK,

@@ -391,8 +391,8 @@ fn impulses(problem: &Problem, k: usize, lambda: &[f64]) -> (f64, Vec3, Vec3) {
     let [n, t1, t2] = contacts.frame[k].axes();
     let friction = t1 * f1 + t2 * f2;
     let couple = n * m0 + t1 * m1 + t2 * m2;
-    let numbers = friction.iter().chain(couple.iter()).chain([&block[0]]);
-    match is_memorable(numbers) {
+    let [f, m] = [friction, couple].map(<[f64; 3]>::from);
+    match is_memorable(&[block[0], f[0], f[1], f[2], m[0], m[1], m[2]]) {
         true => (block[0], friction, couple),
         false => (0.0, Vec3::zeros(), Vec3::zeros()),
     }

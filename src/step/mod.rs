@@ -395,8 +395,8 @@ impl Simulation {
     }
 
     /// Where the last (sub)step's impulses miss the solver's tolerance, if they do: which bodies, by how much, and why.
-    pub fn shortfall(&self) -> Option<Shortfall> {
-        let c = &self.context;
+    pub fn shortfall(&mut self) -> Option<Shortfall> {
+        let c = &mut self.context;
         let report = &self.report.solve;
         let law = match report.status.is_usable() {
             true => self.solvers.chosen().judged_law(),
@@ -407,7 +407,8 @@ impl Simulation {
             &c.problem,
             (&c.lambda, law),
             self.solvers.config(),
-            (report, self.choices()),
+            (report, self.solvers.chosen().choices()),
+            &mut c.residual_workspace,
         )
     }
 

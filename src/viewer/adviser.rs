@@ -86,7 +86,7 @@ impl Adviser {
     }
 
     /// Looks at the step that was taken last. While time stands still nothing is waited for.
-    pub fn follow(&mut self, simulation: &Simulation, now: Duration, is_still: bool) {
+    pub fn follow(&mut self, simulation: &mut Simulation, now: Duration, is_still: bool) {
         self.look(simulation, now);
         let is_old = |since: Duration| now.saturating_sub(since) > HOLD;
         if self.missed.is_none_or(is_old) {
@@ -106,7 +106,7 @@ impl Adviser {
     }
 
     /// Keeps the step if it is the worst of its window.
-    fn look(&mut self, simulation: &Simulation, now: Duration) {
+    fn look(&mut self, simulation: &mut Simulation, now: Duration) {
         let report = simulation.report();
         let tolerance = simulation.solver_config().budget.tolerance;
         let Some(residual) = report.residual.map(|r| r.residual) else {
@@ -205,7 +205,7 @@ mod tests {
         simulation.step().expect("a step");
         let board = Board::default();
         let mut adviser = Adviser::new(board.clone());
-        adviser.follow(&simulation, Duration::ZERO, true);
+        adviser.follow(&mut simulation, Duration::ZERO, true);
         let first = told(&board);
         assert_eq!(first.step, 1);
         assert!(first.wrong.contains("auto swept its island"), "{first:?}");
@@ -213,7 +213,7 @@ mod tests {
         assert!(help.contains("iterations 500"), "{first:?}");
         // It does not change with every step.
         simulation.step().expect("a step");
-        adviser.follow(&simulation, WINDOW, false);
+        adviser.follow(&mut simulation, WINDOW, false);
         assert_eq!(read(&board), Some(first));
         adviser.forget();
         assert_eq!(read(&board), None);
@@ -227,7 +227,7 @@ mod tests {
         let mut adviser = Adviser::new(board.clone());
         for step in 0..3 {
             simulation.step().expect("a step");
-            adviser.follow(&simulation, Duration::from_secs(step), true);
+            adviser.follow(&mut simulation, Duration::from_secs(step), true);
             assert_eq!(read(&board), None);
         }
     }

@@ -666,7 +666,7 @@ impl Worker {
         self.state.dirty = true;
         let has_arrived = result.as_ref().is_ok_and(|arrived| *arrived);
         if has_arrived {
-            self.note(&session);
+            self.note(&mut session);
         }
         let arrives = goal.is_some() && result != Ok(false);
         if arrives {
@@ -721,7 +721,7 @@ impl Worker {
         }
     }
 
-    fn note(&mut self, session: &Session) {
+    fn note(&mut self, session: &mut Session) {
         let simulation = session.simulation();
         let report = simulation.report();
         if *self.solver != *simulation.solver_config() {
@@ -736,8 +736,6 @@ impl Worker {
         };
         self.judge(&sample);
         self.state.samples.push(sample);
-        let is_still = !self.state.playing && self.state.pending_steps == 0;
-        self.adviser.follow(simulation, self.now(), is_still);
         if let Status::Failed(reason) = &report.solve.status
             && !self.state.failure_shown
         {
@@ -750,6 +748,9 @@ impl Worker {
             );
             self.stop(text);
         }
+        let is_still = !self.state.playing && self.state.pending_steps == 0;
+        let now = self.now();
+        self.adviser.follow(session.simulation_mut(), now, is_still);
     }
 
     fn measure_factor(&mut self) {

@@ -236,7 +236,9 @@ const SKEW: f64 = 1e-6;
 
 /// Whether what a step has found can be calculated with by the next one, which else starts from nothing.
 pub(crate) fn is_memorable<'a>(values: impl IntoIterator<Item = &'a f64>) -> bool {
-    values.into_iter().all(|v| v.abs() <= LARGEST)
+    // All of them, without a branch for each.
+    let is_fine = |all, v: &f64| all & (v.abs() <= LARGEST);
+    values.into_iter().fold(true, is_fine)
 }
 
 /// Refuses numbers with which nothing can be calculated.

@@ -553,7 +553,7 @@ impl Sweeps {
 }
 
 impl ProxIteration for Sweeps {
-    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
+    fn prepare(&mut self, problem: &Problem, lambda: &[f64], _: &mut Vec<Twist>) {
         self.reason = self.open().err();
         self.lay_out(problem, lambda, self.room());
         (self.done, self.left) = (0, 0);

@@ -8,6 +8,7 @@ use super::form::Packs;
 use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
 use super::{ProxIteration, REBUILD, return_to_checkpoints, solver, solver_of_any_form};
+use crate::math::Twist;
 use crate::problem::residual::JudgedLaw;
 use crate::problem::{MatrixProblem, Problem};
 use crate::solve::{Budget, Solver, SolverInfo};
@@ -123,7 +124,7 @@ impl<M: Method> ByIsland<M> {
 }
 
 impl<P: Packs, M: Prepare<P>> ProxIteration<P> for ByIsland<M> {
-    fn prepare(&mut self, problem: &P, lambda: &[f64]) {
+    fn prepare(&mut self, problem: &P, lambda: &[f64], _: &mut Vec<Twist>) {
         self.method.prepare(problem, &mut self.packed);
         self.packed.load(problem, lambda, &mut self.lambda);
         self.checkpoint.clone_from(&self.lambda);

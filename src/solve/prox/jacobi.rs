@@ -266,7 +266,7 @@ impl Jacobi {
 }
 
 impl<P: Packs> ProxIteration<P> for Jacobi {
-    fn prepare(&mut self, problem: &P, lambda: &[f64]) {
+    fn prepare(&mut self, problem: &P, lambda: &[f64], _: &mut Vec<Twist>) {
         self.packing.pack(problem, &mut self.packed, usize::MAX);
         self.scheme = problem.scheme(&mut self.choice);
         self.packed.load(problem, lambda, &mut self.lambda);

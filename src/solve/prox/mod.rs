@@ -70,8 +70,8 @@ const fn alpha(default: f64, summary: &'static str) -> Parameter {
 
 /// What a prox solver does differently from the others, with a problem of form `P`; [`iterate`] does the rest.
 pub(super) trait ProxIteration<P: Packs = Problem> {
-    /// Packs the problem and starts from `lambda`.
-    fn prepare(&mut self, problem: &P, lambda: &[f64]);
+    /// Packs the problem and starts from `lambda`; `u` is room for velocities until they are asked for.
+    fn prepare(&mut self, problem: &P, lambda: &[f64], u: &mut Vec<Twist>);
 
     /// Whether everything that an iteration reads is finite; a projection would hide a NaN.
     fn is_finite(&self) -> bool;
@@ -228,7 +228,7 @@ fn iterate<P: Packs>(
     u: &mut Vec<Twist>,
 ) -> SolveReport {
     let start = Instant::now();
-    solver.prepare(problem, lambda);
+    solver.prepare(problem, lambda, u);
     let mut report = SolveReport {
         prepare_time: start.elapsed().as_secs_f64(),
         ..SolveReport::default()

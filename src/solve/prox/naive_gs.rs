@@ -260,7 +260,7 @@ impl NaiveGs {
 }
 
 impl ProxIteration for NaiveGs {
-    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
+    fn prepare(&mut self, problem: &Problem, lambda: &[f64], _: &mut Vec<Twist>) {
         self.split.find(problem, self.parts);
         let Split {
             bodies,

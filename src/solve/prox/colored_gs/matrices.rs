@@ -66,7 +66,7 @@ fn colors(a: &Delassus) -> Vec<u32> {
 }
 
 impl ProxIteration<MatrixProblem> for ColoredMatrices {
-    fn prepare(&mut self, problem: &MatrixProblem, lambda: &[f64]) {
+    fn prepare(&mut self, problem: &MatrixProblem, lambda: &[f64], u: &mut Vec<Twist>) {
         let (a, contacts) = (problem.a(), problem.contact_count());
         let color = colors(a);
         let is_row = |b: u32| a.source[b as usize] as usize >= contacts;
@@ -82,7 +82,7 @@ impl ProxIteration<MatrixProblem> for ColoredMatrices {
             self.counts[*c as usize] += 1;
         }
         self.ordered = problem.reordered(&order);
-        self.jacobi.prepare(&self.ordered, lambda);
+        self.jacobi.prepare(&self.ordered, lambda, u);
         let (rows, of_contacts): (Vec<u32>, Vec<u32>) = order.iter().partition(|b| is_row(**b));
         let colored =
             |blocks: Vec<u32>| -> Vec<u32> { blocks.iter().map(|b| color[*b as usize]).collect() };

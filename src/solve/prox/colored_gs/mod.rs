@@ -16,6 +16,8 @@ mod shared;
 mod sweep;
 mod wide;
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use lanes::Real;
@@ -173,9 +175,6 @@ pub struct ColoredGs {
     /// Of each work block, and of each batch.
     changes: Vec<Change>,
     sums: Vec<Change>,
-    /// Λ⁰ in the problem's order, and u⁰ = u_free + M⁻¹ Jᵀ Λ⁰.
-    lambda: Vec<f64>,
-    velocity: Vec<Twist>,
 }
 
 impl ColoredGs {
@@ -217,22 +216,29 @@ impl ColoredGs {
         }
     }
 
-    /// Packs the problem at the current Λ⁰. The impulses to return to may be kept: they are in the
-    /// same lanes.
-    fn pack(&mut self, problem: &Problem, keeps_checkpoint: bool) {
+    /// Packs the problem at Λ⁰, which is in the problem's order, with room for u⁰ = u_free + M⁻¹ Jᵀ Λ⁰. The impulses to
+    /// return to may be kept: they are in the same lanes.
+    fn pack(
+        &mut self,
+        problem: &Problem,
+        lambda: &[f64],
+        u: &mut Vec<Twist>,
+        keeps_checkpoint: bool,
+    ) {
         self.since_pack = 0;
         let frictionless = problem.contacts.are_frictionless();
+        let mut lambda = Cow::Borrowed(lambda);
         if frictionless {
             // Friction left over from a step that had some would never be projected away.
-            for block in self.lambda[..problem.contact_rows()].chunks_exact_mut(3) {
+            for block in lambda.to_mut()[..problem.contact_rows()].chunks_exact_mut(3) {
                 block[1..].fill(0.0);
             }
         }
-        velocities(problem, &self.layout, &self.lambda, &mut self.velocity);
+        velocities(problem, &self.layout, &lambda, u);
         let (layout, alpha) = (&self.layout, self.alpha);
         let start = Start {
-            lambda: &self.lambda,
-            u: &self.velocity,
+            lambda: &lambda,
+            u,
             keeps_checkpoint,
         };
         self.finite = in_precision!(self, wide => {
@@ -280,12 +286,12 @@ impl ColoredGs {
 
     /// Goes on from the impulses as they are, with what follows from them computed afresh.
     fn restart(&mut self, problem: &Problem, in_double: bool) {
-        let mut lambda = std::mem::take(&mut self.lambda);
+        // So seldom that it keeps no memory for it.
+        let mut lambda = vec![0.0; problem.row_count()];
         self.store(problem, &mut lambda);
-        self.lambda = lambda;
         let same = self.in_double == in_double;
         self.in_double = in_double;
-        self.pack(problem, same);
+        self.pack(problem, &lambda, &mut Vec::new(), same);
     }
 }
 
@@ -364,7 +370,7 @@ impl Solver for ColoredGs {
 }
 
 impl ProxIteration for ColoredGs {
-    fn prepare(&mut self, problem: &Problem, lambda: &[f64]) {
+    fn prepare(&mut self, problem: &Problem, lambda: &[f64], u: &mut Vec<Twist>) {
         self.layout.update(
             problem,
             &mut self.coloring,
@@ -372,8 +378,6 @@ impl ProxIteration for ColoredGs {
             self.strategy,
             self.threshold,
         );
-        self.lambda.clear();
-        self.lambda.extend_from_slice(lambda);
         let in_range = is_in_range_of_f32(problem);
         self.in_double = match self.precision {
             Precision::Double => true,
@@ -383,7 +387,7 @@ impl ProxIteration for ColoredGs {
             }
             Precision::Single => false,
         };
-        self.pack(problem, false);
+        self.pack(problem, lambda, u, false);
         self.finite &= in_range || self.in_double;
         self.monitors.clear();
         self.monitors
