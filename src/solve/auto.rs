@@ -18,7 +18,7 @@ use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
 use crate::solve::newton::{self, Grants, Newton, is_one_of_many, likely_need};
 use crate::solve::part::Part;
-use crate::solve::prox::colored_gs;
+use crate::solve::sweeps::colored_gs;
 use crate::solve::{
     Budget, Choice, Choices, HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters,
     Reason, Request, SolveReport, Solver, SolverInfo, Status,

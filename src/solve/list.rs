@@ -1,19 +1,19 @@
 //! The list of solvers.
 
 use super::solver::SolverInfo;
-use super::{admm, auto, bpp, gpu, hybrid, newton, prox, reference};
+use super::{admm, auto, bpp, gpu, hybrid, newton, reference, sweeps};
 
 /// Every solver there is.
 pub static SOLVERS: &[&SolverInfo] = &[
     &auto::INFO,
-    &prox::colored_gs::INFO,
-    &prox::gauss_seidel::INFO,
-    &prox::jacobi::INFO,
-    &prox::naive_gs::INFO,
-    &prox::block_sor::INFO,
-    &prox::relaxed_sor::INFO,
-    &prox::nncg::INFO,
-    &prox::apgd::INFO,
+    &sweeps::colored_gs::INFO,
+    &sweeps::gauss_seidel::INFO,
+    &sweeps::jacobi::INFO,
+    &sweeps::papers::naive_gs::INFO,
+    &sweeps::papers::block_sor::INFO,
+    &sweeps::papers::relaxed_sor::INFO,
+    &sweeps::nncg::INFO,
+    &sweeps::apgd::INFO,
     &newton::INFO,
     &admm::INFO,
     &bpp::INFO,

@@ -9,7 +9,7 @@ use super::sweep::MOST_STRIKES;
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
 use crate::problem::residual::JudgedLaw;
-use crate::solve::prox::colored_gs::{self, ColoredGs};
+use crate::solve::sweeps::colored_gs::{self, ColoredGs};
 use crate::solve::{
     Budget, ConfigError, Over, Parameters, Request, SolveReport, Solver, SolverConfig, Status,
     Value,

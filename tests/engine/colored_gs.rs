@@ -7,8 +7,8 @@ use crate::common::problems::{difference, residual_of, solve};
 use crate::common::*;
 use moreau::math::{SymMat3, Twist, Vec3, tangent};
 use moreau::problem::{ContactFrame, Friction, FrictionLaw, NewContact, Problem};
-use moreau::solve::prox::colored_gs::COLORS;
-use moreau::solve::prox::{BYTES_READ, BYTES_WRITTEN};
+use moreau::solve::sweeps::colored_gs::COLORS;
+use moreau::solve::sweeps::{BYTES_READ, BYTES_WRITTEN};
 use moreau::solve::{Budget, Request, SolverConfig, Status, Value};
 use moreau::world::Settings;
 

@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use moreau::math::{Pose, Quat, Vec3};
-use moreau::solve::prox::colored_gs::PARALLEL;
+use moreau::solve::sweeps::colored_gs::PARALLEL;
 use moreau::solve::{Budget, ParameterKind, SOLVERS, SolverConfig, Value};
 use moreau::step::{Simulation, Snapshot};
 use moreau::world::{BodySpec, Geometry, Settings, World};

@@ -9,7 +9,7 @@ use moreau::problem::law::{FrictionRow, Law, TANGENTS};
 use moreau::problem::residual::JudgedLaw;
 use moreau::problem::{ContactFrame, Friction, FrictionLaw, NewContact, Problem};
 use moreau::scene::random::Random;
-use moreau::solve::prox::HALVINGS;
+use moreau::solve::sweeps::HALVINGS;
 use moreau::solve::{
     Budget, ParameterKind, SOLVERS, SolverConfig, SolverInfo, Status, ToleranceNorm, Value,
 };

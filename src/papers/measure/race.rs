@@ -7,7 +7,7 @@ use super::{Bench, Result};
 use crate::math::Twist;
 use crate::measure::Summary;
 use crate::problem::Problem;
-use crate::solve::prox::{BYTES_READ, BYTES_WRITTEN};
+use crate::solve::sweeps::{BYTES_READ, BYTES_WRITTEN};
 use crate::solve::{Budget, Request, SolveReport, Solver, Status};
 
 /// A solver in a race, with its memory and its last result.

@@ -8,7 +8,7 @@ use super::measure::{Bench, Case};
 use super::{Findings, Result};
 use crate::measure::plot::{Axis, Mark, Plot};
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::prox::HALVINGS;
+use crate::solve::sweeps::HALVINGS;
 use crate::solve::{Budget, HistoryPoint, SolveReport, Status};
 
 /// The residual to reach (m/s); it begins at about 0.15, what a step of gravity or of the load makes.

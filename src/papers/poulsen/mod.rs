@@ -13,7 +13,7 @@ use super::measure::race::{self, Timing};
 use super::measure::{Bench, Case, fixed};
 use super::{Error, Findings, Result};
 use crate::problem::delassus::{BlockCounter, Coupling};
-use crate::solve::prox::HALVINGS;
+use crate::solve::sweeps::HALVINGS;
 use figures::{Colors, Demo, Scheme};
 
 /// Iterations of the thesis's Gauss–Seidel.

@@ -8,7 +8,7 @@ use crate::papers::measure::race::{self, Timing};
 use crate::papers::measure::table::Columns;
 use crate::papers::measure::{Bench, Case};
 use crate::papers::{Findings, Result};
-use crate::solve::prox::colored_gs::COLORS;
+use crate::solve::sweeps::colored_gs::COLORS;
 
 /// Adds everything that all plans have in common.
 pub fn report(bench: &Bench, findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {

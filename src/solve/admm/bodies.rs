@@ -4,9 +4,9 @@
 use super::engine::{Block, Form, Set};
 use crate::problem::law::Slope;
 use crate::problem::{FrictionLaw, Problem};
+use crate::solve::linalg::sparse::Breakdown;
 use crate::solve::newton::island::Island;
 use crate::solve::newton::system::System;
-use crate::solve::sparse::Breakdown;
 
 const N: usize = FrictionLaw::MAX_ROWS;
 

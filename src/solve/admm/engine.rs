@@ -13,8 +13,8 @@ use std::ops::Range;
 
 use crate::problem::law::Law;
 use crate::problem::{Friction, FrictionLaw};
+use crate::solve::linalg::sparse::Breakdown;
 use crate::solve::newton::cone::{errors, row_error};
-use crate::solve::sparse::Breakdown;
 
 /// The first penalty, and α, unless they are given (-). Between 0.03 and 1 the published problems take about as many
 /// iterations; α is Boyd's and Stellato's.

@@ -1,9 +1,9 @@
 //! The iteration's matrix without bodies: ½(A + Aᵀ) + R + η. What is not symmetric in A follows the last solution.
 
 use super::engine::{Block, Form, Set};
+use crate::solve::linalg::sparse::Breakdown;
 use crate::solve::newton::matrix::blocks::Blocks;
 use crate::solve::newton::matrix::system::System;
-use crate::solve::sparse::Breakdown;
 
 /// An island of A.
 pub struct Rows<'a> {

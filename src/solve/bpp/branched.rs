@@ -3,7 +3,7 @@
 use super::factor::{Breakdown, Counters, Factorization};
 use super::island::IslandMatrix;
 use super::panels::{BREAKDOWN, RAISED};
-use crate::solve::sparse::{self, SparseLdl};
+use crate::solve::linalg::sparse::{self, SparseLdl};
 
 /// Broken pivots that are raised one by one; from then on the whole diagonal is.
 const MOST_RAISED: usize = 32;

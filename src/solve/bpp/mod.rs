@@ -52,7 +52,7 @@ pub use self::tuning::Tuning;
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
-use crate::solve::prox::shorten;
+use crate::solve::sweeps::shorten;
 use crate::solve::{
     HistoryPoint, MatrixView, Parameters, Request, SolveReport, Solver, SolverInfo, Status,
 };

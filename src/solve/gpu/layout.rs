@@ -10,8 +10,8 @@ use super::matrices::{Dense, Sparse};
 use super::program::{Kernel, Step, WORKGROUP};
 use crate::math::{Twist, Vec3};
 use crate::problem::FrictionLaw;
-use crate::solve::prox::color::{Coloring, Edge, NO_BODY, Strategy};
-use crate::solve::prox::pack::Packed;
+use crate::solve::sweeps::color::{Coloring, Edge, NO_BODY, Strategy};
+use crate::solve::sweeps::pack::Packed;
 
 /// Bit of a touch or a unit that says that it names general rows.
 pub const ROWS: u32 = 1 << 31;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::solve::prox::matrix::Matrix;
+use crate::solve::sweeps::matrix::Matrix;
 
 /// Where a block row of T begins.
 #[repr(C)]

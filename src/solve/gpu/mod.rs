@@ -24,13 +24,13 @@ use host::Host;
 use layout::{Layout, Product};
 use program::{Batch, Program, Sweep, WORKGROUP};
 
-use super::prox::block::Change;
-use super::prox::colored_gs::edges::MOST_POINTS;
-use super::prox::matrix::Matrix;
-use super::prox::monitor::{Monitor, State, Verdict, relative};
-use super::prox::pack::Packed;
-use super::prox::parameters::{ALPHA, Packing, RFactors, Scheme, r_factors_by_degree};
-use super::prox::{Iterated, ProxIteration, colored_gs, jacobi};
+use super::sweeps::block::Change;
+use super::sweeps::colored_gs::edges::MOST_POINTS;
+use super::sweeps::matrix::Matrix;
+use super::sweeps::monitor::{Monitor, State, Verdict, relative};
+use super::sweeps::pack::Packed;
+use super::sweeps::parameters::{ALPHA, Packing, RFactors, Scheme, r_factors_by_degree};
+use super::sweeps::{Iterated, ProxIteration, colored_gs, jacobi};
 use super::{
     Budget, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
     Value,

@@ -35,7 +35,7 @@ use self::graph::Order;
 use self::partition::{Cuts, Method, Partition};
 use self::turns::Turns;
 use super::bpp::FACTORIZATIONS;
-use super::prox::shorten;
+use super::sweeps::shorten;
 use super::{
     Over, Parameter, ParameterKind, Parameters, PartsView, Request, SolveReport, Solver,
     SolverInfo, Status, Value,

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::solve::part::Part;
-use crate::solve::prox::gauss_seidel;
+use crate::solve::sweeps::gauss_seidel;
 use crate::solve::{Budget, Parameters, Request, Solver, Status, Value, bpp, newton};
 
 /// Where sweeps of segments end: after so many, or where the largest change of an impulse is so small (m/s).

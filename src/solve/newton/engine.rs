@@ -14,7 +14,7 @@ use crate::problem::{FrictionLaw, Problem};
 use crate::solve::Reason;
 use crate::solve::admm::bodies::Bodies;
 use crate::solve::admm::engine::Engine as Alternating;
-use crate::solve::gmres::Gmres;
+use crate::solve::linalg::gmres::Gmres;
 
 /// A start whose residual is at most this share of the tolerance is a solution (-), and where directions alternate this
 /// one. Impulses that are held set bodies in motion, and those that stop them are the next step's start, so that residuals

@@ -11,7 +11,7 @@ use super::engine::{Engine, Limits};
 use super::island::NONE;
 use crate::problem::FrictionLaw;
 use crate::problem::law::Slope;
-use crate::solve::sparse::Breakdown;
+use crate::solve::linalg::sparse::Breakdown;
 
 /// Steps that do not halve the rest before it gives up, with σ inside and with σ held. Held, the rest may grow on
 /// the way down.

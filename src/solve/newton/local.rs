@@ -11,7 +11,8 @@ use super::inner::PER_ROW;
 use super::island::add;
 use crate::problem::law::Slope;
 use crate::problem::{Friction, FrictionLaw};
-use crate::solve::sparse::Breakdown;
+use crate::solve::linalg::small::eliminate;
+use crate::solve::linalg::sparse::Breakdown;
 
 const N: usize = FrictionLaw::MAX_ROWS;
 /// ε of the first step, as a share of the residual over the largest velocity (-): impulses that only lock each other
@@ -133,7 +134,7 @@ impl Contact<'_> {
             left[i][i] += 1.0 + self.epsilon;
             right[i][n] = self.x[i] - z[i];
         }
-        eliminate(&mut left, &mut right, n);
+        eliminate(&mut left, &mut right, n, n + 1);
         let mut k: Slope = [[0.0; N]; N];
         let mut g = [0.0; N];
         for i in 0..n {
@@ -321,35 +322,5 @@ impl Engine {
         };
         let dw = &self.dw[0][self.island.contacts.rows(c)];
         gradient.iter().zip(dw).map(|(g, w)| g * w).sum()
-    }
-}
-
-/// Turns `right` into left⁻¹ right, by Gaussian elimination with pivots from the column.
-pub(super) fn eliminate(left: &mut [[f64; N]; N], right: &mut [[f64; N + 1]; N], n: usize) {
-    for k in 0..n {
-        let best = (k..n).max_by(|a, b| left[*a][k].abs().total_cmp(&left[*b][k].abs()));
-        let best = best.unwrap_or(k);
-        left.swap(k, best);
-        right.swap(k, best);
-        let (pivot, of_pivot) = (left[k], right[k]);
-        let inverse = 1.0 / pivot[k];
-        for i in 0..n {
-            if i == k {
-                continue;
-            }
-            let by = left[i][k] * inverse;
-            for j in k..n {
-                left[i][j] -= by * pivot[j];
-            }
-            for j in 0..=n {
-                right[i][j] -= by * of_pivot[j];
-            }
-        }
-    }
-    for k in 0..n {
-        let inverse = 1.0 / left[k][k];
-        for x in &mut right[k][..=n] {
-            *x *= inverse;
-        }
     }
 }

@@ -37,7 +37,7 @@ use crate::math::{Mat3, Twist};
 use crate::problem::islands::NO_ISLAND;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{MatrixProblem, Problem};
-use crate::solve::prox::shorten;
+use crate::solve::sweeps::shorten;
 use crate::solve::{
     HistoryPoint, Method, NeedsBodies, Over, Reason, Request, SolveReport, Solver, SolverInfo,
     Status,

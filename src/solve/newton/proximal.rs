@@ -5,7 +5,7 @@
 
 use super::engine::{BILATERAL, Engine, Limits, ROUND};
 use crate::problem::FrictionLaw;
-use crate::solve::sparse::Breakdown;
+use crate::solve::linalg::sparse::Breakdown;
 
 /// By how much α grows from point to point, and after points that led nowhere at the least (-).
 const GROWTH: f64 = 10.0;

@@ -3,15 +3,15 @@
 //!
 //! Where there are bilateral rows they are closed exactly: with W the Delassus matrix of the swept rows that is
 //! left when the others hold, w = W Λ + b. Without bilateral rows w follows the velocities. Sweeps there and back
-//! are accelerated as in [`nncg`](crate::solve::prox::nncg).
+//! are accelerated as in [`nncg`](crate::solve::sweeps::nncg).
 
 use super::engine::{BILATERAL, Engine, Limits};
 use super::island::{Contacts, DOF, Island, NONE, Row, add, dot, of};
-use super::local::eliminate;
 use crate::math::SymMat3;
 use crate::problem::{Friction, FrictionLaw};
-use crate::solve::prox::contact_block::solve_contact;
-use crate::solve::sparse::Breakdown;
+use crate::solve::linalg::small::eliminate;
+use crate::solve::linalg::sparse::Breakdown;
+use crate::solve::sweeps::contact_block::solve_contact;
 
 const N: usize = FrictionLaw::MAX_ROWS;
 /// Most projections of a contact whose law has no solution in closed form, and the change that ends them, as a share
@@ -509,7 +509,7 @@ fn stick(block: &[[f64; N]; N], b: &[f64; N], n: usize, friction: &Friction) -> 
     for (right, b) in right[..n].iter_mut().zip(b) {
         right[n] = -b;
     }
-    eliminate(&mut left, &mut right, n);
+    eliminate(&mut left, &mut right, n, n + 1);
     let mut x = [0.0; N];
     for (x, right) in x.iter_mut().zip(&right[..n]) {
         *x = right[n];

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::island::{DOF, Island, NONE};
 use crate::problem::FrictionLaw;
 use crate::problem::law::Slope;
-use crate::solve::sparse::{Breakdown, SparseLdl};
+use crate::solve::linalg::sparse::{Breakdown, SparseLdl};
 
 /// What a multiplication of a factorisation counts beside others (-), since four to eight are made side by side, and what
 /// a supernode counts (multiplications). Measured: 22 µs for 51 supernodes and 1.8e4 multiplications (the winch), 0.73 ms

@@ -14,7 +14,7 @@ use crate::math::Twist;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, FrictionLaw, MatrixProblem, Problem};
 use crate::solve::newton::{Grants, Newton, conclude};
-use crate::solve::prox::nncg;
+use crate::solve::sweeps::nncg;
 use crate::solve::{
     Budget, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver,
     SolverInfo, Status, admm,

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace, evaluate, velocity_distance};
 use crate::solve::newton::sweeps::PER_ROW;
 use crate::solve::newton::{Grants, Newton, is_one_of_many, likely_need};
-use crate::solve::prox::nncg;
+use crate::solve::sweeps::nncg;
 use crate::solve::{Budget, Request, Solver};
 
 /// The share of the residual that is asked for (-), and Newton steps and sweeps for it at most.

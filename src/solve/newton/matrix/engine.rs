@@ -12,7 +12,7 @@ use super::system::System;
 use crate::problem::FrictionLaw;
 use crate::problem::law::Law;
 use crate::solve::admm::{self, rows::Rows};
-use crate::solve::sparse::Breakdown;
+use crate::solve::linalg::sparse::Breakdown;
 
 const N: usize = FrictionLaw::MAX_ROWS;
 

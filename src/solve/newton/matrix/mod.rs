@@ -19,7 +19,7 @@ use super::local::Steps;
 use super::{AIM, FINEST, Grants, NEED, count};
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem};
-use crate::solve::prox::nncg;
+use crate::solve::sweeps::nncg;
 use crate::solve::{Budget, HistoryPoint, Over, Request, SolveReport, Solver, Status};
 
 /// A start whose residual is at most this share of the tolerance is a solution (-).

@@ -8,8 +8,8 @@
 use super::blocks::{Block, Blocks, ROWS};
 use crate::problem::delassus::Delassus;
 use crate::problem::law::Slope;
-use crate::solve::gmres::Gmres;
-use crate::solve::sparse::{Breakdown, SparseLdl};
+use crate::solve::linalg::gmres::Gmres;
+use crate::solve::linalg::sparse::{Breakdown, SparseLdl};
 
 /// Most directions of GMRES, and its accuracy (-).
 const DIRECTIONS: usize = 60;

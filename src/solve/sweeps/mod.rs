@@ -6,7 +6,6 @@
 
 pub mod apgd;
 pub(in crate::solve) mod block;
-pub mod block_sor;
 mod by_island;
 pub mod color;
 pub mod colored_gs;
@@ -17,12 +16,11 @@ pub mod jacobi;
 mod lanczos;
 pub(in crate::solve) mod matrix;
 pub(in crate::solve) mod monitor;
-pub mod naive_gs;
 pub mod nncg;
 pub(in crate::solve) mod pack;
+pub mod papers;
 pub(in crate::solve) mod parameters;
 mod r_factors;
-pub mod relaxed_sor;
 mod sweep;
 
 use std::time::{Duration, Instant};

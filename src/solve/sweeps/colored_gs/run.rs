@@ -11,8 +11,8 @@ use super::sweep::{RowOrder, WideSweep};
 use super::wide::{Body, WideContacts, sizes};
 use crate::math::Twist;
 use crate::solve::Budget;
-use crate::solve::prox::block::{Change, Sweep};
-use crate::solve::prox::monitor::{Monitor, State, Verdict};
+use crate::solve::sweeps::block::{Change, Sweep};
+use crate::solve::sweeps::monitor::{Monitor, State, Verdict};
 
 /// What a sweep over all batches needs.
 pub struct Run<'a> {

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use crate::problem::{Problem, make_room};
-use crate::solve::prox::block::Span;
-use crate::solve::prox::color::{Edge, NO_BODY};
+use crate::solve::sweeps::block::Span;
+use crate::solve::sweeps::color::{Edge, NO_BODY};
 
 /// Most points of one edge; more between the same two bodies make more edges.
 pub const MOST_POINTS: u32 = 4;

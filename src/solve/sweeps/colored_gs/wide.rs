@@ -309,9 +309,9 @@ impl<R: Real> WideContacts<R> {
 
 impl<R: Real> Body<R> {
     /// The body in f64.
-    pub fn unpack(&self) -> crate::solve::prox::block::PackedBody {
+    pub fn unpack(&self) -> crate::solve::sweeps::block::PackedBody {
         let q = |k: usize, n: usize| self.0[k][n].to_f64();
-        crate::solve::prox::block::PackedBody {
+        crate::solve::sweeps::block::PackedBody {
             velocity: Twist {
                 linear: Vec3::new(q(0, 0), q(0, 1), q(0, 2)),
                 angular: Vec3::new(q(1, 0), q(1, 1), q(1, 2)),

@@ -8,7 +8,7 @@ use super::lanes::{Real, Wide, WideVec3};
 use super::layout::WideManifold;
 use super::shared::Shared;
 use super::wide::{Body, field, sizes};
-use crate::solve::prox::block::{Change, Sweep};
+use crate::solve::sweeps::block::{Change, Sweep};
 
 /// How many points ahead of the next manifold lanes are asked for.
 const AHEAD: usize = 2;

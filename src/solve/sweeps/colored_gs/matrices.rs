@@ -7,10 +7,10 @@ use crate::math::Twist;
 use crate::problem::delassus::Delassus;
 use crate::problem::{Form, MatrixProblem};
 use crate::solve::Budget;
-use crate::solve::prox::ProxIteration;
-use crate::solve::prox::jacobi::Jacobi;
-use crate::solve::prox::monitor::Monitor;
-use crate::solve::prox::parameters::Packing;
+use crate::solve::sweeps::ProxIteration;
+use crate::solve::sweeps::jacobi::Jacobi;
+use crate::solve::sweeps::monitor::Monitor;
+use crate::solve::sweeps::parameters::Packing;
 
 /// The solver without bodies.
 pub struct ColoredMatrices {

@@ -15,8 +15,8 @@ use super::edges::{Edges, MOST_POINTS};
 use crate::problem::Problem;
 use crate::problem::islands::{Grouped, span};
 use crate::solve::NO_COLOR;
-use crate::solve::prox::block::Span;
-use crate::solve::prox::color::{Coloring, Strategy};
+use crate::solve::sweeps::block::Span;
+use crate::solve::sweeps::color::{Coloring, Strategy};
 
 /// Stands for no contact in a lane.
 pub const EMPTY: u32 = u32::MAX;

@@ -5,13 +5,13 @@
 //! Rows of a product are independent of each other, so that step B is parallel wherever a group is
 //! large enough to be worth it.
 
-use super::block::{Change, Sweep};
-use super::by_island::{IslandView, Method, Prepare, by_island};
-use super::matrix::Matrix;
-use super::pack::{Block, Packed};
-use super::parameters::{ALPHA, BLOCK, Packing, Scheme, r_factors_by_degree};
 use crate::problem::delassus::Delassus;
 use crate::problem::{FrictionLaw, Problem};
+use crate::solve::sweeps::block::{Change, Sweep};
+use crate::solve::sweeps::by_island::{IslandView, Method, Prepare, by_island};
+use crate::solve::sweeps::matrix::Matrix;
+use crate::solve::sweeps::pack::{Block, Packed};
+use crate::solve::sweeps::parameters::{ALPHA, BLOCK, Packing, Scheme, r_factors_by_degree};
 use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo};
 
 /// The entry in the list.

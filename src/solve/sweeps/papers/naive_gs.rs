@@ -9,16 +9,16 @@
 
 use rayon::prelude::*;
 
-use super::block::{Change, PackedBody, Sweep};
-use super::by_island::{Slices, split};
-use super::monitor::{Monitor, State, relative};
-use super::pack::{Block, NO_BODY, Packed, append_set};
-use super::parameters::{ALPHA, BLOCK, Packing, RFactors, r_factors};
-use super::sweep;
-use super::{ProxIteration, solver};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::islands::Grouped;
+use crate::solve::sweeps::block::{Change, PackedBody, Sweep};
+use crate::solve::sweeps::by_island::{Slices, split};
+use crate::solve::sweeps::monitor::{Monitor, State, relative};
+use crate::solve::sweeps::pack::{Block, NO_BODY, Packed, append_set};
+use crate::solve::sweeps::parameters::{ALPHA, BLOCK, Packing, RFactors, r_factors};
+use crate::solve::sweeps::sweep;
+use crate::solve::sweeps::{ProxIteration, solver};
 use crate::solve::{Budget, Parameter, ParameterKind, Parameters, SolverInfo};
 
 /// The entry in the list.

@@ -2,11 +2,11 @@
 //! together, from the same velocities; the next group sees what they did. Groups of one are
 //! Gauss–Seidel, one group of all is Jacobi.
 
-use super::block::{Change, Push, Sweep};
-use super::by_island::{IslandView, Method, Prepare, by_island};
-use super::pack::{Block, Packed};
-use super::parameters::{ALPHA, BLOCK, Packing, r_factors};
 use crate::problem::Problem;
+use crate::solve::sweeps::block::{Change, Push, Sweep};
+use crate::solve::sweeps::by_island::{IslandView, Method, Prepare, by_island};
+use crate::solve::sweeps::pack::{Block, Packed};
+use crate::solve::sweeps::parameters::{ALPHA, BLOCK, Packing, r_factors};
 use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo};
 
 /// The entry in the list.

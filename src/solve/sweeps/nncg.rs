@@ -10,7 +10,7 @@
 //! fewer sweeps altogether.
 //!
 //! Contacts are swept in their order, which on stacks leads from the ground up. By the colours of
-//! [`colored-gs`](crate::solve::prox::colored_gs), sixteen at a time, an iteration on the wall takes 0.6 of the time, but
+//! [`colored-gs`](crate::solve::sweeps::colored_gs), sixteen at a time, an iteration on the wall takes 0.6 of the time, but
 //! 150 of them leave 1.5e-4 m/s where 69 in this order leave 1e-6; over lanes in this order it takes 1.15 of the time in
 //! double precision, and 0.6 in single precision, whose rounding leaves 8e-5 m/s after 150.
 
