@@ -16,6 +16,7 @@ use std::time::Instant;
 use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
+use crate::solve::newton::stage::{Stage, WITHOUT};
 use crate::solve::newton::{self, Grants, Newton, is_one_of_many, likely_need};
 use crate::solve::part::Part;
 use crate::solve::sweeps::colored_gs;
@@ -34,17 +35,20 @@ pub static INFO: SolverInfo = SolverInfo {
     source: "-",
     least_iterations: 1,
     obstacle: || None,
-    parameters: &[Parameter {
-        name: "work",
-        unit: "1e6 multiplications",
-        summary: "what a step may take for exact solutions, sweeps after those that end early included, and up to 20 times \
+    parameters: &[
+        Parameter {
+            name: "work",
+            unit: "1e6 multiplications",
+            summary: "what a step may take for exact solutions, sweeps after those that end early included, and up to 20 times \
                   as much where no impulse has held an island yet; counted, not timed, so that every machine chooses alike",
-        source: "-",
-        kind: ParameterKind::Number {
-            default: DEFAULT_WORK,
-            range: [0.0, 1e6],
+            source: "-",
+            kind: ParameterKind::Number {
+                default: DEFAULT_WORK,
+                range: [0.0, 1e6],
+            },
         },
-    }],
+        WITHOUT,
+    ],
     make: |parameters| Box::new(Auto::new(parameters)),
 };
 
@@ -90,7 +94,7 @@ impl Auto {
     fn new(parameters: &Parameters) -> Self {
         Self {
             work: 1e6 * work(parameters),
-            newton: Newton::default(),
+            newton: Newton::without(Stage::without(parameters)),
             offered: Vec::new(),
             sweeps: colored_gs::INFO.with_defaults(),
             part: Part::default(),

@@ -3,6 +3,7 @@
 //! One program, so that an edit of the library is followed by one link. A module of it alone:
 //! `cargo test --no-default-features --test engine newton::`.
 
+mod ablation;
 mod accuracy;
 mod advice;
 mod auto;

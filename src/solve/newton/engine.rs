@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::cone;
 use super::island::Island;
+use super::stage::Stage;
 use super::system::System;
 use super::{ITERATIONS, NEED};
 use crate::problem::law::Law;
@@ -26,9 +27,8 @@ const ACCEPTED_ALTERNATING: f64 = 0.015;
 /// down for more to follow (-): four find the walls and pyramids that stand and save most factors.
 const FIRST: usize = 4;
 const QUICK: f64 = 0.2;
-/// Contacts with so many rows per velocity are redundant (-), and alternating directions come first; what these leave
-/// below the tolerance goes to proximal points at once, since Newton's steps on the laws then need an ε that hardly lets
-/// them fall. The wall has 3.7. Spheres in a box, 1.5, took 1.5 times the work where points came first.
+/// Contacts with so many rows per velocity are redundant (-), and alternating directions come first. The wall has 3.7.
+/// Spheres in a box, 1.5, took 1.5 times the work where they came first.
 const REDUNDANT: f64 = 2.0;
 /// Rows from which on redundant contacts are solved by alternating directions at first (-): with fewer, sweeps and Newton's
 /// steps cost next to nothing, and need less work than 30 iterations that lead nowhere.
@@ -37,16 +37,12 @@ const WORTHWHILE: usize = 100;
 /// everything before. On machines in motion the hardest problems need some hundred sweeps.
 const ROUNDS: usize = 5;
 const SWEEPS: [usize; 2] = [50, 10_000];
-/// Most rows that W is found for: it is dense.
-const MOST_CLOSED: usize = 400;
 /// Proximal points in turn that bring nothing before it gives up, where sweeps cannot follow and where they can.
 const PATIENCE: [u32; 2] = [24, 4];
 /// Entries of the factor that the solves of a step read, over those that there are (-): GMRES makes a few of them.
 const SOLVES: f64 = 12.0;
 /// 1/ρ of a bilateral row over its A_rr (-): it only keeps redundant rows apart, and is taken back out step by step.
 pub(in crate::solve) const BILATERAL: f64 = 1e-10;
-/// The radius in which the kink of σ at rest is rounded, as a share of the residual (-).
-pub(super) const ROUND: f64 = 0.03;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
@@ -63,9 +59,16 @@ pub struct Limits {
     pub deadline: Option<Instant>,
     /// Whether to keep every point.
     pub history: bool,
+    /// The method that is left out.
+    pub without: Option<Stage>,
 }
 
 impl Limits {
+    /// Whether a method takes its turn.
+    pub fn has(&self, stage: Stage) -> bool {
+        self.without != Some(stage)
+    }
+
     /// The same with other work.
     pub fn with(self, work: f64) -> Self {
         Self { work, ..self }
@@ -124,8 +127,6 @@ pub struct Engine {
     pub(super) shift: Vec<f64>,
     /// Whether σ follows the velocities.
     pub(super) is_coupled: bool,
-    /// The radius in which σ is rounded (m/s).
-    pub(super) rounding: f64,
     /// 1/ρ of each contact and each general row (1/kg).
     pub(super) inverse_rho: [Vec<f64>; 2],
     /// J u + bias of contacts and general rows.
@@ -155,8 +156,6 @@ pub struct Engine {
     base: [Vec<f64>; 2],
     best: [Vec<f64>; 2],
     pub(super) least: f64,
-    /// The residual of what was offered last (m/s).
-    pub(super) offered: f64,
     /// The largest of the best impulses (N s), and the residual that is worth any (m/s).
     largest: f64,
     wanted: f64,
@@ -200,7 +199,6 @@ impl Engine {
         if limits.history {
             self.record();
         }
-        self.offered = error;
         if error < self.least {
             self.keep(error);
         }
@@ -309,7 +307,7 @@ impl Engine {
         self.clock.get_or_insert_with(Instant::now);
         self.system.set_deadline(limits.deadline);
         self.wanted = limits.tolerance;
-        if self.alternates() {
+        if self.alternates() && limits.has(Stage::AlternatingDirections) {
             let least = self.alternate(error, limits);
             if least <= ACCEPTED * limits.tolerance {
                 return least;
@@ -327,15 +325,13 @@ impl Engine {
             return error;
         }
         // What is hardly brought down are waves through many bodies, which the next step has again, twice as high.
-        let is_begun = self.tally.steps > 0;
-        let polishes = is_begun && self.alternates() && error <= limits.tolerance;
         let mut limits = *limits;
-        if is_begun {
+        if self.tally.steps > 0 {
             limits.tolerance *= ACCEPTED;
         }
         if error > limits.tolerance && !self.is_over(&limits) {
             self.make_ready();
-            self.climb(error, polishes, &limits);
+            self.take_turns(error, &limits);
         }
         self.x.clone_from(&self.best[0]);
         self.y.clone_from(&self.best[1]);
@@ -347,9 +343,10 @@ impl Engine {
 
     /// Sweeps, where they need no factor, as long as they lead on quickly. Returns the residual of the best (m/s).
     fn sweep_first(&mut self, start: f64, limits: &Limits) -> f64 {
-        if self.rows_to_close().is_some() || self.prepare_sweeps().is_err() {
+        if self.alternates() || !self.can_sweep() || !limits.has(Stage::FirstSweeps) {
             return start;
         }
+        self.prepare_sweeps();
         while !self.is_over(limits) {
             let before = self.least;
             let error = self.sweep([FIRST; 2], limits);
@@ -364,14 +361,12 @@ impl Engine {
         self.go_back()
     }
 
-    /// The methods one after the other, or without the first at first, until one gets there. One whose matrix cannot be
-    /// factored has led nowhere.
-    fn climb(&mut self, mut error: f64, skips_first: bool, limits: &Limits) {
-        let closed = self.rows_to_close();
-        let can_sweep = closed.is_none_or(|rows| (1..=MOST_CLOSED).contains(&rows));
+    /// The methods one after the other until one gets there. One whose matrix cannot be factored has led nowhere.
+    fn take_turns(&mut self, mut error: f64, limits: &Limits) {
+        let can_sweep = self.can_sweep() && limits.has(Stage::Sweeps);
         let patience = PATIENCE[usize::from(can_sweep)];
-        for round in 0..ROUNDS {
-            if round > 0 || !skips_first {
+        for _ in 0..ROUNDS {
+            if limits.has(Stage::SemismoothNewton) {
                 error = match self.close_in(error, limits) {
                     Ok(error) => error,
                     Err(_) => self.go_back(),
@@ -380,14 +375,14 @@ impl Engine {
             if self.is_done(limits) {
                 break;
             }
-            let _ = self.approach(error, patience, limits);
+            if limits.has(Stage::ProximalPoints) {
+                let _ = self.approach(error, patience, limits);
+            }
             if self.least <= self.wanted || self.is_over(limits) || !can_sweep {
                 break;
             }
             self.return_to_best();
-            if self.prepare_sweeps().is_err() {
-                break;
-            }
+            self.prepare_sweeps();
             error = self.sweep(SWEEPS, limits);
             self.keep(error);
         }
@@ -514,7 +509,7 @@ impl Engine {
         )
     }
 
-    /// σ of a sliding velocity without compliance (m/s), rounded at rest: √(σ² + r²) − r.
+    /// σ of a sliding velocity without compliance (m/s).
     pub(super) fn support(&self, c: usize, w: &[f64]) -> f64 {
         let contacts = &self.island.contacts;
         let friction = &contacts.friction[c];
@@ -523,8 +518,7 @@ impl Engine {
         for (k, w) in w.iter().enumerate() {
             sliding[k] = w + contacts.compliance[first + k] * self.x[first + k];
         }
-        let sigma = friction.law.support(&sliding[..w.len()], friction.mu);
-        sigma.hypot(self.rounding) - self.rounding
+        friction.law.support(&sliding[..w.len()], friction.mu)
     }
 }
 

@@ -6,7 +6,7 @@
 //! the residual falls.
 
 use super::cone;
-use super::engine::{BILATERAL, Engine, Limits, ROUND};
+use super::engine::{BILATERAL, Engine, Limits};
 use super::inner::PER_ROW;
 use super::island::add;
 use crate::problem::law::Slope;
@@ -45,8 +45,8 @@ pub struct Responses {
 pub trait Steps {
     /// The largest velocity without impulses (m/s).
     fn speed(&self) -> f64;
-    /// Finds the step from Λ and w, with ε and with σ rounded in this radius (m/s).
-    fn find(&mut self, epsilon: f64, rounding: f64) -> Result<(), Breakdown>;
+    /// Finds the step from Λ and w, with ε.
+    fn find(&mut self, epsilon: f64) -> Result<(), Breakdown>;
     /// Λ by `t` of the step, back in its sets.
     fn move_on(&mut self, t: f64);
     /// w at Λ, and the residual (m/s).
@@ -61,30 +61,25 @@ pub trait Steps {
     fn is_over(&self, limits: &Limits) -> bool;
 }
 
-/// Steps from Λ, whose residual is `error`, as long as they lead nearer. Leaves and keeps the best one, and returns
+/// Steps from Λ, whose residual is `start`, as long as they lead nearer. Leaves and keeps the best one, and returns
 /// its residual (m/s).
-pub fn close_in(
-    problem: &mut impl Steps,
-    mut error: f64,
-    limits: &Limits,
-) -> Result<f64, Breakdown> {
-    let mut best = error;
+pub fn close_in(problem: &mut impl Steps, start: f64, limits: &Limits) -> Result<f64, Breakdown> {
+    let mut best = start;
     let mut failures = 0;
-    let mut epsilon = (START * error / problem.speed()).clamp(LEAST, 1.0);
+    let mut epsilon = (START * start / problem.speed()).clamp(LEAST, 1.0);
     while best > limits.aim && failures < FAILURES && !problem.is_over(limits) {
-        problem.find(epsilon, ROUND * error)?;
+        problem.find(epsilon)?;
         let mut t = 1.0;
-        loop {
+        let error = loop {
             problem.move_on(t);
-            error = problem.measure();
+            let error = problem.measure();
             if error < (1.0 - FALL * t) * best || t < SHORTEST {
-                break;
+                break error;
             }
             t *= SHORTER;
-        }
+        };
         problem.end_step(limits);
-        let falls = error < PROGRESS * best;
-        if falls {
+        if error < PROGRESS * best {
             failures = 0;
             epsilon = (DOWN * epsilon).max(LEAST);
         } else {
@@ -94,7 +89,7 @@ pub fn close_in(
             best = error;
             problem.keep(error);
         } else {
-            error = problem.go_back();
+            problem.go_back();
             epsilon = (UP * epsilon).min(MOST);
         }
     }
@@ -152,10 +147,9 @@ impl Steps for Engine {
         self.island.speed()
     }
 
-    fn find(&mut self, epsilon: f64, rounding: f64) -> Result<(), Breakdown> {
+    fn find(&mut self, epsilon: f64) -> Result<(), Breakdown> {
         self.tally.steps += 1;
         self.epsilon = epsilon;
-        self.rounding = rounding;
         self.linearise();
         self.find_step()?;
         self.find_direction();

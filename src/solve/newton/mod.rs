@@ -2,10 +2,10 @@
 //!
 //! Per island (`engine`) Newton's method on the laws themselves (`local`), proximal points (`proximal`, each found by
 //! `inner`), and sweeps (`sweeps`) take turns. Before them come alternating directions (`alternate`) where contacts are
-//! redundant, and else rounds of pivoting (`pivoting`) on laws that are linearised (`linear`); `sliding` is what makes the matrix unsymmetric. The matrix (`system`) is factored partly in the
-//! velocities and partly in the rows, as minimum degree finds it cheaper. The result is judged by the exact law, and is
-//! never worse than its start. Islands that the impulses solve already are left alone (`standing`). `matrix` does without
-//! bodies.
+//! redundant, and else pivoting (`pivoting`) on laws that are linearised (`linear`); `stage` names them, so that one can be
+//! left out. `sliding` is what makes the matrix unsymmetric. The matrix (`system`) is factored partly in the velocities and
+//! partly in the rows, as minimum degree finds it cheaper. The result is judged by the exact law, and is never worse than
+//! its start. Islands that the impulses solve already are left alone (`standing`). `matrix` does without bodies.
 
 mod alternate;
 pub(in crate::solve) mod cone;
@@ -19,6 +19,7 @@ pub(in crate::solve) mod matrix;
 mod pivoting;
 mod proximal;
 mod sliding;
+pub(in crate::solve) mod stage;
 mod standing;
 pub(in crate::solve) mod sweeps;
 pub(in crate::solve) mod system;
@@ -32,6 +33,7 @@ use rayon::prelude::*;
 use self::engine::{Engine, Limits, Tally};
 use self::island::DOF;
 use self::pivoting::Pivoting;
+use self::stage::{Stage, WITHOUT};
 use self::system::SIDE_BY_SIDE;
 use crate::math::{Mat3, Twist};
 use crate::problem::islands::NO_ISLAND;
@@ -50,8 +52,8 @@ pub static INFO: SolverInfo = SolverInfo {
     source: "Rockafellar 1976; De Saxcé & Feng 1998; Yamashita & Fukushima 2001; Hintermüller, Ito & Kunisch 2002",
     least_iterations: 500,
     obstacle: || None,
-    parameters: &[],
-    make: |_| Box::new(Newton::default()),
+    parameters: &[WITHOUT],
+    make: |parameters| Box::new(Newton::without(Stage::without(parameters))),
 };
 
 /// The finest residual that is asked of an island, whatever the budget says (m/s).
@@ -95,6 +97,8 @@ pub(super) struct Grants {
 /// The solver. It carries no state from step to step, only memory.
 #[derive(Default)]
 pub(super) struct Newton {
+    /// The method that is left out.
+    without: Option<Stage>,
     /// The engine of each island that is a candidate: one takes 16 KB before it holds anything, and most of very many
     /// islands are none.
     islands: Vec<Option<Box<Engine>>>,
@@ -116,13 +120,19 @@ pub(super) struct Newton {
     /// Why the solution of each island has ended.
     ends: Vec<Reason>,
     pivoting: Option<Box<Pivoting>>,
-    /// The residual that each island's last round of pivoting has led to, or that of its start (m/s).
-    reached: Vec<f64>,
     /// The residual of each candidate that the impulses solve already (m/s).
     standing: Vec<Option<f64>>,
 }
 
 impl Newton {
+    /// One that leaves a method out.
+    pub(super) fn without(without: Option<Stage>) -> Self {
+        Self {
+            without,
+            ..Self::default()
+        }
+    }
+
     /// Takes the islands that are candidates and fit into the granted work, the cheapest first. Those that the
     /// impulses solve already need none, and get no engine. `u` is overwritten; where all islands stand, with their
     /// velocities.
@@ -293,7 +303,7 @@ impl Newton {
         lambda: &[f64],
         spent: &[Option<(u32, f64)>],
     ) {
-        let limits = limits(request, Instant::now());
+        let limits = self.limits(request, Instant::now());
         let engines = self.islands.par_iter_mut();
         let all = engines.zip(&mut self.errors).zip(spent);
         all.for_each(|((engine, error), spent)| {
@@ -334,8 +344,7 @@ impl Newton {
         lambda: &mut [f64],
     ) -> SolveReport {
         let start = Instant::now();
-        let limits = limits(request, start);
-        self.reached.clone_from(&self.errors);
+        let limits = self.limits(request, start);
         let engines = self.islands.par_iter_mut();
         let work = self.granted.par_iter().zip(&self.kept);
         let chosen = engines.zip(work).zip(&mut self.errors);
@@ -476,19 +485,6 @@ fn clear_idle(problem: &Problem, lambda: &mut [f64]) {
     let first = problem.contact_rows();
     for r in (0..problem.rows.len()).filter(|r| is_idle(problem.rows.bodies(*r))) {
         lambda[first + r] = 0.0;
-    }
-}
-
-/// The limits of a request, without one to the work.
-fn limits(request: &Request, start: Instant) -> Limits {
-    let tolerance = request.budget.tolerance;
-    Limits {
-        tolerance: tolerance.max(FINEST),
-        aim: (AIM * tolerance).max(FINEST),
-        work: f64::INFINITY,
-        steps: request.budget.iterations as usize,
-        deadline: request.budget.time_limit().map(|limit| start + limit),
-        history: request.history,
     }
 }
 
@@ -688,6 +684,20 @@ impl Newton {
     ) {
         if !self.all_stand() {
             conclude(problem, lambda, u, report);
+        }
+    }
+
+    /// The limits of a request, without one to the work.
+    fn limits(&self, request: &Request, start: Instant) -> Limits {
+        let tolerance = request.budget.tolerance;
+        Limits {
+            tolerance: tolerance.max(FINEST),
+            aim: (AIM * tolerance).max(FINEST),
+            work: f64::INFINITY,
+            steps: request.budget.iterations as usize,
+            deadline: request.budget.time_limit().map(|limit| start + limit),
+            history: request.history,
+            without: self.without,
         }
     }
 

@@ -1,9 +1,10 @@
 //! Pivoting ([`bpp`](crate::solve::bpp)) on islands whose friction is bounded row by row, which it solves exactly, or is
-//! on discs, which it solves in rounds ([`Linear`]).
+//! on discs that are linearised ([`Linear`]), after which Newton's steps have little to do.
 
 use rayon::prelude::*;
 
 use super::linear::Linear;
+use super::stage::Stage;
 use super::{Limits, Newton};
 use crate::problem::Problem;
 use crate::solve::bpp::{self, Bpp, Rung};
@@ -11,16 +12,11 @@ use crate::solve::{Parameters, Request};
 
 /// The share of the granted work that pivoting may take (-): it takes next to nothing, or leads nowhere.
 const SHARE: f64 = 0.3;
-/// A round on discs may take as much as so many Newton steps, and is not worth its while where a pivot takes more work than
-/// one (-). The longest round of the winch took 15, and rounds of dominoes that led nowhere 10 in the mean with 50. Pivots on machines in motion and falling dominoes take 0.3 to 0.8 of a step, on cards 1.5, and five on a vehicle
+/// On discs it may take as much as so many Newton steps, and is not worth its while where a pivot takes more work than
+/// one (-). The longest of the winch took 15, and those of dominoes that led nowhere 10 in the mean with 50. Pivots on machines in motion and falling dominoes take 0.3 to 0.8 of a step, on cards 1.5, and five on a vehicle
 /// of six wheels, where rounds lead nowhere half of the time and Newton's steps go on as quickly.
 const STEPS: f64 = 20.0;
 const DEAR: f64 = 1.0;
-/// Rounds on discs; the next follows where one has brought the residual down to this share (-). Of 491 islands of the
-/// winch four took more than three. With 0.2 the winch takes 2.1 ms in the mean and a tower of logs 4.5, with 0.5 they take
-/// 1.9 and 3.6.
-const ROUNDS: usize = 6;
-const QUICK: f64 = 0.5;
 
 /// The memory of it.
 pub struct Pivoting {
@@ -32,8 +28,6 @@ pub struct Pivoting {
     most: Vec<Option<[f64; 2]>>,
     spent: Vec<Option<(u32, f64)>>,
     wanted: Vec<bool>,
-    /// The islands that were wanted at first.
-    islands: Vec<usize>,
 }
 
 impl Default for Pivoting {
@@ -45,7 +39,6 @@ impl Default for Pivoting {
             most: Vec::new(),
             spent: Vec::new(),
             wanted: Vec::new(),
-            islands: Vec::new(),
         }
     }
 }
@@ -71,57 +64,48 @@ impl Newton {
             wanted.for_each(|(engine, _)| engine.iter_mut().for_each(|e| e.make_ready()));
             p.offered.clear();
             p.offered.extend_from_slice(start);
-            self.rounds(&mut p, problem, request, limits);
+            self.pivot_wanted(&mut p, problem, request, limits);
         }
         self.pivoting = Some(p);
     }
 
-    fn rounds(&mut self, p: &mut Pivoting, problem: &Problem, request: &Request, limits: &Limits) {
-        let wanted = p.wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
-        p.islands.clear();
-        p.islands.extend(wanted.map(|(island, _)| island));
+    fn pivot_wanted(
+        &mut self,
+        p: &mut Pivoting,
+        problem: &Problem,
+        request: &Request,
+        limits: &Limits,
+    ) {
+        let wanted = || p.wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
+        p.most.clear();
+        p.most
+            .extend(wanted().map(|(island, _)| Some(self.allowance(island))));
         p.linear.take(problem, &p.wanted, &p.offered);
-        for _ in 0..ROUNDS {
-            p.linear.linearise();
-            let part = &mut p.linear.part;
-            let most = p.islands.iter();
-            let most = most.map(|k| p.wanted[*k].then(|| self.allowance(*k)));
-            p.most.clear();
-            p.most.extend(most);
-            let rung = Rung {
-                across: &p.linear.across,
-                deadline: limits.deadline,
-                most: &p.most,
-            };
-            p.bpp.solve_islands(&part.problem, &mut part.lambda, &rung);
-            p.linear.store(problem, &mut p.offered);
-            p.spent.clear();
-            p.spent.resize(problem.islands.len(), None);
-            for (k, island) in p.islands.iter().enumerate() {
-                // A round is an iteration, as a round of sweeps is.
-                p.spent[*island] = p.bpp.spent(k).map(|work| (1, work));
-            }
-            self.offer(problem, request, &p.offered, &p.spent);
-            for island in &p.islands {
-                let engine = self.engine(*island);
-                let (offered, of_boxes) = (engine.offered, engine.is_of_boxes());
-                let is_quick = offered <= QUICK * self.reached[*island];
-                self.reached[*island] = offered;
-                let goes_on = p.spent[*island].is_some() && is_quick && !of_boxes;
-                p.wanted[*island] &= goes_on && self.may_pivot(*island, limits);
-            }
-            if !p.wanted.contains(&true) {
-                break;
-            }
+        p.linear.linearise();
+        let rung = Rung {
+            across: &p.linear.across,
+            deadline: limits.deadline,
+            most: &p.most,
+        };
+        let part = &mut p.linear.part;
+        p.bpp.solve_islands(&part.problem, &mut part.lambda, &rung);
+        p.linear.store(problem, &mut p.offered);
+        p.spent.clear();
+        p.spent.resize(problem.islands.len(), None);
+        for (k, (island, _)) in wanted().enumerate() {
+            // It is an iteration, as a round of sweeps is.
+            p.spent[island] = p.bpp.spent(k).map(|work| (1, work));
         }
+        self.offer(problem, request, &p.offered, &p.spent);
     }
 
-    /// Whether an island is not solved, and pivoting, or rounds of it, would solve it.
+    /// Whether an island is not solved, and pivoting may solve it.
     fn may_pivot(&self, island: usize, limits: &Limits) -> bool {
         let Some(engine) = self.islands[island].as_deref() else {
             return false;
         };
-        self.takes(island)
+        limits.has(Stage::Pivoting)
+            && self.takes(island)
             && !engine.accepts(self.errors[island], limits.tolerance)
             && !engine.is_over(&limits.with(self.granted[island]))
             && !engine.alternates()

@@ -3,13 +3,12 @@
 //! From impulses Λ̂ the next ones are those of Λ = P_K(Λ̂ − ρ (w + σ e_N)), which [`super::inner`] finds. The penalty
 //! is ρ = α/A_cc: the larger α, the nearer is a point to the solution, and the harder to find.
 
-use super::engine::{BILATERAL, Engine, Limits, ROUND};
+use super::engine::{BILATERAL, Engine, Limits};
 use crate::problem::FrictionLaw;
 use crate::solve::linalg::sparse::Breakdown;
 
-/// By how much α grows from point to point, and after points that led nowhere at the least (-).
+/// By how much α grows from point to point, and twice that falls after one that led nowhere (-).
 const GROWTH: f64 = 10.0;
-const SLOWEST: f64 = 1.5;
 /// The largest α, of contacts alone and beside general rows (-): corners of a face whose gaps differ hold each other by
 /// impulses that move by α times the residual, and with 1e8 arches and stacks end at 1e-9 m/s instead of 1e-13. Beside
 /// rows of [`BILATERAL`] a factor has no right digits left from 1e9 on.
@@ -54,7 +53,6 @@ impl Engine {
         } else {
             1.0
         };
-        let mut growth = GROWTH;
         let [mut stalled, mut failures] = [0, 0];
         let mut falls = true;
         loop {
@@ -64,7 +62,7 @@ impl Engine {
             }
             self.tally.points += 1;
             let before = self.tally.steps;
-            self.begin_point(alpha, error);
+            self.begin_point(alpha);
             // Where σ inside leads nowhere with any penalty, σ held may.
             let follows = failures < FAILURES && (is_warm || self.tally.points > 1);
             let noise = NOISE * speed;
@@ -83,13 +81,9 @@ impl Engine {
             failures = if fails { failures + 1 } else { 0 };
             if fails || error > WORSE * best || !error.is_finite() {
                 error = self.go_back();
-                alpha = (alpha / (growth * growth)).max(1.0);
-                growth = growth.sqrt().max(SLOWEST);
+                alpha = (alpha / (GROWTH * GROWTH)).max(1.0);
             } else if is_found && self.tally.steps - before < EASY {
-                if self.is_coupled {
-                    growth = (growth * growth).min(GROWTH);
-                }
-                alpha = (alpha * growth).min(most);
+                alpha = (alpha * GROWTH).min(most);
             }
             // On the way to a larger penalty points need not bring anything yet.
             if falls {
@@ -102,8 +96,7 @@ impl Engine {
     }
 
     /// Sets Λ̂, ρ and what σ is held at.
-    fn begin_point(&mut self, alpha: f64, error: f64) {
-        self.rounding = ROUND * error;
+    fn begin_point(&mut self, alpha: f64) {
         self.center[0].clone_from(&self.x);
         self.center[1].clone_from(&self.y);
         self.v.fill(0.0);

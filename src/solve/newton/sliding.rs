@@ -63,10 +63,6 @@ impl Engine {
         let mut gradient = [0.0; FrictionLaw::MAX_ROWS];
         let law = friction.law;
         law.support_gradient(&w[1..n], friction.mu, &mut gradient[1..n]);
-        let by = sigma / sigma.hypot(self.rounding);
-        for g in &mut gradient {
-            *g *= by;
-        }
         Some(gradient)
     }
 

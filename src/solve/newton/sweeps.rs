@@ -1,16 +1,12 @@
 //! Gauss–Seidel sweeps over contacts and bounded rows, for where Newton's method leads nowhere: friction that is not
-//! associated is no obstacle to them.
-//!
-//! Where there are bilateral rows they are closed exactly: with W the Delassus matrix of the swept rows that is
-//! left when the others hold, w = W Λ + b. Without bilateral rows w follows the velocities. Sweeps there and back
-//! are accelerated as in [`nncg`](crate::solve::sweeps::nncg).
+//! associated is no obstacle to them. Islands with bilateral rows are not swept. w follows the velocities, and sweeps there
+//! and back are accelerated as in [`nncg`](crate::solve::sweeps::nncg).
 
-use super::engine::{BILATERAL, Engine, Limits};
+use super::engine::{Engine, Limits};
 use super::island::{Contacts, DOF, Island, NONE, Row, add, dot, of};
 use crate::math::SymMat3;
 use crate::problem::{Friction, FrictionLaw};
 use crate::solve::linalg::small::eliminate;
-use crate::solve::linalg::sparse::Breakdown;
 use crate::solve::sweeps::contact_block::solve_contact;
 
 const N: usize = FrictionLaw::MAX_ROWS;
@@ -20,30 +16,22 @@ const TURNS: usize = 30;
 const SETTLED: f64 = 1e-3;
 /// A change that does not fall to this share halves the steps (-).
 const FALL: f64 = 0.9;
-/// Multiplications of a row's turn without W, there and back and once more after the acceleration.
+/// Multiplications of a row's turn, there and back and once more after the acceleration.
 pub(in crate::solve) const PER_ROW: f64 = 90.0;
 
 /// The problem of the swept rows, and memory.
 #[derive(Clone, Debug, Default)]
 pub struct Swept {
-    /// W with compliance row by row; empty where w follows the velocities.
-    matrix: Vec<f64>,
-    /// w without any impulse of these rows.
-    b: Vec<f64>,
     /// M⁻¹ Jᵀ of each contact row, and of each entry of the bounded rows.
     response: Vec<[Row; 2]>,
     bounded_response: Vec<Row>,
-    /// Each contact's own block of W, and where it begins.
+    /// Each contact's own block of A, and where it begins.
     block: Vec<f64>,
     block_start: Vec<u32>,
-    /// The diagonal of W at the bounded rows.
-    diagonal: Vec<f64>,
     /// The impulses: contacts' rows and then bounded rows.
     lambda: Vec<f64>,
-    /// u − u_free, where w follows it.
+    /// u − u_free.
     v: Vec<f64>,
-    /// The general rows that are bounded.
-    bounded: Vec<u32>,
     /// Λ before an iteration, the direction p, and ‖∇f‖² of the iteration before.
     before: Vec<f64>,
     p: Vec<f64>,
@@ -51,127 +39,19 @@ pub struct Swept {
 }
 
 impl Engine {
-    /// Number of rows that sweeps need W of; none where there is no bilateral row.
-    pub(super) fn rows_to_close(&self) -> Option<usize> {
+    /// Whether sweeps may lead on: they leave rows that no bound holds to other methods.
+    pub(super) fn can_sweep(&self) -> bool {
         let rows = &self.island.rows;
-        let bilateral = (0..rows.len()).filter(|r| rows.is_bilateral(*r)).count();
-        let swept = self.island.contacts.free.len() + rows.len() - bilateral;
-        (bilateral > 0).then_some(swept)
+        !(0..rows.len()).any(|r| rows.is_bilateral(r))
     }
 
     /// Prepares sweeps from the present impulses.
-    pub(super) fn prepare_sweeps(&mut self) -> Result<(), Breakdown> {
-        let mut swept = std::mem::take(&mut self.swept);
-        let rows = &self.island.rows;
-        swept.bounded.clear();
-        let bounded = (0..rows.len()).filter(|r| !rows.is_bilateral(*r));
-        swept.bounded.extend(bounded.map(|r| r as u32));
+    pub(super) fn prepare_sweeps(&mut self) {
+        let swept = &mut self.swept;
         swept.lambda.clone_from(&self.x);
-        let bounded = swept.bounded.iter().map(|r| self.y[*r as usize]);
-        swept.lambda.extend(bounded);
-        swept.matrix.clear();
-        let mut result = Ok(());
-        if swept.bounded.len() < self.island.rows.len() {
-            result = self.close(&mut swept);
-        } else {
-            swept.find_responses(&self.island);
-        }
-        if result.is_ok() {
-            swept.find_blocks(&self.island);
-        }
-        self.swept = swept;
-        result
-    }
-
-    /// Finds W and b, the bilateral rows closed.
-    fn close(&mut self, swept: &mut Swept) -> Result<(), Breakdown> {
-        self.factored.clear();
-        self.system.begin();
-        for r in 0..self.island.rows.len() {
-            let rows = &self.island.rows;
-            let e = rows.compliance[r] + BILATERAL * rows.diagonal[r];
-            let e = rows.is_bilateral(r).then_some(e);
-            self.system.set_row(&self.island, r, e);
-        }
-        self.tally.factors += 1;
-        self.tally.work += self.system.work();
-        self.system.factor(&self.island)?;
-        let first = self.island.contacts.free.len();
-        let n = swept.lambda.len();
-        swept.matrix.resize(n * n, 0.0);
-        for c in 0..self.island.contacts.len() {
-            for row in self.island.contacts.rows(c) {
-                self.dv.fill(0.0);
-                let contacts = &self.island.contacts;
-                for (body, j) in contacts.bodies[c].iter().zip(&contacts.jacobian(c, row)) {
-                    if *body != NONE {
-                        add(*body, &mut self.dv, j, 1.0);
-                    }
-                }
-                self.find_column(swept, row);
-                swept.matrix[row * (n + 1)] += self.island.contacts.compliance[row];
-            }
-        }
-        for k in 0..swept.bounded.len() {
-            let r = swept.bounded[k] as usize;
-            self.dv.fill(0.0);
-            for (body, j) in self.island.rows.entries(r) {
-                add(body, &mut self.dv, j, 1.0);
-            }
-            self.find_column(swept, first + k);
-            swept.matrix[(first + k) * (n + 1)] += self.island.rows.compliance[r];
-        }
-        // The bilateral rows at the present impulses.
-        self.dv.fill(0.0);
-        for (r, dy) in self.dy.iter_mut().enumerate() {
-            *dy = -(self.w[1][r] + self.island.rows.compliance[r] * self.y[r]);
-        }
-        self.close_rows();
-        swept.b.clear();
-        for (row, w) in self.w[0].iter().enumerate() {
-            let own = self.island.contacts.compliance[row] * self.x[row];
-            swept.b.push(w + self.dw[0][row] + own);
-        }
-        for r in &swept.bounded {
-            let r = *r as usize;
-            let own = self.island.rows.compliance[r] * self.y[r];
-            swept.b.push(self.w[1][r] + self.dw[1][r] + own);
-        }
-        for (b, row) in swept.b.iter_mut().zip(swept.matrix.chunks_exact(n.max(1))) {
-            let sum: f64 = row.iter().zip(&swept.lambda).map(|(a, x)| a * x).sum();
-            *b -= sum;
-        }
-        Ok(())
-    }
-
-    /// Column `column` of W, from the momentum in `dv`.
-    fn find_column(&mut self, swept: &mut Swept, column: usize) {
-        self.dy.fill(0.0);
-        self.count_solve();
-        self.system.solve(&mut self.dv, &mut self.dy);
-        self.find_dw();
-        let n = swept.lambda.len();
-        let contacts = self.dw[0].iter().copied();
-        let bounded = swept.bounded.iter().map(|r| self.dw[1][*r as usize]);
-        for (row, w) in contacts.chain(bounded).enumerate() {
-            swept.matrix[row * n + column] = w;
-        }
-    }
-
-    fn find_dw(&mut self) {
-        self.island.contacts.product(&self.dv, &mut self.dw[0]);
-        self.island.rows.product(&self.dv, &mut self.dw[1]);
-    }
-
-    /// Solves for the impulses of the bilateral rows, from what is left over in `dv` and `dy`, and adds them to y.
-    fn close_rows(&mut self) {
-        self.count_solve();
-        self.system.solve(&mut self.dv, &mut self.dy);
-        for (y, dy) in self.y.iter_mut().zip(&self.dy) {
-            // The matrix has −dy.
-            *y -= dy;
-        }
-        self.find_dw();
+        swept.lambda.extend_from_slice(&self.y);
+        swept.find_responses(&self.island);
+        swept.find_blocks(&self.island);
     }
 
     /// Sweeps there and back: at least the first number, at most the second, and no more in between than what doubles
@@ -187,27 +67,9 @@ impl Engine {
             self.tally.work += swept.iterate(&self.island);
         }
         self.tally.steps += 1;
-        let first = self.x.len();
-        let closes = swept.bounded.len() < self.y.len();
-        if closes {
-            for (x, next) in self.x.iter_mut().zip(&swept.lambda) {
-                *x = next - *x;
-            }
-            self.dv.fill(0.0);
-            self.island.contacts.add_transposed(&self.x, &mut self.dv);
-            for (r, next) in swept.bounded.iter().zip(&swept.lambda[first..]) {
-                let by = next - self.y[*r as usize];
-                for (body, j) in self.island.rows.entries(*r as usize) {
-                    add(body, &mut self.dv, j, by);
-                }
-            }
-            self.dy.fill(0.0);
-            self.close_rows();
-        }
-        self.x.copy_from_slice(&swept.lambda[..first]);
-        for (r, next) in swept.bounded.iter().zip(&swept.lambda[first..]) {
-            self.y[*r as usize] = *next;
-        }
+        let (contacts, rows) = swept.lambda.split_at(self.x.len());
+        self.x.copy_from_slice(contacts);
+        self.y.copy_from_slice(rows);
         self.swept = swept;
         if limits.history {
             self.record();
@@ -247,35 +109,21 @@ impl Swept {
         }
     }
 
-    /// Each contact's own block, and the bounded rows' diagonal.
+    /// Each contact's own block.
     fn find_blocks(&mut self, island: &Island) {
-        let n = self.lambda.len();
         let contacts = &island.contacts;
-        let first = contacts.free.len();
         self.block.clear();
         self.block_start.clear();
         for c in 0..contacts.len() {
             self.block_start.push(self.block.len() as u32);
             for i in contacts.rows(c) {
                 for j in contacts.rows(c) {
-                    self.block.push(if self.matrix.is_empty() {
-                        let own = if i == j { contacts.compliance[i] } else { 0.0 };
-                        let jacobian = contacts.jacobian(c, i);
-                        let [a, b] = [0, 1].map(|s| dot(&jacobian[s], &self.response[j][s]));
-                        own + a + b
-                    } else {
-                        self.matrix[i * n + j]
-                    });
+                    let own = if i == j { contacts.compliance[i] } else { 0.0 };
+                    let jacobian = contacts.jacobian(c, i);
+                    let [a, b] = [0, 1].map(|s| dot(&jacobian[s], &self.response[j][s]));
+                    self.block.push(own + a + b);
                 }
             }
-        }
-        self.diagonal.clear();
-        for (k, r) in self.bounded.iter().enumerate() {
-            self.diagonal.push(if self.matrix.is_empty() {
-                island.rows.diagonal[*r as usize]
-            } else {
-                self.matrix[(first + k) * (n + 1)]
-            });
         }
     }
 
@@ -289,7 +137,7 @@ impl Swept {
     fn iterate(&mut self, island: &Island) -> f64 {
         self.find_velocities(island);
         self.before.clone_from(&self.lambda);
-        let (contacts, bounded) = (island.contacts.len(), self.bounded.len());
+        let (contacts, bounded) = (island.contacts.len(), island.rows.len());
         for c in 0..contacts {
             self.turn(island, c);
         }
@@ -308,23 +156,14 @@ impl Swept {
             let normal = block[0];
             friction.project(&mut block[1..], normal);
         }
-        for (x, r) in self.lambda[first..].iter_mut().zip(&self.bounded) {
-            let [lo, hi] = island.rows.bounds[*r as usize];
-            *x = x.max(lo).min(hi);
+        for (x, [lo, hi]) in self.lambda[first..].iter_mut().zip(&island.rows.bounds) {
+            *x = x.max(*lo).min(*hi);
         }
-        let n = self.lambda.len() as f64;
-        if self.matrix.is_empty() {
-            PER_ROW * n
-        } else {
-            2.0 * n * n
-        }
+        PER_ROW * self.lambda.len() as f64
     }
 
-    /// Velocities of the present impulses, where w follows them.
+    /// Velocities of the present impulses.
     fn find_velocities(&mut self, island: &Island) {
-        if !self.matrix.is_empty() {
-            return;
-        }
         self.v.clear();
         self.v.resize(island.velocities(), 0.0);
         let first = island.contacts.free.len();
@@ -333,8 +172,8 @@ impl Swept {
                 self.push(&island.contacts, c, row, self.lambda[row]);
             }
         }
-        for k in 0..self.bounded.len() {
-            self.push_bounded(island, k, self.lambda[first + k]);
+        for r in 0..island.rows.len() {
+            self.push_bounded(island, r, self.lambda[first + r]);
         }
     }
 
@@ -346,8 +185,7 @@ impl Swept {
         }
     }
 
-    fn push_bounded(&mut self, island: &Island, k: usize, by: f64) {
-        let r = self.bounded[k] as usize;
+    fn push_bounded(&mut self, island: &Island, r: usize, by: f64) {
         let span = island.rows.start[r] as usize..island.rows.start[r + 1] as usize;
         for e in span {
             add(
@@ -359,13 +197,6 @@ impl Swept {
         }
     }
 
-    fn product(&self, row: usize) -> f64 {
-        let n = self.lambda.len();
-        let a = &self.matrix[row * n..][..n];
-        let sum: f64 = a.iter().zip(&self.lambda).map(|(a, x)| a * x).sum();
-        self.b[row] + sum
-    }
-
     fn turn(&mut self, island: &Island, c: usize) {
         let contacts = &island.contacts;
         let rows = contacts.rows(c);
@@ -373,15 +204,9 @@ impl Swept {
         let own = &self.block[self.block_start[c] as usize..][..n * n];
         let friction = &contacts.friction[c];
         let mut w = [0.0; N];
-        if self.matrix.is_empty() {
-            contacts.contact_product(c, &self.v, &mut w[..n]);
-            for (w, row) in w.iter_mut().zip(rows.clone()) {
-                *w += contacts.free[row] + contacts.compliance[row] * self.lambda[row];
-            }
-        } else {
-            for (w, row) in w.iter_mut().zip(rows.clone()) {
-                *w = self.product(row);
-            }
+        contacts.contact_product(c, &self.v, &mut w[..n]);
+        for (w, row) in w.iter_mut().zip(rows.clone()) {
+            *w += contacts.free[row] + contacts.compliance[row] * self.lambda[row];
         }
         let mut x = [0.0; N];
         x[..n].copy_from_slice(&self.lambda[rows.clone()]);
@@ -395,28 +220,21 @@ impl Swept {
         for (row, x) in rows.zip(x) {
             let step = x - self.lambda[row];
             self.lambda[row] = x;
-            if self.matrix.is_empty() && step != 0.0 {
+            if step != 0.0 {
                 self.push(contacts, c, row, step);
             }
         }
     }
 
-    fn turn_bounded(&mut self, island: &Island, k: usize) {
-        let r = self.bounded[k] as usize;
-        let row = island.contacts.free.len() + k;
+    fn turn_bounded(&mut self, island: &Island, r: usize) {
+        let rows = &island.rows;
+        let row = island.contacts.free.len() + r;
         let x = self.lambda[row];
-        let w = if self.matrix.is_empty() {
-            let rows = &island.rows;
-            let entries = rows.entries(r).map(|(body, j)| dot(j, of(body, &self.v)));
-            entries.sum::<f64>() + rows.free[r] + rows.compliance[r] * x
-        } else {
-            self.product(row)
-        };
-        let [lo, hi] = island.rows.bounds[r];
-        self.lambda[row] = (x - w / self.diagonal[k]).max(lo).min(hi);
-        if self.matrix.is_empty() {
-            self.push_bounded(island, k, self.lambda[row] - x);
-        }
+        let entries = rows.entries(r).map(|(body, j)| dot(j, of(body, &self.v)));
+        let w = entries.sum::<f64>() + rows.free[r] + rows.compliance[r] * x;
+        let [lo, hi] = rows.bounds[r];
+        self.lambda[row] = (x - w / rows.diagonal[r]).max(lo).min(hi);
+        self.push_bounded(island, r, self.lambda[row] - x);
     }
 
     /// Fletcher and Reeves' conjugate directions, anew where the gradient grows.
@@ -439,7 +257,7 @@ impl Swept {
     }
 }
 
-/// A disc contact by itself, in closed form; `own` is its block of W, and `w` is at `x`.
+/// A disc contact by itself, in closed form; `own` is its block of A, and `w` is at `x`.
 fn solve_disc(own: &[f64], w: &[f64; N], x: &[f64; N], friction: &Friction) -> Option<[f64; 3]> {
     let k = SymMat3 {
         xx: own[0],
@@ -458,7 +276,7 @@ fn solve_disc(own: &[f64], w: &[f64; N], x: &[f64; N], friction: &Friction) -> O
     solve_contact(&k, b, friction.mu[0], [x, y, z])
 }
 
-/// A contact by itself, as projections find it; `own` is its block of W, and `w` is at `x`.
+/// A contact by itself, as projections find it; `own` is its block of A, and `w` is at `x`.
 fn solve_block(own: &[f64], w: &[f64; N], x: &mut [f64; N], n: usize, friction: &Friction) {
     let mut block = [[0.0; N]; N];
     let mut b = *w;

@@ -166,8 +166,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// σ of contact `k`, rounded at rest, and its gradient where the contact slides.
-    fn support(&self, k: usize, rounding: f64) -> (f64, Option<Block>) {
+    /// σ of contact `k`, and its gradient where the contact slides.
+    fn support(&self, k: usize) -> (f64, Option<Block>) {
         let friction = self.blocks.friction(k);
         let rows = self.blocks.rows(k);
         let sliding = &self.w[rows.start + 1..rows.end];
@@ -175,15 +175,13 @@ impl<'a> Engine<'a> {
         if sigma == 0.0 {
             return (0.0, None);
         }
-        let length = sigma.hypot(rounding);
         let mut gradient = [0.0; ROWS];
         let law = friction.law;
         law.support_gradient(sliding, friction.mu, &mut gradient[1..]);
-        let gradient = gradient.map(|g| g * sigma / length);
-        (length - rounding, Some(gradient))
+        (sigma, Some(gradient))
     }
 
-    fn linearise_contact(&self, k: usize, epsilon: f64, rounding: f64, system: &mut System) {
+    fn linearise_contact(&self, k: usize, epsilon: f64, system: &mut System) {
         let blocks = &self.blocks;
         let rows = blocks.rows(k);
         if blocks.scale[k] == 0.0 {
@@ -191,7 +189,7 @@ impl<'a> Engine<'a> {
             system.push_contact(&[[0.0; N]; N], &[0.0; N], None);
             return;
         }
-        let (sigma, gradient) = self.support(k, rounding);
+        let (sigma, gradient) = self.support(k);
         let mut w = [0.0; N];
         w[..ROWS].copy_from_slice(&self.w[rows.clone()]);
         w[0] += sigma;
@@ -235,13 +233,13 @@ impl Steps for Engine<'_> {
         self.blocks.speed()
     }
 
-    fn find(&mut self, epsilon: f64, rounding: f64) -> Result<(), Breakdown> {
+    fn find(&mut self, epsilon: f64) -> Result<(), Breakdown> {
         self.tally.steps += 1;
         let blocks = &self.blocks;
         let mut system = (self.system.take()).unwrap_or_else(|| System::new(blocks));
         system.begin();
         for k in 0..blocks.contacts() {
-            self.linearise_contact(k, epsilon, rounding, &mut system);
+            self.linearise_contact(k, epsilon, &mut system);
         }
         for k in blocks.contacts()..blocks.len() {
             self.linearise_row(k, epsilon, &mut system);

@@ -86,6 +86,7 @@ fn limits(problem: &MatrixProblem, request: &Request, grants: &Grants, start: In
         steps: request.budget.iterations as usize,
         deadline: request.budget.time_limit().map(|limit| start + limit),
         history: request.history,
+        without: None,
     }
 }
 
