@@ -17,7 +17,7 @@ use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
 use crate::solve::newton::stage::{Stage, WITHOUT};
-use crate::solve::newton::{self, Grants, Newton, is_one_of_many, likely_need};
+use crate::solve::newton::{self, Grants, Newton, is_small_among_many, likely_need};
 use crate::solve::part::Part;
 use crate::solve::sweeps::colored_gs;
 use crate::solve::{
@@ -54,7 +54,7 @@ pub static INFO: SolverInfo = SolverInfo {
 
 /// Why an island is swept before anything is counted, and the estimate where that is the reason (multiplications).
 fn too_large(problem: &Problem, island: usize, work: f64) -> Option<(Reason, f64)> {
-    if is_one_of_many(problem, island) {
+    if is_small_among_many(problem, island) {
         return Some((Reason::Many, 0.0));
     }
     let estimate = likely_need(problem, island);

@@ -78,7 +78,7 @@ fn without_a_method_nothing_is_worse_than_the_start() {
 /// The table of docs/exact.md.
 #[test]
 #[ignore = "takes minutes"]
-fn what_each_method_is_worth() {
+fn measure_what_each_method_is_worth() {
     let mut wanted = vec![1, 2, 4, 8, 16, 32];
     wanted.extend((1..=12).map(|k| 20 * k));
     wanted.sort_unstable();

@@ -60,7 +60,7 @@ pub struct Setup<'a> {
     /// What is added to contact rows, as a share of the diagonal (-).
     pub compliance: f64,
     /// What is added to the compliance of contacts' second tangents, by contact; nothing beyond its end (1/kg).
-    pub across: &'a [f64],
+    pub transverse_compliance: &'a [f64],
     /// Most bytes of the matrix.
     pub most: usize,
 }
@@ -320,8 +320,10 @@ impl Island {
             let first = self.scale.len() as u32;
             for (row, b) in b[..rows].iter().enumerate() {
                 let of_bodies = jacobian.iter().map(|j| &j[row]).zip(bodies.clone());
-                let across = setup.across.get(source).filter(|_| row == 2);
-                let compliance = block_compliance(problem, source, row) + across.unwrap_or(&0.0);
+                let transverse_compliance =
+                    setup.transverse_compliance.get(source).filter(|_| row == 2);
+                let compliance =
+                    block_compliance(problem, source, row) + transverse_compliance.unwrap_or(&0.0);
                 let operator = &mut self.operator;
                 let scale = operator.add_row(&problem.bodies, of_bodies, local, compliance);
                 let scale = scale.filter(|_| b.is_finite()).ok_or(Refusal::NotFinite)?;

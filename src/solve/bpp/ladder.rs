@@ -15,7 +15,7 @@ use crate::problem::Problem;
 
 /// What follows where pivoting by whole blocks, with bounds that follow, does not solve the island.
 #[derive(Clone, Copy, Debug)]
-enum Rung {
+enum Stage {
     /// Sets and bounds at once, from the start after so many sweeps of Gauss–Seidel.
     Coupled { sweeps: u32 },
     /// Pivoting with all that it may do, from the best impulses so far.
@@ -56,14 +56,14 @@ impl IslandSolver {
         }
     }
 
-    /// Orders, packs and assembles; `across` is [`Setup::across`].
+    /// Orders, packs and assembles; `transverse_compliance` is [`Setup::transverse_compliance`].
     pub fn assemble(
         &mut self,
         problem: &Problem,
         island: usize,
         local: &[u32],
         settings: &Settings,
-        across: &[f64],
+        transverse_compliance: &[f64],
     ) {
         let start = Instant::now();
         self.report = PivotReport::default();
@@ -72,7 +72,7 @@ impl IslandSolver {
         let setup = Setup {
             layout: factor::layout(&settings.factorization),
             compliance: settings.tuning.contact_compliance,
-            across,
+            transverse_compliance,
             most: settings.memory,
         };
         let island_of = &mut self.lcp.island;
@@ -117,7 +117,7 @@ impl IslandSolver {
         if !settings.warm_start {
             self.start.fill(0.0);
         }
-        self.outcome = self.climb(&settings.tuning);
+        self.outcome = self.solve_by_stages(&settings.tuning);
         self.fill_report(settings);
     }
 
@@ -131,9 +131,9 @@ impl IslandSolver {
     }
 
     /// The ladder. Where no friction bound follows anything, pivoting is all there is. Elsewhere it may move
-    /// only whole blocks at first; what that does not solve goes from rung to rung until one solves it,
+    /// only whole blocks at first; what that does not solve goes from stage to stage until one solves it,
     /// and the best impulses of all count.
-    fn climb(&mut self, tuning: &Tuning) -> Result<Ending, Refusal> {
+    fn solve_by_stages(&mut self, tuning: &Tuning) -> Result<Ending, Refusal> {
         let has_friction = self.lcp.island.friction_rows().next().is_some();
         if tuning.coupled_steps == 0 || !has_friction {
             return self.pivot(tuning);
@@ -149,9 +149,9 @@ impl IslandSolver {
             return Ok(Ending::Settled);
         }
         self.best.clone_from(&self.lcp.x);
-        let coupled = tuning.sweeps.map(|sweeps| Rung::Coupled { sweeps });
-        for rung in coupled.into_iter().chain([Rung::Pivoting]) {
-            if let Some(error) = self.try_rung(rung, tuning, wanted)
+        let coupled = tuning.sweeps.map(|sweeps| Stage::Coupled { sweeps });
+        for stage in coupled.into_iter().chain([Stage::Pivoting]) {
+            if let Some(error) = self.try_stage(stage, tuning, wanted)
                 && error < least
             {
                 least = error;
@@ -180,17 +180,17 @@ impl IslandSolver {
         Ok(ending)
     }
 
-    /// The error of the impulses to which a rung leads (m/s), if to any.
-    fn try_rung(&mut self, rung: Rung, tuning: &Tuning, wanted: f64) -> Option<f64> {
+    /// The error of the impulses to which a stage leads (m/s), if to any.
+    fn try_stage(&mut self, stage: Stage, tuning: &Tuning, wanted: f64) -> Option<f64> {
         let lcp = &mut self.lcp;
-        match rung {
-            Rung::Coupled { sweeps } => {
+        match stage {
+            Stage::Coupled { sweeps } => {
                 lcp.x.copy_from_slice(&self.start);
                 lcp.island.sweep(&mut lcp.x, sweeps);
                 let slipping = &mut self.friction.slipping;
                 self.coupled.solve(lcp, slipping, tuning, wanted).ok()
             }
-            Rung::Pivoting => {
+            Stage::Pivoting => {
                 // The compliance pulls towards the best impulses, not towards none.
                 lcp.x.copy_from_slice(&self.best);
                 lcp.center.copy_from_slice(&self.best);

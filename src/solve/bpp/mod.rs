@@ -57,15 +57,15 @@ use crate::solve::{
     HistoryPoint, MatrixView, Parameters, Request, SolveReport, Solver, SolverInfo, Status,
 };
 
-/// Pivots that another solver's rung is worth beginning for, and that it may make: on machines in motion an island takes 10
-/// in the median and 28 at most (winch), 134 where a tower of logs falls.
+/// Pivots that another solver's request is worth beginning for, and that it may make: on machines in motion an island
+/// takes 10 in the median and 28 at most (winch), 134 where a tower of logs falls.
 const LEAST_PIVOTS: f64 = 8.0;
 const MOST_PIVOTS: f64 = 200.0;
 
 /// What another solver asks for.
-pub(in crate::solve) struct Rung<'a> {
+pub(in crate::solve) struct PivotRequest<'a> {
     /// By contact: what is added to the compliance of its second tangent (1/kg).
-    pub across: &'a [f64],
+    pub transverse_compliance: &'a [f64],
     /// When to end.
     pub deadline: Option<Instant>,
     /// By island: the multiplications that it may take in all and for a pivot; none where it is not meant.
@@ -111,13 +111,13 @@ impl Bpp {
         self.islands.clear();
     }
 
-    /// Solves islands as a rung of other solvers, each with as many pivots as it allows. Their impulses are those of
+    /// Solves islands for other solvers, each with as many pivots as it allows. Their impulses are those of
     /// `lambda`, and become the result; [`Bpp::spent`] says what it took.
     pub(in crate::solve) fn solve_islands(
         &mut self,
         problem: &Problem,
         lambda: &mut [f64],
-        rung: &Rung<'_>,
+        request: &PivotRequest<'_>,
     ) {
         self.prepare(problem);
         let (settings, local) = (&self.settings, &self.local);
@@ -126,16 +126,22 @@ impl Bpp {
         let solvers = self.islands[..islands].par_iter_mut().enumerate();
         solvers.for_each(|(island, solver)| {
             solver.lcp.tally = Tally::default();
-            let Some([all, each]) = rung.most[island] else {
+            let Some([all, each]) = request.most[island] else {
                 return;
             };
-            solver.assemble(problem, island, local, settings, rung.across);
+            solver.assemble(
+                problem,
+                island,
+                local,
+                settings,
+                request.transverse_compliance,
+            );
             let pivot = solver.lcp.island.work_of_a_pivot();
             let pivots = all / pivot;
             if solver.outcome.is_ok() && pivots >= LEAST_PIVOTS && pivot <= each {
                 let limits = Limits {
                     budget: pivots.min(MOST_PIVOTS) as u32,
-                    deadline: rung.deadline,
+                    deadline: request.deadline,
                 };
                 solver.solve(from, settings, limits, false);
             }

@@ -367,7 +367,7 @@ impl Engine {
         let patience = PATIENCE[usize::from(can_sweep)];
         for _ in 0..ROUNDS {
             if limits.has(Stage::SemismoothNewton) {
-                error = match self.close_in(error, limits) {
+                error = match self.semismooth_newton(error, limits) {
                     Ok(error) => error,
                     Err(_) => self.go_back(),
                 };
@@ -376,7 +376,7 @@ impl Engine {
                 break;
             }
             if limits.has(Stage::ProximalPoints) {
-                let _ = self.approach(error, patience, limits);
+                let _ = self.proximal_points(error, patience, limits);
             }
             if self.least <= self.wanted || self.is_over(limits) || !can_sweep {
                 break;

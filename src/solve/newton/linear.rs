@@ -19,7 +19,7 @@ pub struct Linear {
     /// The friction of each contact as it is.
     friction: Palette<Friction>,
     /// C across the sliding direction, on the second tangent of each contact (1/kg).
-    pub across: Vec<f64>,
+    pub transverse_compliance: Vec<f64>,
     velocity: Vec<Twist>,
 }
 
@@ -34,8 +34,8 @@ impl Linear {
         self.part.take(whole, wanted, lambda);
         let contacts = &self.part.problem.contacts;
         self.friction.clone_from(&contacts.friction);
-        self.across.clear();
-        self.across.resize(contacts.len(), 0.0);
+        self.transverse_compliance.clear();
+        self.transverse_compliance.resize(contacts.len(), 0.0);
     }
 
     /// Linearises the laws about the impulses that there are.
@@ -57,7 +57,7 @@ impl Linear {
             let contacts = &mut problem.contacts;
             let law = FrictionLaw::Box;
             contacts.friction.set(c, Friction { law, ..*friction });
-            self.across[c] = 0.0;
+            self.transverse_compliance[c] = 0.0;
             // z/ρ with 1/ρ = `largest` (m/s).
             let z = [1, 2].map(|k| largest * block[k] - w[k]);
             let length = z[0].hypot(z[1]);
@@ -74,7 +74,7 @@ impl Linear {
             frame.tangent = t1 * cos + t2 * sin;
             let bound = friction.mu[0] * block[0];
             if bound > 0.0 {
-                self.across[c] = (length / bound - largest).max(0.0);
+                self.transverse_compliance[c] = (length / bound - largest).max(0.0);
             }
         }
     }

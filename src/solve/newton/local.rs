@@ -63,7 +63,11 @@ pub trait Steps {
 
 /// Steps from Λ, whose residual is `start`, as long as they lead nearer. Leaves and keeps the best one, and returns
 /// its residual (m/s).
-pub fn close_in(problem: &mut impl Steps, start: f64, limits: &Limits) -> Result<f64, Breakdown> {
+pub fn semismooth_newton(
+    problem: &mut impl Steps,
+    start: f64,
+    limits: &Limits,
+) -> Result<f64, Breakdown> {
     let mut best = start;
     let mut failures = 0;
     let mut epsilon = (START * start / problem.speed()).clamp(LEAST, 1.0);
@@ -198,10 +202,10 @@ impl Steps for Engine {
 }
 
 impl Engine {
-    /// [`close_in`] on the island.
-    pub fn close_in(&mut self, error: f64, limits: &Limits) -> Result<f64, Breakdown> {
+    /// [`semismooth_newton`] on the island.
+    pub fn semismooth_newton(&mut self, error: f64, limits: &Limits) -> Result<f64, Breakdown> {
         self.is_coupled = true;
-        close_in(self, error, limits)
+        semismooth_newton(self, error, limits)
     }
 
     /// The matrix at Λ and w, and what is left over in `dv` and `dy`.

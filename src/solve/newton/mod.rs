@@ -604,7 +604,7 @@ const MANY: usize = 1000;
 const WORTHWHILE: usize = 4;
 
 /// Whether an island is too small for an engine of its own, there being so many.
-pub(super) fn is_one_of_many(problem: &Problem, island: usize) -> bool {
+pub(super) fn is_small_among_many(problem: &Problem, island: usize) -> bool {
     problem.islands.len() > MANY && problem.islands.contacts.of(island).len() < WORTHWHILE
 }
 

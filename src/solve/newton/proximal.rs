@@ -37,7 +37,7 @@ const EASY: usize = 20;
 impl Engine {
     /// Points from `x` and `y`, whose residual is `error`, as long as fewer than `patience` in turn bring nothing. Keeps
     /// the best ones (m/s).
-    pub(super) fn approach(
+    pub(super) fn proximal_points(
         &mut self,
         mut error: f64,
         patience: u32,

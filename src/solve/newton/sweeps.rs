@@ -12,7 +12,7 @@ use crate::solve::sweeps::contact_block::solve_contact;
 const N: usize = FrictionLaw::MAX_ROWS;
 /// Most projections of a contact whose law has no solution in closed form, and the change that ends them, as a share
 /// of the one before (-).
-const TURNS: usize = 30;
+const MOST_PROJECTIONS: usize = 30;
 const SETTLED: f64 = 1e-3;
 /// A change that does not fall to this share halves the steps (-).
 const FALL: f64 = 0.9;
@@ -139,13 +139,13 @@ impl Swept {
         self.before.clone_from(&self.lambda);
         let (contacts, bounded) = (island.contacts.len(), island.rows.len());
         for c in 0..contacts {
-            self.turn(island, c);
+            self.relax_contact(island, c);
         }
         for k in (0..bounded).chain((0..bounded).rev()) {
-            self.turn_bounded(island, k);
+            self.relax_row(island, k);
         }
         for c in (0..contacts).rev() {
-            self.turn(island, c);
+            self.relax_contact(island, c);
         }
         self.accelerate();
         let first = island.contacts.free.len();
@@ -197,7 +197,7 @@ impl Swept {
         }
     }
 
-    fn turn(&mut self, island: &Island, c: usize) {
+    fn relax_contact(&mut self, island: &Island, c: usize) {
         let contacts = &island.contacts;
         let rows = contacts.rows(c);
         let n = rows.len();
@@ -226,7 +226,7 @@ impl Swept {
         }
     }
 
-    fn turn_bounded(&mut self, island: &Island, r: usize) {
+    fn relax_row(&mut self, island: &Island, r: usize) {
         let rows = &island.rows;
         let row = island.contacts.free.len() + r;
         let x = self.lambda[row];
@@ -299,7 +299,7 @@ fn solve_block(own: &[f64], w: &[f64; N], x: &mut [f64; N], n: usize, friction: 
     };
     let mut share = 1.0;
     let mut last = f64::INFINITY;
-    for _ in 0..TURNS {
+    for _ in 0..MOST_PROJECTIONS {
         let old = *x;
         x[0] = (x[0] - share * w(x, 0) / block[0][0]).max(0.0);
         let after: [f64; N] = std::array::from_fn(|i| if i < n { w(x, i) } else { 0.0 });

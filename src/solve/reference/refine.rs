@@ -9,7 +9,7 @@ use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace, evaluate, velocity_distance};
 use crate::solve::newton::sweeps::PER_ROW;
-use crate::solve::newton::{Grants, Newton, is_one_of_many, likely_need};
+use crate::solve::newton::{Grants, Newton, is_small_among_many, likely_need};
 use crate::solve::sweeps::nncg;
 use crate::solve::{Budget, Request, Solver};
 
@@ -93,7 +93,7 @@ impl Refiner {
             sweeps: 0,
         };
         let is_candidate =
-            |island| likely_need(problem, island) <= WORK && !is_one_of_many(problem, island);
+            |island| likely_need(problem, island) <= WORK && !is_small_among_many(problem, island);
         let u = self.workspace.velocities_mut();
         self.newton
             .choose(problem, lambda, u, &grants, is_candidate);

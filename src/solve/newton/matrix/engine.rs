@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::super::cone;
 use super::super::engine::{BILATERAL, Limits, Tally};
-use super::super::local::{Contact, Steps, close_in};
+use super::super::local::{Contact, Steps, semismooth_newton};
 use super::ACCEPTED;
 use super::blocks::{Block, Blocks, ROWS};
 use super::system::System;
@@ -79,9 +79,9 @@ impl<'a> Engine<'a> {
     }
 
     /// Newton's method from where it is, as long as that leads nearer. A matrix that cannot be factored leads nowhere.
-    pub fn climb(&mut self, limits: &Limits) {
+    pub fn semismooth_newton(&mut self, limits: &Limits) {
         let error = self.go_back();
-        let _ = close_in(self, error, limits);
+        let _ = semismooth_newton(self, error, limits);
     }
 
     /// Takes what so many sweeps have made of the best impulses as those to go on from.

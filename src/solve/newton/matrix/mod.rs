@@ -125,7 +125,7 @@ impl Rounds<'_> {
         for round in 0..ROUNDS {
             let accepted = if round == 0 { ACCEPTED } else { 1.0 } * limits.tolerance;
             let open = self.engines.par_iter_mut().filter(|e| e.least > accepted);
-            open.for_each(|engine| engine.climb(&limits));
+            open.for_each(|engine| engine.semismooth_newton(&limits));
             if round + 1 == ROUNDS || !self.open().any(|_| true) {
                 break;
             }
