@@ -6,7 +6,7 @@ use moreau::math::Twist;
 use moreau::problem::Problem;
 use moreau::scene::library;
 use moreau::solve::newton::INFO;
-use moreau::solve::{Budget, Parameters, Request, SolveReport, Solver, Status};
+use moreau::solve::{Budget, Request, SolveReport, Solver, Status};
 use moreau::step::Simulation;
 
 /// The problem of a shipped scene's step.
@@ -59,7 +59,7 @@ fn hard_problems_are_solved_exactly_from_nothing() {
         ("vehicle_parkour", 60),
     ] {
         let problem = problem(scene, step);
-        let mut solver = (INFO.make)(&Parameters::default());
+        let mut solver = INFO.with_defaults();
         let mut lambda = vec![0.0; problem.row_count()];
         let report = solve(&mut *solver, budget(1e-9), &problem, &mut lambda);
         assert_eq!(report.status, Status::Converged, "{scene}");
@@ -82,7 +82,7 @@ fn a_short_budget_makes_nothing_worse() {
             iterations,
             ..budget(1e-12)
         };
-        let mut solver = (INFO.make)(&Parameters::default());
+        let mut solver = INFO.with_defaults();
         let mut lambda = vec![0.0; problem.row_count()];
         solve(&mut *solver, budget, &problem, &mut lambda);
         let residual = residual_of(&problem, &lambda);

@@ -186,7 +186,9 @@ fn tangle(law: FrictionLaw, seed: u64) -> Problem {
 /// there may be, all other parameters at their defaults.
 fn variants(info: &SolverInfo) -> Vec<BTreeMap<String, Value>> {
     let mut all = vec![BTreeMap::new()];
-    for parameter in info.parameters {
+    // One that leaves a method out is there to show what that is worth, see `ablation`.
+    let parameters = info.parameters.iter().filter(|p| p.name != "without");
+    for parameter in parameters {
         if let ParameterKind::Choice { options, .. } = parameter.kind {
             all = all
                 .iter()
