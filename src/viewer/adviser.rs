@@ -107,9 +107,9 @@ impl Adviser {
 
     /// Keeps the step if it is the worst of its window.
     fn look(&mut self, simulation: &mut Simulation, now: Duration) {
-        let report = simulation.report();
+        let step = simulation.report().step;
         let tolerance = simulation.solver_config().budget.tolerance;
-        let Some(residual) = report.residual.map(|r| r.residual) else {
+        let Some(residual) = simulation.report().residual.map(|r| r.residual) else {
             return;
         };
         let known = self.worst.as_ref().map(|(case, _)| case.shortfall.error);
@@ -127,7 +127,7 @@ impl Adviser {
         self.missed = Some(now);
         let names = |body: u32| simulation.world().bodies.label(body as usize);
         let case = Case {
-            step: report.step,
+            step,
             wrong: shortfall.words(&names),
             shortfall,
             problem: simulation.problem().clone(),

@@ -424,7 +424,7 @@ fn what_fails_on_the_way_is_done_again_by_the_twin() {
             Some(_) => gpu.clone(),
             None => Err("nothing is asked of it".into()),
         });
-        sweeps.prepare(&problem, &start);
+        sweeps.prepare(&problem, &start, &mut Vec::new());
         let (mut count, mut batches) = (0, 0);
         while count < budget.iterations {
             if lost_after == Some(batches) {
