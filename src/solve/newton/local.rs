@@ -45,8 +45,8 @@ pub struct Responses {
 pub trait Steps {
     /// The largest velocity without impulses (m/s).
     fn speed(&self) -> f64;
-    /// Finds the step from Λ and w, with ε.
-    fn find(&mut self, epsilon: f64) -> Result<(), Breakdown>;
+    /// Finds the step from Λ and w, whose residual is `error` (m/s), with ε.
+    fn find(&mut self, epsilon: f64, error: f64) -> Result<(), Breakdown>;
     /// Λ by `t` of the step, back in its sets.
     fn move_on(&mut self, t: f64);
     /// w at Λ, and the residual (m/s).
@@ -68,11 +68,11 @@ pub fn semismooth_newton(
     start: f64,
     limits: &Limits,
 ) -> Result<f64, Breakdown> {
-    let mut best = start;
+    let [mut best, mut now] = [start; 2];
     let mut failures = 0;
     let mut epsilon = (START * start / problem.speed()).clamp(LEAST, 1.0);
     while best > limits.aim && failures < FAILURES && !problem.is_over(limits) {
-        problem.find(epsilon)?;
+        problem.find(epsilon, now)?;
         let mut t = 1.0;
         let error = loop {
             problem.move_on(t);
@@ -90,10 +90,10 @@ pub fn semismooth_newton(
             failures += 1;
         }
         if error < best {
-            best = error;
+            [best, now] = [error; 2];
             problem.keep(error);
         } else {
-            problem.go_back();
+            now = problem.go_back();
             epsilon = (UP * epsilon).min(MOST);
         }
     }
@@ -151,7 +151,7 @@ impl Steps for Engine {
         self.island.speed()
     }
 
-    fn find(&mut self, epsilon: f64) -> Result<(), Breakdown> {
+    fn find(&mut self, epsilon: f64, _: f64) -> Result<(), Breakdown> {
         self.tally.steps += 1;
         self.epsilon = epsilon;
         self.linearise();
