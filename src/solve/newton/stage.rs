@@ -19,25 +19,31 @@ pub enum Stage {
     Sweeps,
 }
 
-impl Stage {
-    /// All, with their names.
-    pub const ALL: [(Stage, &'static str); 6] = [
-        (Stage::AlternatingDirections, "alternating-directions"),
-        (Stage::FirstSweeps, "first-sweeps"),
-        (Stage::Pivoting, "pivoting"),
-        (Stage::SemismoothNewton, "semismooth-newton"),
-        (Stage::ProximalPoints, "proximal-points"),
-        (Stage::Sweeps, "sweeps"),
-    ];
+/// What may be left out: nothing, or one of [`IN_ORDER`].
+const NAMES: [&str; 7] = [
+    "nothing",
+    "alternating-directions",
+    "first-sweeps",
+    "pivoting",
+    "semismooth-newton",
+    "proximal-points",
+    "sweeps",
+];
+const IN_ORDER: [Stage; 6] = [
+    Stage::AlternatingDirections,
+    Stage::FirstSweeps,
+    Stage::Pivoting,
+    Stage::SemismoothNewton,
+    Stage::ProximalPoints,
+    Stage::Sweeps,
+];
 
+impl Stage {
     /// The one that is to be left out.
     pub fn without(parameters: &Parameters) -> Option<Self> {
         let name = parameters.choice(WITHOUT.name);
-        let stages = Self::ALL.iter();
-        stages
-            .filter(|(_, of)| *of == name)
-            .map(|(stage, _)| *stage)
-            .next()
+        let mut stages = NAMES[1..].iter().zip(IN_ORDER);
+        stages.find_map(|(of, stage)| (*of == name).then_some(stage))
     }
 }
 
@@ -45,18 +51,11 @@ impl Stage {
 pub const WITHOUT: Parameter = Parameter {
     name: "without",
     unit: "-",
-    summary: "a method of exact solutions that is left out, to see what it is worth",
+    summary: "a method of exact solutions that is left out, to see what it is worth; problems without bodies have \
+              all of theirs",
     source: "-",
     kind: ParameterKind::Choice {
         default: "nothing",
-        options: &[
-            "nothing",
-            "alternating-directions",
-            "first-sweeps",
-            "pivoting",
-            "semismooth-newton",
-            "proximal-points",
-            "sweeps",
-        ],
+        options: &NAMES,
     },
 };
