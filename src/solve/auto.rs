@@ -284,7 +284,7 @@ impl Solver for Auto {
             tolerance: request.budget.tolerance,
             sweeps: 0,
         };
-        let Some(report) = newton::matrix::solve(problem, request, &grants, lambda) else {
+        let Some(report) = newton::without_bodies::solve(problem, request, &grants, lambda) else {
             return self.sweeps.solve_matrices(problem, request, lambda);
         };
         if !matches!(report.status, Status::Budget | Status::Stalled(_)) {

@@ -18,17 +18,13 @@ const MOST_LINES: usize = 80;
 /// Needs of a file that close a circle and are let pass.
 const FILE_EXCEPTIONS: &[(&str, &str)] = &[
     // Problems without bodies are handed over, and solved with the solver's limits and local steps.
-    ("solve/newton/mod.rs", "solve/newton/matrix/mod.rs"),
+    ("solve/newton/mod.rs", "solve/newton/without_bodies/mod.rs"),
     // A new scene resets how it is drawn, and a comparison, which is drawn too, changes the scene.
     ("viewer/scenes.rs", "viewer/draw/mod.rs"),
 ];
 
 /// Needs of a folder that close a circle and are let pass.
-const FOLDER_EXCEPTIONS: &[(&str, &str)] = &[
-    // Until inner methods come in through a trait.
-    ("solve/newton", "solve/admm"),
-    ("solve/newton", "solve/bpp"),
-];
+const FOLDER_EXCEPTIONS: &[(&str, &str)] = &[];
 
 /// The segments of a path.
 type Names = Vec<String>;

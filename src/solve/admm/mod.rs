@@ -2,24 +2,22 @@
 //!
 //! An exact method of another kind than [`newton`](crate::solve::newton) and the sweeps, and a check on both: no step
 //! depends on which contacts stick or slide, and an iteration is two substitutions and a projection per contact
-//! (`engine`). Islands iterate side by side, each with a penalty of its own; the result is the best iterate of each.
-
-pub(in crate::solve) mod bodies;
-pub(in crate::solve) mod engine;
-pub(in crate::solve) mod rows;
+//! ([`alternating_directions`](crate::solve::method::alternating_directions)). Islands iterate side by side, each with a penalty of its own; the result is the best iterate of each.
 
 use std::time::Instant;
 
 use rayon::prelude::*;
 
-use self::bodies::Bodies;
-use self::engine::{Engine, Options, PENALTY, RELAXATION};
-use self::rows::Rows;
 use crate::math::Twist;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
+use crate::solve::island::bodies::Bodies;
+use crate::solve::island::rows::Rows;
+use crate::solve::island::{Operator, Tally};
+use crate::solve::method::alternating_directions::{
+    AlternatingDirections, Options, PENALTY, RELAXATION,
+};
 use crate::solve::newton::conclude;
-use crate::solve::newton::matrix::blocks::Blocks;
 use crate::solve::{
     HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport,
     Solver, SolverInfo, Status,
@@ -63,6 +61,22 @@ pub static INFO: SolverInfo = SolverInfo {
     ],
     make: |parameters| Box::new(Admm::new(parameters)),
 };
+
+/// An island and its iteration.
+#[derive(Default)]
+struct Engine<I> {
+    island: I,
+    directions: AlternatingDirections,
+    tally: Tally,
+}
+
+impl<I: Operator> Engine<I> {
+    /// Begins at the impulses in `directions.y`.
+    fn begin(&mut self, options: Options, tolerance: f64) {
+        self.tally = Tally::default();
+        (self.directions).begin(&mut self.island, options, tolerance, &mut self.tally);
+    }
+}
 
 /// The solver. It carries no state from step to step, only memory.
 struct Admm {
@@ -111,16 +125,17 @@ impl Solver for Admm {
         let deadline = request.budget.time_limit().map(|limit| start + limit);
         let each = engines.par_iter_mut().enumerate();
         each.for_each(|(island, engine)| {
-            engine.form.refill(problem, island, local);
-            engine.form.system.set_deadline(deadline);
-            engine.form.load(problem, lambda, &mut engine.y);
+            let bodies = &mut engine.island;
+            bodies.refill(problem, island, local);
+            bodies.system.set_deadline(deadline);
+            (bodies.island).load(problem, lambda, &mut engine.directions.y);
             engine.begin(options, tolerance);
         });
         // What belongs to no island moves nothing.
         lambda.fill(0.0);
         let prepare_time = start.elapsed().as_secs_f64();
         let store = |engine: &Engine<Bodies>, y: &[f64], lambda: &mut [f64]| {
-            engine.form.store(problem, y, lambda);
+            engine.island.island.store(problem, y, lambda);
         };
         let mut run = Run {
             problem,
@@ -144,17 +159,21 @@ impl Solver for Admm {
         let start = Instant::now();
         let islands = (0..problem.a().islands()).into_par_iter();
         let engines = islands.map(|island| {
-            let blocks = Blocks::new(problem, island);
-            let mut y = vec![0.0; blocks.rows];
-            blocks.load(lambda, &mut y);
-            let mut engine = Engine::new(Rows::new(blocks), y);
+            let mut engine = Engine {
+                island: Rows::new(problem, island),
+                directions: AlternatingDirections::default(),
+                tally: Tally::default(),
+            };
+            let rows = &engine.island.of;
+            engine.directions.y.resize(rows.rows, 0.0);
+            rows.load(lambda, &mut engine.directions.y);
             engine.begin(self.options, request.budget.tolerance);
             engine
         });
         let mut engines: Vec<_> = engines.collect();
         let prepare_time = start.elapsed().as_secs_f64();
         let store = |engine: &Engine<Rows<'_>>, y: &[f64], lambda: &mut [f64]| {
-            engine.form.of.store(y, lambda);
+            engine.island.of.store(y, lambda);
         };
         let mut run = Run {
             problem,
@@ -179,15 +198,15 @@ struct Run<'a, P, S> {
 
 impl<P: Form, S> Run<'_, P, S> {
     /// Iterates until all islands have stopped or the budget is spent; the best impulses are stored.
-    fn run<F>(&mut self, engines: &mut [Engine<F>], request: &Request) -> SolveReport
+    fn run<I>(&mut self, engines: &mut [Engine<I>], request: &Request) -> SolveReport
     where
-        F: engine::Form + Send,
-        S: Fn(&Engine<F>, &[f64], &mut [f64]),
+        I: Operator + Send,
+        S: Fn(&Engine<I>, &[f64], &mut [f64]),
     {
         let start = Instant::now();
         let budget = &request.budget;
         let mut report = SolveReport::default();
-        if engines.iter().any(|e| e.least.is_nan()) {
+        if engines.iter().any(|e| e.directions.least.is_nan()) {
             report.status = Status::Failed("the problem holds a number that is not finite".into());
             return report;
         }
@@ -196,19 +215,27 @@ impl<P: Form, S> Run<'_, P, S> {
             let limit = budget.time_limit();
             limit.is_some_and(|limit| spent >= limit.as_secs_f64())
         };
-        while report.iterations < budget.iterations && engines.iter().any(|e| e.is_running) {
-            let running = engines.par_iter_mut().filter(|e| e.is_running);
-            running.for_each(|engine| engine.iterate(budget.tolerance));
+        while report.iterations < budget.iterations
+            && engines.iter().any(|e| e.directions.is_running)
+        {
+            let running = engines.par_iter_mut().filter(|e| e.directions.is_running);
+            running.for_each(|engine| {
+                let (island, tally) = (&mut engine.island, &mut engine.tally);
+                (engine.directions).iterate(island, budget.tolerance, tally);
+            });
             report.iterations += 1;
-            report.delta = engines.iter().map(|e| e.delta).fold(0.0, f64::max);
+            report.delta = engines
+                .iter()
+                .map(|e| e.directions.delta)
+                .fold(0.0, f64::max);
             if request.history {
                 let pause = Instant::now();
                 let time = (pause - start).as_secs_f64() - report.record_time;
                 for engine in &*engines {
-                    let y = if engine.is_running {
-                        &engine.y
-                    } else {
-                        &engine.best
+                    let directions = &engine.directions;
+                    let y = match directions.is_running {
+                        true => &directions.y,
+                        false => &directions.best,
                     };
                     (self.store)(engine, y, self.lambda);
                 }
@@ -225,7 +252,7 @@ impl<P: Form, S> Run<'_, P, S> {
             }
         }
         for engine in &*engines {
-            (self.store)(engine, &engine.best, self.lambda);
+            (self.store)(engine, &engine.directions.best, self.lambda);
         }
         report.solve_time = start.elapsed().as_secs_f64() - report.record_time;
         report.status = status(engines, budget.tolerance, is_late(&report));
@@ -240,30 +267,30 @@ impl<P: Form, S> Run<'_, P, S> {
     }
 }
 
-fn status<F>(engines: &[Engine<F>], tolerance: f64, is_late: bool) -> Status {
-    if engines.iter().all(|e| e.least <= tolerance) {
+fn status<I>(engines: &[Engine<I>], tolerance: f64, is_late: bool) -> Status {
+    if engines.iter().all(|e| e.directions.least <= tolerance) {
         Status::Converged
-    } else if is_late || engines.iter().any(|e| e.is_running) {
+    } else if is_late || engines.iter().any(|e| e.directions.is_running) {
         Status::Budget
     } else {
-        let broken = engines.iter().filter(|e| e.is_broken).count();
+        let broken = engines.iter().filter(|e| e.directions.is_broken).count();
         Status::Stalled(format!(
             "{broken} islands have matrices that cannot be factored, or are too large"
         ))
     }
 }
 
-fn note<F: engine::Form>(engines: &[Engine<F>], report: &mut SolveReport) {
-    let factors: u32 = engines.iter().map(|e| e.factors).sum();
-    let factored = engines.iter().filter(|e| e.factors > 0);
-    let entries: f64 = factored.clone().map(|e| e.form.entries()).sum();
-    let penalties = factored.map(|e| e.penalty);
+fn note<I: Operator>(engines: &[Engine<I>], report: &mut SolveReport) {
+    let factors: usize = engines.iter().map(|e| e.tally.factors).sum();
+    let factored = engines.iter().filter(|e| e.tally.factors > 0);
+    let entries: f64 = factored.clone().map(|e| e.island.cost()[0]).sum();
+    let penalties = factored.map(|e| e.directions.penalty);
     let numbers = [
         (
             "factorisations",
             "One per penalty. All islands together.",
             Over::Sum,
-            f64::from(factors),
+            factors as f64,
         ),
         (
             "entries of the factors",

@@ -11,7 +11,7 @@ use crate::math::Twist;
 use crate::problem::delassus::{block_bodies, block_compliance, block_jacobian, block_rows};
 use crate::problem::law::Law;
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::newton::system::SIDE_BY_SIDE;
+use crate::solve::island::SIDE_BY_SIDE;
 
 /// Bytes of a megabyte.
 pub const MEGABYTE: f64 = 1e6;

@@ -17,10 +17,9 @@ use crate::problem::delassus::{block_bodies, block_jacobian};
 use crate::problem::islands::NO_ISLAND;
 use crate::problem::law::{Law, Slope};
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::newton::cone;
-use crate::solve::newton::engine::BILATERAL;
-use crate::solve::newton::island::{Island, NONE, Row, add, dot, of};
-use crate::solve::newton::system::System;
+use crate::solve::island::packed::{Island, NONE, Row, add, dot, of};
+use crate::solve::island::system::System;
+use crate::solve::island::{BILATERAL, cone};
 
 const N: usize = FrictionLaw::MAX_ROWS;
 /// 1/ρ of the slopes, as a share of A_cc (-): the compliance that rows get which are rigid.
@@ -278,15 +277,16 @@ impl Response {
         for (r, source) in island.rows.source.iter().enumerate() {
             let source = *source as usize;
             let x = lambda[first + source];
-            let diagonal = island.rows.diagonal[r];
+            let block = island.row(r);
+            let diagonal = block.scale;
             let z = x - problem.row_velocity(source, u, x) / diagonal;
-            let [lo, hi] = island.rows.bounds[r];
-            let share = if island.rows.is_bilateral(r) {
+            let [lo, hi] = block.bounds();
+            let share = if block.is_bilateral() {
                 BILATERAL
             } else {
                 SOFT
             };
-            let e = island.rows.compliance[r] + share * diagonal;
+            let e = island.compliance[block.first] + share * diagonal;
             let e = (z > lo && z < hi).then_some(e);
             self.now.push(e.unwrap_or(-1.0));
             self.system.set_row(island, r, e);
@@ -384,9 +384,9 @@ impl Response {
         for _ in 0..REFINEMENTS {
             self.island.rows.product(v, &mut left);
             for (r, left) in left.iter_mut().enumerate() {
-                let is_bilateral = self.island.rows.is_bilateral(r);
+                let is_bilateral = self.island.row(r).is_bilateral();
                 *left = match is_bilateral {
-                    true => self.island.rows.compliance[r] * y[r] - *left,
+                    true => self.island.compliance[self.island.row(r).first] * y[r] - *left,
                     false => 0.0,
                 };
             }
@@ -438,12 +438,12 @@ fn of_box(
 ) -> Option<Slides> {
     let contacts = &island.contacts;
     let own = contacts.rows(c);
-    let friction = &contacts.friction[c];
+    let friction = island.blocks[c].friction()?;
     let mut slides = [[0.0; N]; 2];
     let mut is_sliding = false;
     for (k, row) in own.enumerate() {
-        let diagonal = contacts.diagonal[row];
-        let e = contacts.compliance[row] + SOFT * diagonal;
+        let diagonal = island.diagonal[row];
+        let e = island.compliance[row] + SOFT * diagonal;
         let z = block[k] - w[k] / diagonal;
         if k == 0 {
             if z <= 0.0 {
@@ -473,11 +473,11 @@ fn of_law(
     w: &[f64],
     slope: &mut Slope,
 ) -> Option<Slides> {
-    let contacts = &island.contacts;
+    let own = &island.blocks[c];
     let n = block.len();
-    let compliance = &contacts.compliance[contacts.rows(c)];
-    let friction = &contacts.friction[c];
-    let e = compliance.iter().copied().fold(0.0, f64::max) + SOFT * contacts.scale[c];
+    let compliance = &island.compliance[own.span()];
+    let friction = own.friction()?;
+    let e = compliance.iter().copied().fold(0.0, f64::max) + SOFT * own.scale;
     let sigma = friction.law.support(&w[1..n], friction.mu);
     let mut z = [0.0; N];
     for k in 0..n {

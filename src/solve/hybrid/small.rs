@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::problem::law::Law;
 use crate::problem::{FrictionLaw, Laws, MatrixProblem, Problem, Sparse};
-use crate::solve::newton::{Grants, matrix};
+use crate::solve::newton::{Grants, without_bodies};
 use crate::solve::{Budget, Request, Status};
 
 /// What it is solved to, as a share of the largest velocity that is left at a coupling (-), and its most steps, where it
@@ -174,7 +174,7 @@ impl Small {
             tolerance,
             sweeps: 0,
         };
-        let report = matrix::solve(&problem, &request, &grants, self.x.as_mut_slice());
+        let report = without_bodies::solve(&problem, &request, &grants, self.x.as_mut_slice());
         report.is_some_and(|r| !matches!(r.status, Status::Failed(_)))
     }
 }

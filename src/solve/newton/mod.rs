@@ -1,44 +1,34 @@
 //! `newton`: exact laws, directly, for every friction law, at any ratio of masses and with redundant contacts.
 //!
-//! Per island (`engine`) Newton's method on the laws themselves (`local`), proximal points (`proximal`, each found by
-//! `inner`), and sweeps (`sweeps`) take turns. Before them come alternating directions (`alternate`) where contacts are
-//! redundant, and else pivoting (`pivoting`) on laws that are linearised (`linear`); `stage` names them, so that one can be
-//! left out. `sliding` is what makes the matrix unsymmetric. The matrix (`system`) is factored partly in the velocities and
-//! partly in the rows, as minimum degree finds it cheaper. The result is judged by the exact law, and is never worse than
-//! its start. Islands that the impulses solve already are left alone (`standing`). `matrix` does without bodies.
+//! Per island (`engine`) Newton's method on the laws themselves, proximal points, and sweeps take turns
+//! ([`method`](crate::solve::method)). Before them come alternating directions (`alternate`) where contacts are redundant,
+//! and else pivoting (`pivoting`) on laws that are linearised (`linear`); `stage` names them, so that one can be left out.
+//! The result is judged by the exact law, and is never worse than its start. Islands that the impulses solve already are
+//! left alone (`standing`). `without_bodies` does without bodies.
 
 mod alternate;
-pub(in crate::solve) mod cone;
-pub(in crate::solve) mod engine;
-mod frame;
-mod inner;
-pub(in crate::solve) mod island;
+mod engine;
 mod linear;
-mod local;
-pub(in crate::solve) mod matrix;
 mod pivoting;
-mod proximal;
-mod sliding;
 pub(in crate::solve) mod stage;
 mod standing;
-pub(in crate::solve) mod sweeps;
-pub(in crate::solve) mod system;
-#[cfg(test)]
-mod tests;
+pub(in crate::solve) mod without_bodies;
 
 use std::time::Instant;
 
 use rayon::prelude::*;
 
-use self::engine::{Engine, Limits, Tally};
-use self::island::DOF;
+use self::engine::Engine;
 use self::pivoting::Pivoting;
 use self::stage::{Stage, WITHOUT};
-use self::system::SIDE_BY_SIDE;
 use crate::math::{Mat3, Twist};
 use crate::problem::islands::NO_ISLAND;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{MatrixProblem, Problem};
+use crate::solve::island::packed::DOF;
+use crate::solve::island::{Operator, SIDE_BY_SIDE, Tally};
+use crate::solve::method::conjugate_sweeps::PER_ROW;
+use crate::solve::method::{Limits, State};
 use crate::solve::sweeps::shorten;
 use crate::solve::{
     HistoryPoint, Method, NeedsBodies, Over, Reason, Request, SolveReport, Solver, SolverInfo,
@@ -80,8 +70,8 @@ const FIRST_GRANT: [f64; 2] = [10.0, 20.0];
 const KEPT_FOR_SWEEPS: f64 = 0.25;
 
 /// Multiplications of a row in a sweep by graph colours, which are made side by side, as [`SIDE_BY_SIDE`] has it: one of
-/// the three passes that [`sweeps::PER_ROW`] counts.
-const SWEPT_ROW: f64 = SIDE_BY_SIDE * sweeps::PER_ROW / 3.0;
+/// the three passes that [`PER_ROW`] counts.
+const SWEPT_ROW: f64 = SIDE_BY_SIDE * PER_ROW / 3.0;
 
 /// What may be spent on a problem.
 #[derive(Clone, Copy, Debug)]
@@ -99,11 +89,11 @@ pub(super) struct Grants {
 pub(super) struct Newton {
     /// The method that is left out.
     without: Option<Stage>,
-    /// The engine of each island that is a candidate: one takes 16 KB before it holds anything, and most of very many
+    /// The engine of each island that is a candidate: one takes kilobytes before it holds anything, and most of very many
     /// islands are none.
     islands: Vec<Option<Box<Engine>>>,
     /// Engines with memory, of which fewer candidates had no need.
-    spare: Vec<Box<Engine>>,
+    spare: Vec<Option<Box<Engine>>>,
     /// Number of each body within its island.
     local: Vec<u32>,
     /// The residual of each island (m/s).
@@ -150,7 +140,7 @@ impl Newton {
         if open.contains(&true) {
             problem.islands.number_within(&mut self.local);
         }
-        let (local, standing) = (&self.local, &self.standing);
+        let (local, standing, without) = (&self.local, &self.standing, self.without);
         let engines = self.islands.par_iter_mut().enumerate();
         let begun = engines.map(|(island, engine)| {
             let Some(engine) = engine else {
@@ -159,8 +149,8 @@ impl Newton {
                     None => (f64::INFINITY, -1.0),
                 };
             };
-            engine.load(problem, island, local, lambda);
-            let error = engine.begin();
+            engine.without = without;
+            let error = engine.begin(problem, island, local, lambda);
             let is_solved = engine.accepts(error, grants.tolerance);
             if is_solved || grants.work == f64::INFINITY {
                 return (error, 0.0);
@@ -214,7 +204,7 @@ impl Newton {
     pub(super) fn affordable_sweeps(&self, islands: &[bool]) -> u32 {
         let (mut left, mut each) = (0.0, 0.0);
         for (island, engine) in self.taken() {
-            left += self.granted[island] - engine.tally.work;
+            left += self.granted[island] - engine.state.tally.work;
             if islands[island] {
                 each += work_of_a_sweep(engine);
             }
@@ -227,7 +217,7 @@ impl Newton {
         for (island, _) in islands.iter().enumerate().filter(|(_, k)| **k) {
             let engine = self.engine(island);
             let work = f64::from(sweeps) * work_of_a_sweep(engine);
-            let left = (self.granted[island] - engine.tally.work).max(0.0);
+            let left = (self.granted[island] - engine.state.tally.work).max(0.0);
             self.swept[island] = work;
             self.granted[island] += (work - left).max(0.0);
         }
@@ -267,11 +257,11 @@ impl Newton {
     fn hand_out_engines(&mut self, open: &[bool]) {
         let used = std::mem::take(&mut self.islands);
         let spare = std::mem::take(&mut self.spare);
-        let mut engines = used.into_iter().flatten().chain(spare);
+        let mut engines = used.into_iter().chain(spare).flatten();
         let mut next = || engines.next().unwrap_or_default();
         let handed_out = open.iter().map(|is_open| is_open.then(&mut next));
         self.islands.extend(handed_out);
-        self.spare.extend(engines);
+        self.spare.extend(engines.map(Some));
     }
 
     /// The engine of an island that was a candidate, and does not stand.
@@ -331,7 +321,7 @@ impl Newton {
                 *end = Reason::Sweeps;
             }
         }
-        self.store(problem, lambda, |engine| [&engine.x, &engine.y]);
+        self.store(problem, lambda, |state| &state.x);
         self.status(tolerance)
     }
 
@@ -369,19 +359,21 @@ impl Newton {
         });
         ends.collect_into_vec(&mut self.ends);
         clear_idle(problem, lambda);
-        self.store(problem, lambda, |engine| [&engine.x, &engine.y]);
+        self.store(problem, lambda, |state| &state.x);
         let mut report = SolveReport {
             solve_time: start.elapsed().as_secs_f64(),
             ..SolveReport::default()
         };
         if request.history {
-            let recording = self.taken().map(|(_, engine)| engine.recording);
+            let recording = self.taken().map(|(_, engine)| engine.state.recording);
             report.record_time = recording.sum();
             report.solve_time = (report.solve_time - report.record_time).max(0.0);
         }
         let engines = self.taken().map(|(_, engine)| engine);
-        let cost = |e: &Engine| [e.system.entries(), e.system.multiplications()];
-        count(engines.map(|e| (e.tally, cost(e))), &mut report);
+        count(
+            engines.map(|e| (e.state.tally, e.bodies.cost())),
+            &mut report,
+        );
         report.status = self.status(limits.tolerance);
         report
     }
@@ -397,23 +389,16 @@ impl Newton {
         &'a self,
         problem: &Problem,
         lambda: &mut [f64],
-        impulses: impl Fn(&'a Engine) -> [&'a [f64]; 2],
+        impulses: impl Fn(&'a State) -> &'a [f64],
     ) {
         let first = problem.contact_rows();
         for (island, engine) in self.taken() {
-            let [x, y] = impulses(engine);
-            let contacts = &engine.island.contacts;
-            for (k, c) in contacts.source.iter().enumerate() {
-                let block = &mut lambda[problem.contacts.rows(*c as usize)];
-                block.copy_from_slice(&x[contacts.rows(k)]);
-            }
             // What moves nothing is not among the engine's rows.
             for r in problem.islands.rows.of(island) {
                 lambda[first + *r as usize] = 0.0;
             }
-            for (y, r) in y.iter().zip(&engine.island.rows.source) {
-                lambda[first + *r as usize] = *y;
-            }
+            let of = &engine.bodies.island;
+            of.store(problem, impulses(&engine.state), lambda);
         }
     }
 
@@ -427,7 +412,7 @@ impl Newton {
     ) {
         let recording = Instant::now();
         let taken = self.taken();
-        let most = taken.clone().map(|(_, e)| e.points.len()).max();
+        let most = taken.clone().map(|(_, e)| e.state.points.len()).max();
         let mut workspace = ResidualWorkspace::default();
         let mut before = vec![0.0; lambda.len()];
         let mut now = lambda.to_vec();
@@ -435,12 +420,12 @@ impl Newton {
             if k == most.unwrap_or(0) {
                 now.copy_from_slice(lambda);
             } else {
-                self.store(problem, &mut now, |engine| match engine.points.get(k - 1) {
-                    Some(point) => [&point.impulses[0], &point.impulses[1]],
-                    None => [&engine.x, &engine.y],
+                self.store(problem, &mut now, |state| match state.points.get(k - 1) {
+                    Some(point) => &point.impulses,
+                    None => &state.x,
                 });
             }
-            let points = || taken.clone().filter_map(|(_, e)| e.points.get(k - 1));
+            let points = || taken.clone().filter_map(|(_, e)| e.state.points.get(k - 1));
             let difference = now.iter().zip(&before).map(|(a, b)| (a - b).abs());
             report.delta = difference.fold(0.0, f64::max);
             report.history.push(HistoryPoint {
@@ -490,7 +475,7 @@ fn clear_idle(problem: &Problem, lambda: &mut [f64]) {
 
 /// Multiplications of a sweep by graph colours over an island, about.
 fn work_of_a_sweep(engine: &Engine) -> f64 {
-    SWEPT_ROW * (engine.x.len() + engine.y.len()) as f64
+    SWEPT_ROW * engine.state.x.len() as f64
 }
 
 /// Notes what was done on islands, each with the entries of its factor and the multiplications of a factorisation.
@@ -593,7 +578,7 @@ impl Solver for Newton {
             tolerance: request.budget.tolerance,
             sweeps: 0,
         };
-        let report = matrix::solve(problem, request, &grants, lambda);
+        let report = without_bodies::solve(problem, request, &grants, lambda);
         Ok(report.expect("work without limit"))
     }
 }
@@ -697,7 +682,6 @@ impl Newton {
             steps: request.budget.iterations as usize,
             deadline: request.budget.time_limit().map(|limit| start + limit),
             history: request.history,
-            without: self.without,
         }
     }
 
@@ -719,7 +703,7 @@ impl Newton {
         } else {
             let large = self
                 .taken()
-                .filter(|(_, e)| e.system.is_too_large())
+                .filter(|(_, e)| e.bodies.system.is_too_large())
                 .count();
             let why = match large {
                 0 => String::new(),
@@ -738,7 +722,7 @@ impl Newton {
     /// (multiplications), and its residual (m/s).
     pub(super) fn outcome(&self, island: usize) -> (Reason, [f64; 2], f64) {
         let engine = self.islands[island].as_deref();
-        let spent = engine.map_or(0.0, |engine| engine.tally.work) + self.swept[island];
+        let spent = engine.map_or(0.0, |engine| engine.state.tally.work) + self.swept[island];
         let work = [self.granted[island], spent];
         (self.ends[island], work, self.errors[island])
     }

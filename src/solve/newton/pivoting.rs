@@ -3,11 +3,13 @@
 
 use rayon::prelude::*;
 
+use super::Newton;
 use super::linear::Linear;
 use super::stage::Stage;
-use super::{Limits, Newton};
 use crate::problem::Problem;
 use crate::solve::bpp::{self, Bpp, PivotRequest};
+use crate::solve::island::Operator;
+use crate::solve::method::Limits;
 use crate::solve::{Parameters, Request};
 
 /// The share of the granted work that pivoting may take (-): it takes next to nothing, or leads nowhere.
@@ -63,7 +65,7 @@ impl Newton {
             // What a Newton step would take is asked for.
             let engines = self.islands.par_iter_mut().zip(&p.wanted);
             let wanted = engines.filter(|(_, wanted)| **wanted);
-            wanted.for_each(|(engine, _)| engine.iter_mut().for_each(|e| e.make_ready()));
+            wanted.for_each(|(engine, _)| engine.iter_mut().for_each(|e| e.bodies.make_ready()));
             p.offered.clear();
             p.offered.extend_from_slice(start);
             self.pivot_wanted(&mut p, problem, request, limits);
@@ -106,18 +108,19 @@ impl Newton {
         let Some(engine) = self.islands[island].as_deref() else {
             return false;
         };
-        limits.has(Stage::Pivoting)
+        let mut friction = engine.bodies.blocks().iter().filter_map(|b| b.friction());
+        engine.has(Stage::Pivoting)
             && self.takes(island)
             && !engine.accepts(self.errors[island], limits.tolerance)
-            && !engine.is_over(&limits.with(self.granted[island]))
+            && !engine.state.is_over(&limits.with(self.granted[island]))
             && !engine.alternates()
-            && engine.island.contacts.friction.iter().all(Linear::has)
+            && friction.all(Linear::has)
     }
 
     /// What may be spent on an island (multiplications): in all, and on a pivot.
     fn allowance(&self, island: usize) -> [f64; 2] {
         let engine = self.engine(island);
-        let all = SHARE * self.granted[island] - engine.tally.work;
+        let all = SHARE * self.granted[island] - engine.state.tally.work;
         if engine.is_of_boxes() {
             return [all, f64::INFINITY];
         }

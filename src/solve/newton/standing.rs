@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::cone;
 use crate::math::Twist;
 use crate::problem::{FrictionLaw, Problem};
+use crate::solve::island::cone;
 
 /// Contacts per unit of parallel work.
 const CHUNK: usize = 512;

@@ -8,7 +8,7 @@
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace, evaluate, velocity_distance};
-use crate::solve::newton::sweeps::PER_ROW;
+use crate::solve::method::conjugate_sweeps::PER_ROW;
 use crate::solve::newton::{Grants, Newton, is_small_among_many, likely_need};
 use crate::solve::sweeps::nncg;
 use crate::solve::{Budget, Request, Solver};

@@ -4,16 +4,11 @@
 
 use std::time::Instant;
 
-use super::island::{DOF, Island, NONE};
+use super::packed::{DOF, Island, NONE};
+use super::{PER_NODE, SIDE_BY_SIDE};
 use crate::problem::FrictionLaw;
 use crate::problem::law::Slope;
 use crate::solve::linalg::sparse::{Breakdown, SparseLdl};
-
-/// What a multiplication of a factorisation counts beside others (-), since four to eight are made side by side, and what
-/// a supernode counts (multiplications). Measured: 22 µs for 51 supernodes and 1.8e4 multiplications (the winch), 0.73 ms
-/// for 136 and 2.5e6 (the wall), 1.8 ms for 170 and 1.1e7 (a wall of 410 bricks), where other multiplications take 0.8 ns.
-pub const SIDE_BY_SIDE: f64 = 0.25;
-const PER_NODE: f64 = 400.0;
 
 /// Pattern, numbers and factor. Keeps its memory, and the pattern as long as it fits.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@
 //! ΔΛ = −z with (e + A) z = w in place of that. Without what is not symmetric in A and N the matrix is symmetric and
 //! positive definite, and is factored by blocks; GMRES, preconditioned with that factor, takes in the rest.
 
-use super::blocks::{Block, Blocks, ROWS};
+use super::blocks::{Blocks, ROWS};
 use crate::problem::delassus::Delassus;
 use crate::problem::law::Slope;
 use crate::solve::linalg::gmres::Gmres;
@@ -18,6 +18,8 @@ const ACCURACY: f64 = 1e-4;
 const SOLVES: f64 = 12.0;
 /// Multiplications of a pair of blocks: two products of 3×3 matrices.
 const PER_PAIR: f64 = 54.0;
+/// As many numbers as the rows of a block at most.
+type Vector = [f64; ROWS];
 /// Marks a place where A has no block.
 const NONE: usize = usize::MAX;
 /// A pivot of K at or below this share of its largest entry is rounding (-).
@@ -50,8 +52,8 @@ pub struct System {
     g: Vec<f64>,
     c: Vec<f64>,
     /// Per block: L, and ∇σ where it slides.
-    l: Vec<[Block; ROWS]>,
-    gradient: Vec<Option<Block>>,
+    l: Vec<[Vector; ROWS]>,
+    gradient: Vec<Option<Vector>>,
     gmres: Gmres,
     z: Vec<f64>,
     spread: Vec<f64>,
@@ -129,7 +131,7 @@ impl System {
     }
 
     /// Adds the next contact: K, G, and ∇σ where it slides.
-    pub fn push_contact(&mut self, k: &Slope, g: &[f64], gradient: Option<Block>) {
+    pub fn push_contact(&mut self, k: &Slope, g: &[f64], gradient: Option<Vector>) {
         let (l, is_in) = cholesky(k);
         self.l.push(l);
         self.gradient.push(gradient.filter(|_| is_in[0]));
@@ -305,7 +307,7 @@ fn is_mirrored(a: &Delassus, [at, mirrored]: [usize; 2], height: usize, width: u
 }
 
 /// Lᵢᵀ A Lⱼ.
-fn both_sides(left: &[Block; ROWS], a: &[Block; ROWS], right: &[Block; ROWS]) -> [Block; ROWS] {
+fn both_sides(left: &[Vector; ROWS], a: &[Vector; ROWS], right: &[Vector; ROWS]) -> [Vector; ROWS] {
     let half = a.map(|row| {
         let times = |c: usize| row.iter().zip(right).map(|(a, r)| a * r[c]).sum();
         std::array::from_fn::<f64, ROWS, _>(times)
@@ -317,7 +319,7 @@ fn both_sides(left: &[Block; ROWS], a: &[Block; ROWS], right: &[Block; ROWS]) ->
 }
 
 /// K = L Lᵀ, and the columns of L that are not zero.
-fn cholesky(k: &Slope) -> ([Block; ROWS], [bool; ROWS]) {
+fn cholesky(k: &Slope) -> ([Vector; ROWS], [bool; ROWS]) {
     let mut l = [[0.0; ROWS]; ROWS];
     let mut is_in = [false; ROWS];
     let floor = FLOOR * (0..ROWS).map(|i| k[i][i]).fold(0.0, f64::max);

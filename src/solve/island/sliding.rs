@@ -5,9 +5,10 @@
 //! q − ∇σᵀ J K⁻¹ Jᵀ p q = ∇σᵀ J d₀, which GMRES does in the few dimensions of the sliding contacts, one solve with the
 //! factor of K per direction.
 
-use super::engine::Engine;
+use super::Tally;
+use super::bodies::Bodies;
 use crate::problem::FrictionLaw;
-use crate::problem::law::{Law, Slope};
+use crate::problem::law::Slope;
 
 /// Most directions.
 const DIRECTIONS: usize = 30;
@@ -16,7 +17,7 @@ const ACCURACY: f64 = 1e-3;
 
 /// The sliding contacts, and memory.
 #[derive(Clone, Debug, Default)]
-pub struct Sliding {
+pub(in crate::solve) struct Sliding {
     contact: Vec<u32>,
     /// p and ∇σ, row by row of these contacts.
     pull: Vec<f64>,
@@ -31,43 +32,26 @@ impl Sliding {
         self.pull.clear();
         self.gradient.clear();
     }
+
+    /// Notes contact `c` of `n` rows, whose impulse changes by −`slope` w, if it slides.
+    pub fn note(
+        &mut self,
+        c: usize,
+        n: usize,
+        slope: &Slope,
+        gradient: Option<&[f64; FrictionLaw::MAX_ROWS]>,
+    ) {
+        if let Some(gradient) = gradient {
+            self.contact.push(c as u32);
+            self.gradient.extend_from_slice(&gradient[..n]);
+            self.pull.extend(slope[..n].iter().map(|row| -row[0]));
+        }
+    }
 }
 
-impl Engine {
-    /// Notes contact `c`, whose impulse changes by −`slope` w, if it slides.
-    pub(super) fn note_sliding(&mut self, c: usize, slope: &Slope) {
-        let Some(gradient) = self.support_gradient(c) else {
-            return;
-        };
-        let n = self.island.contacts.rows(c).len();
-        let sliding = &mut self.sliding;
-        sliding.contact.push(c as u32);
-        sliding.gradient.extend_from_slice(&gradient[..n]);
-        sliding.pull.extend(slope[..n].iter().map(|row| -row[0]));
-    }
-
-    /// ∇σ of contact `c` in its rows, the kink at rest rounded; none where it does not slide.
-    pub(super) fn support_gradient(&self, c: usize) -> Option<[f64; FrictionLaw::MAX_ROWS]> {
-        let contacts = &self.island.contacts;
-        let rows = contacts.rows(c);
-        let n = rows.len();
-        let mut w = [0.0; FrictionLaw::MAX_ROWS];
-        for (w, row) in w.iter_mut().zip(rows) {
-            *w = self.w[0][row] + contacts.compliance[row] * self.x[row];
-        }
-        let friction = &contacts.friction[c];
-        let sigma = friction.law.support(&w[1..n], friction.mu);
-        if sigma == 0.0 {
-            return None;
-        }
-        let mut gradient = [0.0; FrictionLaw::MAX_ROWS];
-        let law = friction.law;
-        law.support_gradient(&w[1..n], friction.mu, &mut gradient[1..n]);
-        Some(gradient)
-    }
-
+impl Bodies {
     /// Turns the step d₀ in `dv` and `dy` into the one with σ inside.
-    pub(super) fn follow_sliding(&mut self) {
+    pub(super) fn follow_sliding(&mut self, tally: &mut Tally) {
         let n = self.sliding.contact.len();
         if n == 0 {
             return;
@@ -84,7 +68,7 @@ impl Engine {
             loop {
                 let (direction, image) = gmres.direction_and_image();
                 let direction = &direction[..n];
-                self.respond(direction, &mut v, &mut y);
+                self.respond(direction, &mut v, &mut y, tally);
                 self.follow(&v, image);
                 for (image, d) in image.iter_mut().zip(direction) {
                     *image = d - *image;
@@ -94,7 +78,7 @@ impl Engine {
                 }
             }
             if gmres.finish() {
-                self.respond(&gmres.step, &mut v, &mut y);
+                self.respond(&gmres.step, &mut v, &mut y, tally);
                 for (dv, v) in self.dv.iter_mut().zip(&v) {
                     *dv += v;
                 }
@@ -108,9 +92,9 @@ impl Engine {
     }
 
     /// K⁻¹ Jᵀ p q.
-    fn respond(&mut self, q: &[f64], v: &mut [f64], y: &mut [f64]) {
+    fn respond(&mut self, q: &[f64], v: &mut [f64], y: &mut [f64], tally: &mut Tally) {
         let contacts = &self.island.contacts;
-        let x = &mut self.dw[0];
+        let x = &mut self.dw[..self.island.contact_rows()];
         x.fill(0.0);
         let mut pull = self.sliding.pull.iter();
         for (c, q) in self.sliding.contact.iter().zip(q) {
@@ -121,7 +105,7 @@ impl Engine {
         v.fill(0.0);
         y.fill(0.0);
         contacts.add_transposed(x, v);
-        self.count_solve();
+        self.count_solve(tally);
         self.system.solve(v, y);
     }
 

@@ -1,12 +1,13 @@
-//! One island as the solver works on it: masses, Jacobians and laws, numbered within the island.
+//! One island of bodies: masses, Jacobians and laws, numbered within the island.
 //!
 //! A velocity is 6 numbers per body (v, ω), and so is a momentum. Constraints are the contacts, each a block of
-//! rows, and the general rows, each by itself.
+//! rows, and behind them the general rows, each a block by itself.
 
 use super::frame::{self, Frame};
+use super::{Block, Set};
 use crate::math::{SymMat3, Twist};
 use crate::problem::delassus::{block_bodies, block_jacobian};
-use crate::problem::{Friction, FrictionLaw, Problem};
+use crate::problem::{FrictionLaw, Problem};
 
 /// Numbers per body.
 pub const DOF: usize = 6;
@@ -28,20 +29,10 @@ pub struct Contacts {
     pub start: Vec<u32>,
     /// The bodies that impulses move, within the island.
     pub bodies: Vec<[u32; 2]>,
-    /// Friction.
-    pub friction: Vec<Friction>,
-    /// The largest of the contact's diagonal entries of A (1/kg).
-    pub scale: Vec<f64>,
     /// J of each, where all have three rows.
     frames: Vec<Frame>,
     /// Per row: J on both bodies, where not.
     jacobian: Vec<[Row; 2]>,
-    /// Per row: J u_free + bias (m/s) is `free`.
-    pub free: Vec<f64>,
-    /// Per row: C (1/kg).
-    pub compliance: Vec<f64>,
-    /// Per row: the diagonal of A (1/kg).
-    pub diagonal: Vec<f64>,
 }
 
 /// The general rows of an island.
@@ -55,14 +46,6 @@ pub struct Rows {
     pub body: Vec<u32>,
     /// J of each entry.
     pub jacobian: Vec<Row>,
-    /// Interval of Λ (N s).
-    pub bounds: Vec<[f64; 2]>,
-    /// J u_free + bias (m/s).
-    pub free: Vec<f64>,
-    /// C (1/kg).
-    pub compliance: Vec<f64>,
-    /// The diagonal of A (1/kg).
-    pub diagonal: Vec<f64>,
 }
 
 /// An island. Keeps its memory.
@@ -76,6 +59,12 @@ pub struct Island {
     pub mass: Vec<[f64; 7]>,
     pub contacts: Contacts,
     pub rows: Rows,
+    /// The laws of the contacts, and of the general rows behind them.
+    pub blocks: Vec<Block>,
+    /// Per row of both: J u_free + bias (m/s), C (1/kg), and the diagonal of A (1/kg).
+    pub free: Vec<f64>,
+    pub compliance: Vec<f64>,
+    pub diagonal: Vec<f64>,
 }
 
 fn flat(t: &Twist) -> Row {
@@ -309,23 +298,39 @@ impl Rows {
             }
         }
     }
-
-    /// Whether any impulse is allowed.
-    pub fn is_bilateral(&self, r: usize) -> bool {
-        self.bounds[r] == [f64::NEG_INFINITY, f64::INFINITY]
-    }
 }
 
 impl Island {
-    /// w ← offset + J v, of contacts and of general rows.
-    pub fn gaps(&self, v: &[f64], offset: [&Vec<f64>; 2], w: &mut [Vec<f64>; 2]) {
-        self.contacts.product(v, &mut w[0]);
-        self.rows.product(v, &mut w[1]);
-        for (w, offset) in w.iter_mut().zip(offset) {
-            for (w, offset) in w.iter_mut().zip(offset) {
-                *w += offset;
-            }
-        }
+    /// The rows of the contacts, which are the first.
+    pub fn contact_rows(&self) -> usize {
+        self.contacts.start.last().map_or(0, |end| *end as usize)
+    }
+
+    /// The block of general row `r`.
+    pub fn row(&self, r: usize) -> &Block {
+        &self.blocks[self.contacts.len() + r]
+    }
+
+    /// y ← J v.
+    pub fn product(&self, v: &[f64], y: &mut [f64]) {
+        let (contacts, rows) = y.split_at_mut(self.contact_rows());
+        self.contacts.product(v, contacts);
+        self.rows.product(v, rows);
+    }
+
+    /// y ← `free` + J v, as if in twice the digits.
+    pub fn add_product(&self, v: &[f64], y: &mut [f64]) {
+        let first = self.contact_rows();
+        let (contacts, rows) = y.split_at_mut(first);
+        self.contacts.add_product(v, &self.free[..first], contacts);
+        self.rows.add_product(v, &self.free[first..], rows);
+    }
+
+    /// v ← v + Jᵀ x.
+    pub fn add_transposed(&self, x: &[f64], v: &mut [f64]) {
+        let (contacts, rows) = x.split_at(self.contact_rows());
+        self.contacts.add_transposed(contacts, v);
+        self.rows.add_transposed(rows, v);
     }
 
     /// Unknown velocities.
@@ -348,8 +353,35 @@ impl Island {
                 .push([m, i.xx, i.xy, i.yy, i.xz, i.yz, i.zz]);
             self.mass.push(mass(m, &i));
         }
+        self.blocks.clear();
+        for v in [&mut self.free, &mut self.compliance, &mut self.diagonal] {
+            v.clear();
+        }
         self.take_contacts(problem, island, local);
         self.take_rows(problem, island, local);
+    }
+
+    /// Copies the impulses of the problem.
+    pub fn load(&self, problem: &Problem, lambda: &[f64], x: &mut Vec<f64>) {
+        x.clear();
+        for c in &self.contacts.source {
+            x.extend_from_slice(&lambda[problem.contacts.rows(*c as usize)]);
+        }
+        let first = problem.contact_rows();
+        let rows = self.rows.source.iter();
+        x.extend(rows.map(|r| lambda[first + *r as usize]));
+    }
+
+    /// Copies impulses to those of the problem.
+    pub fn store(&self, problem: &Problem, x: &[f64], lambda: &mut [f64]) {
+        let contacts = &self.contacts;
+        for (k, c) in contacts.source.iter().enumerate() {
+            lambda[problem.contacts.rows(*c as usize)].copy_from_slice(&x[contacts.rows(k)]);
+        }
+        let (from, to) = (self.contact_rows(), problem.contact_rows());
+        for (k, r) in self.rows.source.iter().enumerate() {
+            lambda[to + *r as usize] = x[from + k];
+        }
     }
 
     fn take_contacts(&mut self, problem: &Problem, island: usize, local: &[u32]) {
@@ -359,12 +391,7 @@ impl Island {
             .extend_from_slice(problem.islands.contacts.of(island));
         out.start.clear();
         out.start.push(0);
-        for v in [&mut out.free, &mut out.compliance, &mut out.diagonal] {
-            v.clear();
-        }
         out.bodies.clear();
-        out.friction.clear();
-        out.scale.clear();
         out.jacobian.clear();
         out.frames.clear();
         let own = |c: &u32| problem.contacts.friction[*c as usize];
@@ -376,7 +403,7 @@ impl Island {
             let c = *c as usize;
             let friction = problem.contacts.friction[c];
             let n = friction.law.row_count();
-            let first = out.free.len();
+            let first = self.free.len();
             let mut pair = [NONE; 2];
             if has_frames {
                 out.frames.push((&problem.contacts.frame[c]).into());
@@ -394,19 +421,23 @@ impl Island {
                 }
             }
             out.bodies.push(pair);
-            out.friction.push(friction);
             out.start.push((first + n) as u32);
             let mut w = [0.0; FrictionLaw::MAX_ROWS];
             problem.contact_velocity(c, free, &[0.0; FrictionLaw::MAX_ROWS][..n], &mut w);
-            out.free.extend_from_slice(&w[..n]);
+            self.free.extend_from_slice(&w[..n]);
             let [normal, other] = problem.contacts.compliance[c];
-            out.compliance.push(normal);
-            out.compliance.resize(first + n, other);
+            self.compliance.push(normal);
+            self.compliance.resize(first + n, other);
             let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
             problem.contact_diagonal(c, &mut diagonal);
             let diagonal = &diagonal[..n];
-            out.diagonal.extend_from_slice(diagonal);
-            out.scale.push(diagonal.iter().copied().fold(0.0, f64::max));
+            self.diagonal.extend_from_slice(diagonal);
+            self.blocks.push(Block {
+                set: Set::Cone(friction),
+                first,
+                rows: n,
+                scale: diagonal.iter().copied().fold(0.0, f64::max),
+            });
         }
     }
 
@@ -421,10 +452,6 @@ impl Island {
         out.start.push(0);
         out.body.clear();
         out.jacobian.clear();
-        for v in [&mut out.free, &mut out.compliance, &mut out.diagonal] {
-            v.clear();
-        }
-        out.bounds.clear();
         let free = &problem.bodies.free_velocity;
         let contacts = problem.contacts.len();
         let mut jacobian = [Twist::ZERO; FrictionLaw::MAX_ROWS];
@@ -436,17 +463,17 @@ impl Island {
                 out.jacobian.push(flat(&jacobian[0]));
             }
             out.start.push(out.body.len() as u32);
-            out.bounds.push(problem.rows.bounds[r]);
-            out.free.push(problem.row_velocity(r, free, 0.0));
-            out.compliance.push(problem.rows.compliance[r]);
-            out.diagonal.push(problem.row_diagonal(r));
+            let diagonal = problem.row_diagonal(r);
+            self.blocks.push(Block {
+                set: Set::Interval(problem.rows.bounds[r]),
+                first: self.free.len(),
+                rows: 1,
+                scale: diagonal,
+            });
+            self.free.push(problem.row_velocity(r, free, 0.0));
+            self.compliance.push(problem.rows.compliance[r]);
+            self.diagonal.push(diagonal);
         }
-    }
-
-    /// The largest velocity that a row has without impulses, bias included (m/s).
-    pub fn speed(&self) -> f64 {
-        let free = self.contacts.free.iter().chain(&self.rows.free);
-        free.fold(0.0, |a: f64, b| a.max(b.abs()))
     }
 
     /// y ← M x.

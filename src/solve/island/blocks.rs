@@ -3,31 +3,28 @@
 
 use std::ops::Range;
 
+use super::{Block, Set};
 use crate::problem::delassus::Delassus;
-use crate::problem::{Form, Friction, MatrixProblem};
+use crate::problem::{Form, MatrixProblem};
 
 /// Rows of a contact: N, T1, T2.
 pub const ROWS: usize = 3;
-/// As many numbers as the rows of a block at most.
-pub type Block = [f64; ROWS];
-
 /// The blocks of an island, and where they stand in the problem.
 #[derive(Clone)]
-pub struct Blocks<'a> {
+pub(in crate::solve) struct Blocks<'a> {
     problem: &'a MatrixProblem,
     /// The first block of A, and its first row there.
     first: usize,
     first_row: usize,
-    /// Number of contacts, and of all blocks.
+    /// Number of contacts, which are the first blocks.
     contacts: usize,
-    len: usize,
     /// Number of rows.
     pub rows: usize,
     /// Per row: b (m/s) and the diagonal of A (1/kg).
     pub b: Vec<f64>,
     pub diagonal: Vec<f64>,
-    /// Per block: the largest of its diagonal (1/kg).
-    pub scale: Vec<f64>,
+    /// The laws.
+    pub blocks: Vec<Block>,
 }
 
 impl<'a> Blocks<'a> {
@@ -44,17 +41,25 @@ impl<'a> Blocks<'a> {
             first,
             first_row,
             contacts,
-            len: end - first,
             rows: a.block_row[end] as usize - first_row,
             b: Vec::new(),
             diagonal: Vec::new(),
-            scale: Vec::new(),
+            blocks: Vec::new(),
         };
-        for k in 0..out.len {
+        for (k, source) in sources.iter().map(|s| *s as usize).enumerate() {
             let own = a.own(first + k);
-            let rows = out.rows(k).len();
-            let diagonal = (0..rows).map(|i| own[i * (rows + 1)]);
-            out.scale.push(diagonal.clone().fold(0.0, f64::max));
+            let rows = out.rows(k);
+            let diagonal = (0..rows.len()).map(|i| own[i * (rows.len() + 1)]);
+            out.blocks.push(Block {
+                set: if k < contacts {
+                    Set::Cone(problem.friction_of(source))
+                } else {
+                    Set::Interval(problem.bounds_of(source - all))
+                },
+                first: rows.start,
+                rows: rows.len(),
+                scale: diagonal.clone().fold(0.0, f64::max),
+            });
             out.diagonal.extend(diagonal);
             out.b.extend_from_slice(&problem.offset()[out.source(k)]);
         }
@@ -68,7 +73,7 @@ impl<'a> Blocks<'a> {
 
     /// Number of blocks.
     pub fn len(&self) -> usize {
-        self.len
+        self.blocks.len()
     }
 
     /// Number of contacts, which are the first blocks.
@@ -89,29 +94,16 @@ impl<'a> Blocks<'a> {
         self.problem.rows_of_block(source as usize)
     }
 
-    /// The friction of contact `k`.
-    pub fn friction(&self, k: usize) -> Friction {
-        let source = self.problem.a().source[self.first + k];
-        self.problem.friction_of(source as usize)
-    }
-
-    /// The interval of general row `k`, which is a block behind the contacts (N s).
-    pub fn bounds(&self, k: usize) -> [f64; 2] {
-        let source = self.problem.a().source[self.first + k] as usize;
-        self.problem
-            .bounds_of(source - self.problem.contact_count())
-    }
-
     /// Takes the island's impulses from those of the problem.
     pub fn load(&self, lambda: &[f64], x: &mut [f64]) {
-        for k in 0..self.len {
+        for k in 0..self.len() {
             x[self.rows(k)].copy_from_slice(&lambda[self.source(k)]);
         }
     }
 
     /// Writes the island's impulses to those of the problem.
     pub fn store(&self, x: &[f64], lambda: &mut [f64]) {
-        for k in 0..self.len {
+        for k in 0..self.len() {
             lambda[self.source(k)].copy_from_slice(&x[self.rows(k)]);
         }
     }
@@ -119,7 +111,7 @@ impl<'a> Blocks<'a> {
     /// y ← A x.
     pub fn product(&self, x: &[f64], y: &mut [f64]) {
         let a = self.problem.a();
-        for k in 0..self.len {
+        for k in 0..self.len() {
             let rows = self.rows(k);
             a.multiply_row(self.first + k, x, self.first_row, &mut y[rows]);
         }
@@ -128,11 +120,6 @@ impl<'a> Blocks<'a> {
     /// Multiplications of a product with A.
     pub fn entries(&self) -> f64 {
         let at = &self.problem.a().value_start;
-        (at[self.first + self.len] - at[self.first]) as f64
-    }
-
-    /// The largest velocity without impulses (m/s).
-    pub fn speed(&self) -> f64 {
-        self.b.iter().fold(0.0, |a: f64, b| a.max(b.abs()))
+        (at[self.first + self.len()] - at[self.first]) as f64
     }
 }

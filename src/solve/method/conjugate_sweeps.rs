@@ -2,10 +2,12 @@
 //! associated is no obstacle to them. Islands with bilateral rows are not swept. w follows the velocities, and sweeps there
 //! and back are accelerated as in [`nncg`](crate::solve::sweeps::nncg).
 
-use super::engine::{Engine, Limits};
-use super::island::{Contacts, DOF, Island, NONE, Row, add, dot, of};
+use super::{Limits, State};
 use crate::math::SymMat3;
 use crate::problem::{Friction, FrictionLaw};
+use crate::solve::island::bodies::Bodies;
+use crate::solve::island::packed::{Contacts, DOF, Island, NONE, Row, add, dot, multiply, of};
+use crate::solve::island::{Block, Set};
 use crate::solve::linalg::small::eliminate;
 use crate::solve::sweeps::contact_block::solve_contact;
 
@@ -19,9 +21,9 @@ const FALL: f64 = 0.9;
 /// Multiplications of a row's turn, there and back and once more after the acceleration.
 pub(in crate::solve) const PER_ROW: f64 = 90.0;
 
-/// The problem of the swept rows, and memory.
+/// The swept rows, and memory.
 #[derive(Clone, Debug, Default)]
-pub struct Swept {
+pub(in crate::solve) struct ConjugateSweeps {
     /// M⁻¹ Jᵀ of each contact row, and of each entry of the bounded rows.
     response: Vec<[Row; 2]>,
     bounded_response: Vec<Row>,
@@ -38,54 +40,49 @@ pub struct Swept {
     square: f64,
 }
 
-impl Engine {
-    /// Whether sweeps may lead on: they leave rows that no bound holds to other methods.
-    pub(super) fn can_sweep(&self) -> bool {
-        let rows = &self.island.rows;
-        !(0..rows.len()).any(|r| rows.is_bilateral(r))
-    }
-
-    /// Prepares sweeps from the present impulses.
-    pub(super) fn prepare_sweeps(&mut self) {
-        let swept = &mut self.swept;
-        swept.lambda.clone_from(&self.x);
-        swept.lambda.extend_from_slice(&self.y);
-        swept.find_responses(&self.island);
-        swept.find_blocks(&self.island);
-    }
-
-    /// Sweeps there and back: at least the first number, at most the second, and no more in between than what doubles
-    /// the work. `x` and `y` become their impulses; returns the residual (m/s).
-    pub(super) fn sweep(&mut self, [least, most]: [usize; 2], limits: &Limits) -> f64 {
-        let mut swept = std::mem::take(&mut self.swept);
-        swept.begin();
-        let enough = 2.0 * self.tally.work;
-        for sweep in 0..most {
-            if (sweep >= least && self.tally.work >= enough) || self.is_out_of_time(limits) {
-                break;
-            }
-            self.tally.work += swept.iterate(&self.island);
-        }
-        self.tally.steps += 1;
-        let (contacts, rows) = swept.lambda.split_at(self.x.len());
-        self.x.copy_from_slice(contacts);
-        self.y.copy_from_slice(rows);
-        self.swept = swept;
-        if limits.history {
-            self.record();
-        }
-        self.measure()
-    }
-}
-
 /// The product of a body's inverse mass matrix with a row.
 fn respond(island: &Island, body: u32, j: &Row) -> Row {
     let mut out = [0.0; DOF];
-    super::island::multiply(&island.inverse_mass[body as usize..][..1], j, &mut out);
+    multiply(&island.inverse_mass[body as usize..][..1], j, &mut out);
     out
 }
 
-impl Swept {
+impl ConjugateSweeps {
+    /// Whether sweeps may lead on: they leave rows that no bound holds to other methods.
+    pub fn can_sweep(bodies: &Bodies) -> bool {
+        !bodies.island.blocks.iter().any(Block::is_bilateral)
+    }
+
+    /// Prepares sweeps from the impulses in `x`.
+    pub fn prepare(&mut self, bodies: &Bodies, state: &State) {
+        self.lambda.clone_from(&state.x);
+        self.find_responses(&bodies.island);
+        self.find_blocks(&bodies.island);
+    }
+
+    /// Sweeps there and back: at least the first number, at most the second, and no more in between than what doubles
+    /// the work. `x` becomes their impulses; returns the residual (m/s).
+    pub fn run(
+        &mut self,
+        bodies: &mut Bodies,
+        state: &mut State,
+        [least, most]: [usize; 2],
+        limits: &Limits,
+    ) -> f64 {
+        self.begin();
+        let enough = 2.0 * state.tally.work;
+        for sweep in 0..most {
+            if (sweep >= least && state.tally.work >= enough) || state.is_out_of_time(limits) {
+                break;
+            }
+            state.tally.work += self.iterate(&bodies.island);
+        }
+        state.tally.steps += 1;
+        state.x.copy_from_slice(&self.lambda);
+        state.record(limits);
+        state.measure(bodies)
+    }
+
     fn find_responses(&mut self, island: &Island) {
         self.response.clear();
         let contacts = &island.contacts;
@@ -118,7 +115,7 @@ impl Swept {
             self.block_start.push(self.block.len() as u32);
             for i in contacts.rows(c) {
                 for j in contacts.rows(c) {
-                    let own = if i == j { contacts.compliance[i] } else { 0.0 };
+                    let own = if i == j { island.compliance[i] } else { 0.0 };
                     let jacobian = contacts.jacobian(c, i);
                     let [a, b] = [0, 1].map(|s| dot(&jacobian[s], &self.response[j][s]));
                     self.block.push(own + a + b);
@@ -148,16 +145,16 @@ impl Swept {
             self.relax_contact(island, c);
         }
         self.accelerate();
-        let first = island.contacts.free.len();
-        for c in 0..contacts {
-            let friction = &island.contacts.friction[c];
-            let block = &mut self.lambda[island.contacts.rows(c)];
-            block[0] = block[0].max(0.0);
-            let normal = block[0];
-            friction.project(&mut block[1..], normal);
-        }
-        for (x, [lo, hi]) in self.lambda[first..].iter_mut().zip(&island.rows.bounds) {
-            *x = x.max(*lo).min(*hi);
+        for block in &island.blocks {
+            let x = &mut self.lambda[block.span()];
+            match &block.set {
+                Set::Cone(friction) => {
+                    x[0] = x[0].max(0.0);
+                    let normal = x[0];
+                    friction.project(&mut x[1..], normal);
+                }
+                Set::Interval([lo, hi]) => x[0] = x[0].max(*lo).min(*hi),
+            }
         }
         PER_ROW * self.lambda.len() as f64
     }
@@ -166,7 +163,7 @@ impl Swept {
     fn find_velocities(&mut self, island: &Island) {
         self.v.clear();
         self.v.resize(island.velocities(), 0.0);
-        let first = island.contacts.free.len();
+        let first = island.contact_rows();
         for c in 0..island.contacts.len() {
             for row in island.contacts.rows(c) {
                 self.push(&island.contacts, c, row, self.lambda[row]);
@@ -202,11 +199,13 @@ impl Swept {
         let rows = contacts.rows(c);
         let n = rows.len();
         let own = &self.block[self.block_start[c] as usize..][..n * n];
-        let friction = &contacts.friction[c];
+        let Set::Cone(friction) = &island.blocks[c].set else {
+            return;
+        };
         let mut w = [0.0; N];
         contacts.contact_product(c, &self.v, &mut w[..n]);
         for (w, row) in w.iter_mut().zip(rows.clone()) {
-            *w += contacts.free[row] + contacts.compliance[row] * self.lambda[row];
+            *w += island.free[row] + island.compliance[row] * self.lambda[row];
         }
         let mut x = [0.0; N];
         x[..n].copy_from_slice(&self.lambda[rows.clone()]);
@@ -228,12 +227,12 @@ impl Swept {
 
     fn relax_row(&mut self, island: &Island, r: usize) {
         let rows = &island.rows;
-        let row = island.contacts.free.len() + r;
+        let row = island.contact_rows() + r;
         let x = self.lambda[row];
         let entries = rows.entries(r).map(|(body, j)| dot(j, of(body, &self.v)));
-        let w = entries.sum::<f64>() + rows.free[r] + rows.compliance[r] * x;
-        let [lo, hi] = rows.bounds[r];
-        self.lambda[row] = (x - w / rows.diagonal[r]).max(lo).min(hi);
+        let w = entries.sum::<f64>() + island.free[row] + island.compliance[row] * x;
+        let [lo, hi] = island.row(r).bounds();
+        self.lambda[row] = (x - w / island.diagonal[row]).max(lo).min(hi);
         self.push_bounded(island, r, self.lambda[row] - x);
     }
 

@@ -1,4 +1,4 @@
-//! The iteration on one island.
+//! Alternating directions of multipliers (Boyd et al. 2010), with one factor for many iterations.
 //!
 //! With K the cones and intervals, R = ρ A_cc per block, η a small share of A_cc, and q the estimate of w + s e_N:
 //!
@@ -9,20 +9,16 @@
 //! y is the iterate: it is in its sets. A bilateral row's set is everything, so that its R only keeps redundant rows
 //! apart; it has no η.
 
-use std::ops::Range;
-
-use crate::problem::law::Law;
-use crate::problem::{Friction, FrictionLaw};
-use crate::solve::linalg::sparse::Breakdown;
-use crate::solve::newton::cone::{errors, row_error};
+use super::State;
+use crate::problem::FrictionLaw;
+use crate::solve::island::{BILATERAL, Block, Operator, Tally};
 
 /// The first penalty, and α, unless they are given (-). Between 0.03 and 1 the published problems take about as many
 /// iterations; α is Boyd's and Stellato's.
-pub const PENALTY: f64 = 0.1;
-pub const RELAXATION: f64 = 1.6;
-/// η over A_cc, and R of bilateral rows over A_rr (-).
+pub(in crate::solve) const PENALTY: f64 = 0.1;
+pub(in crate::solve) const RELAXATION: f64 = 1.6;
+/// η over A_cc (-).
 const PROXIMAL: f64 = 1e-6;
-const BILATERAL: f64 = 1e-10;
 /// The penalty's range (-): with less the solution of the linear system rounds to more than 1e-11 m/s on stacks.
 const PENALTIES: [f64; 2] = [1e-3, 1e3];
 /// The penalty is renewed where it is wrong by more than this factor (-), after so many iterations at first, and each
@@ -33,47 +29,9 @@ const LATER: f64 = 1.5;
 /// A start whose residual is at most this share of the tolerance is a solution (-).
 const ACCEPTED: f64 = 0.1;
 
-/// The law of a block.
-#[derive(Clone, Copy, Debug)]
-pub enum Set {
-    /// A contact.
-    Cone(Friction),
-    /// A general row with its interval.
-    Interval([f64; 2]),
-}
-
-/// One block: its law and its rows.
-#[derive(Clone, Debug)]
-pub struct Block {
-    pub set: Set,
-    pub first: usize,
-    pub rows: usize,
-    /// The largest of its diagonal entries of A (1/kg).
-    pub scale: f64,
-}
-
-/// What the iteration asks of an island's form.
-pub trait Form {
-    /// The blocks, whose rows follow each other.
-    fn blocks(&self) -> &[Block];
-    /// Per row: the diagonal of A (1/kg).
-    fn diagonal(&self) -> &[f64];
-    /// w ← A x + b.
-    fn product(&mut self, x: &[f64], w: &mut [f64]);
-    /// Factors A + `shift`, a diagonal matrix.
-    ///
-    /// # Errors
-    /// It is not positive definite.
-    fn factor(&mut self, shift: &[f64]) -> Result<(), Breakdown>;
-    /// Solves (A + `shift`) x = r − b; `x` holds the last solution.
-    fn solve(&mut self, shift: &[f64], r: &[f64], x: &mut [f64]);
-    /// Entries of the factor.
-    fn entries(&self) -> f64;
-}
-
 /// Choices of the iteration.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub(in crate::solve) struct Options {
     /// The first penalty, and whether it is adapted.
     pub penalty: f64,
     pub adapts: bool,
@@ -91,10 +49,9 @@ impl Default for Options {
     }
 }
 
-/// The state of an island. Keeps its memory.
+/// The iteration's variables on an island. Keeps its memory.
 #[derive(Clone, Debug, Default)]
-pub struct Engine<F> {
-    pub form: F,
+pub(in crate::solve) struct AlternatingDirections {
     options: Options,
     /// ρ.
     pub penalty: f64,
@@ -104,7 +61,7 @@ pub struct Engine<F> {
     pub y: Vec<f64>,
     q: Vec<f64>,
     /// A y + b.
-    pub w: Vec<f64>,
+    w: Vec<f64>,
     r: Vec<f64>,
     /// The best y and its residual (m/s).
     pub best: Vec<f64>,
@@ -114,7 +71,6 @@ pub struct Engine<F> {
     pub is_running: bool,
     /// Whether A + R + η could not be factored.
     pub is_broken: bool,
-    pub factors: u32,
     gaps: Gaps,
     iteration: u32,
     next: u32,
@@ -145,51 +101,38 @@ impl Gaps {
     }
 }
 
-impl<F> Engine<F> {
-    /// An island with its impulses.
-    pub fn new(form: F, y: Vec<f64>) -> Self {
-        Self {
-            form,
-            y,
-            options: Options::default(),
-            penalty: 0.0,
-            shift: Vec::new(),
-            x: Vec::new(),
-            q: Vec::new(),
-            w: Vec::new(),
-            r: Vec::new(),
-            best: Vec::new(),
-            least: f64::INFINITY,
-            delta: 0.0,
-            is_running: false,
-            is_broken: false,
-            factors: 0,
-            gaps: Gaps::default(),
-            iteration: 0,
-            next: 0,
-            wait: 0.0,
-        }
-    }
-}
-
-impl<F: Form> Engine<F> {
-    /// Begins at the impulses in `y`, for the form as it is now.
-    pub fn begin(&mut self, options: Options, tolerance: f64) {
+impl AlternatingDirections {
+    /// Begins at the impulses in `y`, whatever they are.
+    pub fn begin(
+        &mut self,
+        island: &mut impl Operator,
+        options: Options,
+        tolerance: f64,
+        tally: &mut Tally,
+    ) {
         self.make_room(options);
         self.w.resize(self.y.len(), 0.0);
-        self.least = self.measure();
+        self.least = self.measure(island);
         if self.least > ACCEPTED * tolerance {
-            self.start();
+            self.start(island, tally);
         } else {
             self.best.clone_from(&self.y);
         }
     }
 
-    /// [`Engine::begin`] where w at `y` is in `w` already, and the residual is `error`.
-    pub fn resume(&mut self, options: Options, error: f64) {
+    /// Begins at the impulses of a state, and their w, of residual `error` (m/s).
+    pub fn begin_at(
+        &mut self,
+        island: &mut impl Operator,
+        options: Options,
+        state: &mut State,
+        error: f64,
+    ) {
+        self.y.clone_from(&state.x);
+        self.w.clone_from(&state.w);
         self.make_room(options);
         self.least = error;
-        self.start();
+        self.start(island, &mut state.tally);
     }
 
     fn make_room(&mut self, options: Options) {
@@ -199,7 +142,6 @@ impl<F: Form> Engine<F> {
         self.is_running = false;
         self.options = options;
         self.penalty = options.penalty;
-        self.factors = 0;
         self.iteration = 0;
         self.next = FIRST;
         self.wait = f64::from(FIRST);
@@ -207,28 +149,28 @@ impl<F: Form> Engine<F> {
         self.is_broken = false;
     }
 
-    fn start(&mut self) {
+    fn start(&mut self, island: &mut impl Operator, tally: &mut Tally) {
         self.x.clone_from(&self.y);
         self.best.clone_from(&self.y);
         self.is_running = true;
-        self.find_first_q();
-        self.factor();
+        self.find_first_q(island.blocks());
+        self.factor(island, tally);
     }
 
     /// One iteration; where the best residual is at most the tolerance it is the last one.
-    pub fn iterate(&mut self, tolerance: f64) {
+    pub fn iterate(&mut self, island: &mut impl Operator, tolerance: f64, tally: &mut Tally) {
         self.iteration += 1;
-        for block in self.form.blocks() {
+        for block in island.blocks() {
             let rows = block.span();
-            let [r, eta] = block.shares(self.penalty);
+            let [r, eta] = shares(block, self.penalty);
             for k in rows.clone() {
                 self.r[k] = self.q[k] + block.scale * (r * self.y[k] + eta * self.x[k]);
             }
-            self.r[block.first] -= block.shift(&self.q[rows]);
+            self.r[block.first] -= block.support(&self.q[rows]);
         }
-        self.form.solve(&self.shift, &self.r, &mut self.x);
-        self.project();
-        let error = self.measure();
+        island.solve(&self.shift, &self.r, &mut self.x);
+        self.project(island.blocks());
+        let error = self.measure(island);
         if error < self.least {
             self.least = error;
             self.best.clone_from(&self.y);
@@ -237,16 +179,16 @@ impl<F: Form> Engine<F> {
         if self.is_running && self.options.adapts && self.iteration >= self.next {
             self.wait *= LATER;
             self.next = self.iteration + self.wait as u32;
-            self.adapt();
+            self.adapt(island, tally);
         }
     }
 
     /// y ← P_K(x̂ − R⁻¹ q), and q with it.
-    fn project(&mut self) {
+    fn project(&mut self, blocks: &[Block]) {
         let alpha = self.options.relaxation;
         self.delta = 0.0;
         let mut gaps = Gaps::default();
-        for block in self.form.blocks() {
+        for block in blocks {
             if block.scale == 0.0 {
                 // Nothing moves it.
                 continue;
@@ -278,15 +220,15 @@ impl<F: Form> Engine<F> {
     }
 
     /// q of a start: the part of w + s e_N that lies in the cones' duals.
-    fn find_first_q(&mut self) {
-        for block in self.form.blocks().iter().filter(|b| b.scale > 0.0) {
+    fn find_first_q(&mut self, blocks: &[Block]) {
+        for block in blocks.iter().filter(|b| b.scale > 0.0) {
             let rows = block.span();
             let r = self.penalty * block.scale;
             let mut z = [0.0; FrictionLaw::MAX_ROWS];
             for (z, k) in z.iter_mut().zip(rows.clone()) {
                 *z = self.y[k] - self.w[k] / r;
             }
-            z[0] -= block.shift(&self.w[rows.clone()]) / r;
+            z[0] -= block.support(&self.w[rows.clone()]) / r;
             let mut next = z;
             block.project(&mut next[..block.rows]);
             for ((next, z), k) in next.iter().zip(&z).zip(rows) {
@@ -296,44 +238,25 @@ impl<F: Form> Engine<F> {
     }
 
     /// w at y, and the residual (m/s).
-    fn measure(&mut self) -> f64 {
-        self.form.product(&self.y, &mut self.w);
-        if self.w.iter().any(|w| !w.is_finite()) {
-            // Projections may hide what is no number.
-            return f64::NAN;
-        }
-        let diagonal = self.form.diagonal();
-        let mut worst: f64 = 0.0;
-        for block in self.form.blocks() {
-            let rows = block.span();
-            let (y, w) = (&self.y[rows.clone()], &self.w[rows.clone()]);
-            let errors = match &block.set {
-                Set::Cone(friction) => errors(friction, y, w, &diagonal[rows]),
-                Set::Interval(bounds) => [row_error(*bounds, y[0], w[0], block.scale), 0.0],
-            };
-            for error in errors {
-                if error > worst || error.is_nan() {
-                    worst = error;
-                }
-            }
-        }
-        worst
+    fn measure(&mut self, island: &mut impl Operator) -> f64 {
+        island.product(&self.y, &mut self.w);
+        island.residual(&self.y, &self.w)
     }
 
-    fn adapt(&mut self) {
+    fn adapt(&mut self, island: &mut impl Operator, tally: &mut Tally) {
         let by = self.gaps.ratio();
         if !by.is_finite() || (1.0 / WRONG..WRONG).contains(&by) {
             return;
         }
         let [least, most] = PENALTIES;
         self.penalty = (self.penalty * by).clamp(least, most);
-        self.factor();
+        self.factor(island, tally);
     }
 
-    fn factor(&mut self) {
+    fn factor(&mut self, island: &mut impl Operator, tally: &mut Tally) {
         self.shift.clear();
-        for block in self.form.blocks() {
-            let [r, eta] = block.shares(self.penalty);
+        for block in island.blocks() {
+            let [r, eta] = shares(block, self.penalty);
             let shift = if block.scale == 0.0 {
                 1.0
             } else {
@@ -341,44 +264,18 @@ impl<F: Form> Engine<F> {
             };
             self.shift.resize(self.shift.len() + block.rows, shift);
         }
-        self.factors += 1;
-        if self.form.factor(&self.shift).is_err() {
+        if island.factor(&self.shift, tally).is_err() {
             self.is_broken = true;
             self.is_running = false;
         }
     }
 }
 
-impl Block {
-    fn span(&self) -> Range<usize> {
-        self.first..self.first + self.rows
-    }
-
-    fn is_bilateral(&self) -> bool {
-        matches!(self.set, Set::Interval([f64::NEG_INFINITY, f64::INFINITY]))
-    }
-
-    /// R and η over `scale`: a bilateral row needs no η beside its R.
-    fn shares(&self, penalty: f64) -> [f64; 2] {
-        if self.is_bilateral() {
-            [BILATERAL, 0.0]
-        } else {
-            [penalty, PROXIMAL]
-        }
-    }
-
-    fn project(&self, z: &mut [f64]) {
-        match &self.set {
-            Set::Cone(friction) => friction.law.project_cone(z, friction.mu),
-            Set::Interval([lo, hi]) => z[0] = z[0].max(*lo).min(*hi),
-        }
-    }
-
-    /// σ at the velocities `q` (m/s).
-    fn shift(&self, q: &[f64]) -> f64 {
-        match &self.set {
-            Set::Cone(friction) => friction.law.support(&q[1..], friction.mu),
-            Set::Interval(_) => 0.0,
-        }
+/// R and η over a block's scale: a bilateral row needs no η beside its R.
+fn shares(block: &Block, penalty: f64) -> [f64; 2] {
+    if block.is_bilateral() {
+        [BILATERAL, 0.0]
+    } else {
+        [penalty, PROXIMAL]
     }
 }

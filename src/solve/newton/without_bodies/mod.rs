@@ -1,24 +1,24 @@
 //! Problems without bodies: A alone, or M and J that make it.
 //!
-//! Per island of A Newton's method on the laws themselves (`engine`, whose matrix is that of `system`) leads to the end
+//! Per island of A (`island`) Newton's method on the laws themselves ([`semismooth_newton`]) leads to the end
 //! in a few steps where it is known which contacts stick, slide and part. Sweeps with conjugate directions ([`nncg`]) and
-//! alternating directions ([`admm`](crate::solve::admm)) find that out, in turns, for they fail on different problems.
+//! alternating directions ([`alternating_directions`]) find that out, in turns, for they fail on different problems.
+//!
+//! [`semismooth_newton`]: crate::solve::method::semismooth_newton
+//! [`alternating_directions`]: crate::solve::method::alternating_directions
 
-pub(in crate::solve) mod blocks;
-mod engine;
-pub(in crate::solve) mod system;
+mod island;
 
 use std::time::Instant;
 
 use rayon::prelude::*;
 
-use self::blocks::Blocks;
-use self::engine::Engine;
-use super::engine::Limits;
-use super::local::Steps;
+use self::island::Engine;
 use super::{AIM, FINEST, Grants, NEED, count};
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem};
+use crate::solve::island::Operator;
+use crate::solve::method::Limits;
 use crate::solve::sweeps::nncg;
 use crate::solve::{Budget, HistoryPoint, Over, Request, SolveReport, Solver, Status};
 
@@ -45,7 +45,7 @@ pub(in crate::solve) fn solve(
     }
     let islands = problem.a().islands();
     let engines = (0..islands).into_par_iter();
-    let engines = engines.map(|island| Engine::new(Blocks::new(problem, island), lambda));
+    let engines = engines.map(|island| Engine::new(problem, island, lambda));
     let mut rounds = Rounds {
         problem,
         engines: engines.collect(),
@@ -60,11 +60,11 @@ pub(in crate::solve) fn solve(
         ..SolveReport::default()
     };
     rounds.run(lambda);
-    rounds.store(lambda, |engine| &engine.best);
+    rounds.store(lambda, |engine| &engine.state.best);
     report.solve_time = start.elapsed().as_secs_f64() - report.prepare_time;
     report.status = rounds.status();
     let engines = rounds.engines.iter();
-    count(engines.map(|e| (e.tally, e.cost())), &mut report);
+    count(engines.map(|e| (e.state.tally, e.rows.cost())), &mut report);
     let sweeps = f64::from(rounds.sweeps);
     let summary = "There and back, where steps led nowhere. The most of any island.";
     report.note("sweeps", summary, "-", Over::Max, sweeps);
@@ -86,7 +86,6 @@ fn limits(problem: &MatrixProblem, request: &Request, grants: &Grants, start: In
         steps: request.budget.iterations as usize,
         deadline: request.budget.time_limit().map(|limit| start + limit),
         history: request.history,
-        without: None,
     }
 }
 
@@ -106,7 +105,8 @@ impl Rounds<'_> {
         if all == f64::INFINITY {
             return true;
         }
-        let needs: Vec<f64> = (self.engines.iter_mut().map(Engine::work_of_a_step)).collect();
+        let engines = self.engines.iter_mut();
+        let needs: Vec<f64> = engines.map(|e| e.rows.work_of_a_step()).collect();
         let sum: f64 = needs.iter().sum();
         for (engine, need) in self.engines.iter_mut().zip(needs) {
             engine.work = all * need / sum;
@@ -116,15 +116,19 @@ impl Rounds<'_> {
 
     fn run(&mut self, lambda: &mut [f64]) {
         let limits = self.limits;
-        if self.engines.iter().any(|e| !e.least.is_finite()) {
+        if self.engines.iter().any(|e| !e.state.least.is_finite()) {
             return;
         }
         let start = Instant::now();
-        self.engines.iter_mut().for_each(|e| e.start = start);
+        let engines = self.engines.iter_mut();
+        engines.for_each(|e| e.state.clock = Some(start));
         let mut sweeps = None;
         for round in 0..ROUNDS {
             let accepted = if round == 0 { ACCEPTED } else { 1.0 } * limits.tolerance;
-            let open = self.engines.par_iter_mut().filter(|e| e.least > accepted);
+            let open = self
+                .engines
+                .par_iter_mut()
+                .filter(|e| e.state.least > accepted);
             open.for_each(|engine| engine.semismooth_newton(&limits));
             if round + 1 == ROUNDS || !self.open().any(|_| true) {
                 break;
@@ -132,8 +136,9 @@ impl Rounds<'_> {
             if round % 2 == 1 {
                 let most = (CHEAPER * SWEEPS) << round;
                 let open = self.engines.par_iter_mut();
-                let open = open.filter(|e| e.least > limits.tolerance && !e.is_over(&limits));
-                open.for_each(|engine| engine.alternate(most, &limits));
+                let open = open.filter(|e| e.state.least > limits.tolerance && !e.is_over(&limits));
+                let aim = ACCEPTED * limits.tolerance;
+                open.for_each(|engine| engine.alternate(most, aim, &limits));
                 continue;
             }
             let sweeps = sweeps.get_or_insert_with(|| nncg::INFO.with_defaults());
@@ -145,7 +150,7 @@ impl Rounds<'_> {
     fn open(&self) -> impl Iterator<Item = &Engine<'_>> {
         let limits = &self.limits;
         let engines = self.engines.iter();
-        engines.filter(|e| e.least > limits.tolerance && !e.is_over(limits))
+        engines.filter(|e| e.state.least > limits.tolerance && !e.is_over(limits))
     }
 
     /// Sweeps all islands and takes what becomes of the open ones. Those that are solved cost next to nothing.
@@ -154,7 +159,7 @@ impl Rounds<'_> {
         // What the open islands may still work, there and back.
         let affordable = self
             .open()
-            .map(|e| (e.work - e.tally.work) / (2.0 * e.blocks.entries()));
+            .map(|e| (e.work - e.state.tally.work) / (2.0 * e.rows.of.entries()));
         let most = affordable.fold(f64::from(most), f64::min).max(1.0) as u32;
         let mut budget = Budget {
             iterations: most,
@@ -169,7 +174,7 @@ impl Rounds<'_> {
             budget,
             history: false,
         };
-        self.store(lambda, |engine| &engine.best);
+        self.store(lambda, |engine| &engine.state.best);
         let Ok(report) = sweeps.solve_matrices(self.problem, &request, lambda) else {
             return;
         };
@@ -178,7 +183,7 @@ impl Rounds<'_> {
             return;
         }
         for engine in &mut self.engines {
-            if engine.least > limits.tolerance && !engine.is_over(&limits) {
+            if engine.state.least > limits.tolerance && !engine.is_over(&limits) {
                 engine.follow(lambda, report.iterations, &limits);
             }
         }
@@ -186,20 +191,20 @@ impl Rounds<'_> {
 
     fn store(&self, lambda: &mut [f64], impulses: impl for<'e> Fn(&'e Engine<'_>) -> &'e [f64]) {
         for engine in &self.engines {
-            engine.blocks.store(impulses(engine), lambda);
+            engine.rows.of.store(impulses(engine), lambda);
         }
     }
 
     fn status(&self) -> Status {
         let mut worst: f64 = 0.0;
         for engine in &self.engines {
-            if !engine.least.is_finite() {
+            if !engine.state.least.is_finite() {
                 return Status::Failed("a number that is not finite".into());
             }
-            worst = worst.max(engine.least);
+            worst = worst.max(engine.state.least);
         }
         let limits = &self.limits;
-        let is_over = |e: &Engine<'_>| e.least > limits.tolerance && e.is_over(limits);
+        let is_over = |e: &Engine<'_>| e.state.least > limits.tolerance && e.is_over(limits);
         if worst <= limits.tolerance {
             Status::Converged
         } else if self.engines.iter().any(is_over) {
@@ -213,16 +218,19 @@ impl Rounds<'_> {
     /// point is the result.
     fn write_history(&self, lambda: &[f64], report: &mut SolveReport) {
         let recording = Instant::now();
-        let most = self.engines.iter().map(|e| e.points.len()).max();
+        let most = self.engines.iter().map(|e| e.state.points.len()).max();
         let most = most.unwrap_or(0);
         let mut before = vec![0.0; lambda.len()];
         let mut now = before.clone();
         for k in 1..=most {
-            self.store(&mut now, |engine| match engine.points.get(k - 1) {
-                Some(point) if k < engine.points.len() => &point.impulses,
-                _ => &engine.best,
+            self.store(&mut now, |engine| match engine.state.points.get(k - 1) {
+                Some(point) if k < engine.state.points.len() => &point.impulses,
+                _ => &engine.state.best,
             });
-            let points = self.engines.iter().filter_map(|e| e.points.get(k - 1));
+            let points = self
+                .engines
+                .iter()
+                .filter_map(|e| e.state.points.get(k - 1));
             let difference = now.iter().zip(&before).map(|(a, b)| (a - b).abs());
             report.delta = difference.fold(0.0, f64::max);
             let mut workspace = ResidualWorkspace::default();

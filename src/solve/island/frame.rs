@@ -2,7 +2,7 @@
 //! axes e and its arms r, with e·(v + ω × r) of the second body less that of the first. What an iteration reads is then
 //! 0.6 MB in the place of 1.3 for 4,680 contacts, and stays in the cache.
 
-use super::island::{DOF, Row};
+use super::packed::{DOF, Row};
 use crate::problem::ContactFrame;
 
 /// Rows of such a contact.
