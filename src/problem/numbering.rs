@@ -33,6 +33,25 @@ impl Numbering {
         }
     }
 
+    /// Finds the bodies of a few contacts and rows of a large problem, for [`Numbering::local_of_few`].
+    pub fn find_few(&mut self, whole: &Problem, contacts: &[u32], rows: &[u32]) {
+        self.bodies.clear();
+        for c in contacts {
+            self.bodies.extend(whole.contacts.bodies[*c as usize]);
+        }
+        for r in rows {
+            self.bodies
+                .extend_from_slice(whole.rows.bodies(*r as usize));
+        }
+        self.bodies.sort_unstable();
+        self.bodies.dedup();
+    }
+
+    /// The part's number of a body that [`Numbering::find_few`] has found.
+    pub fn local_of_few(&self, body: u32) -> u32 {
+        self.bodies.partition_point(|b| *b < body) as u32
+    }
+
     /// The part's number of a body of the whole, if it has one.
     pub fn find_local(&self, body: usize) -> Option<usize> {
         let local = self.local[body];

@@ -16,7 +16,7 @@ use std::time::Instant;
 use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
-use crate::solve::newton::stage::{Stage, WITHOUT};
+use crate::solve::newton::stages::{WITHOUT, left_out};
 use crate::solve::newton::{self, Grants, Newton, is_small_among_many, likely_need};
 use crate::solve::part::Part;
 use crate::solve::sweeps::colored_gs;
@@ -94,7 +94,7 @@ impl Auto {
     fn new(parameters: &Parameters) -> Self {
         Self {
             work: 1e6 * work(parameters),
-            newton: Newton::without(Stage::without(parameters)),
+            newton: Newton::without(left_out(parameters)),
             offered: Vec::new(),
             sweeps: colored_gs::INFO.with_defaults(),
             part: Part::default(),

@@ -26,13 +26,31 @@ impl Part {
         self.select(whole, is_wanted);
         let mut numbering = std::mem::take(&mut self.numbering);
         numbering.find(whole, &self.contacts, &self.rows);
-        numbering.copy_masses(whole, &mut self.problem);
-        let free = numbering.bodies.iter();
-        let free = free.map(|b| whole.bodies.free_velocity[*b as usize]);
-        refill(&mut self.problem.bodies.free_velocity, free);
-        self.copy(whole, |body| numbering.local(body));
+        self.copy_between(whole, &numbering, |body| numbering.local(body));
         self.numbering = numbering;
         self.load(whole, lambda);
+    }
+
+    /// Takes an island with its bodies, and what they touch, alone, and its impulses, in the order of the whole.
+    pub fn take_island(&mut self, whole: &Problem, island: usize, lambda: &[f64]) {
+        self.begin(whole);
+        let islands = &whole.islands;
+        self.contacts.extend_from_slice(islands.contacts.of(island));
+        self.rows.extend_from_slice(islands.rows.of(island));
+        let mut numbering = std::mem::take(&mut self.numbering);
+        numbering.find_few(whole, &self.contacts, &self.rows);
+        self.copy_between(whole, &numbering, |body| numbering.local_of_few(body));
+        self.numbering = numbering;
+        self.load(whole, lambda);
+    }
+
+    /// Copies the selected contacts and rows, and the bodies that are numbered.
+    fn copy_between(&mut self, whole: &Problem, bodies: &Numbering, here: impl Fn(u32) -> u32) {
+        bodies.copy_masses(whole, &mut self.problem);
+        let free = bodies.bodies.iter();
+        let free = free.map(|b| whole.bodies.free_velocity[*b as usize]);
+        refill(&mut self.problem.bodies.free_velocity, free);
+        self.copy(whole, here);
     }
 
     /// Takes the contacts and rows whose bodies are such, in the order of the whole with all its bodies, and none of their
@@ -132,6 +150,11 @@ impl Part {
     /// Whether there is no contact and no row.
     pub fn is_empty(&self) -> bool {
         self.contacts.is_empty() && self.rows.is_empty()
+    }
+
+    /// The whole's number of each row.
+    pub fn rows(&self) -> &[u32] {
+        &self.rows
     }
 
     /// The whole's number of each contact.

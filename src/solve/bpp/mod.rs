@@ -20,6 +20,7 @@ mod factor;
 mod friction;
 mod full;
 mod island;
+mod island_pivoting;
 mod ladder;
 mod lcp;
 mod operator;
@@ -42,8 +43,9 @@ use rayon::prelude::*;
 pub use self::factor::{Breakdown, Counters, FACTORIZATIONS, Factorization, make as factorization};
 use self::friction::Ending;
 pub use self::island::{IslandMatrix, Pattern};
+pub(in crate::solve) use self::island_pivoting::IslandPivoting;
 use self::ladder::IslandSolver;
-use self::lcp::{Limits, Tally};
+use self::lcp::Limits;
 use self::panels::TILE;
 pub use self::parameters::INFO;
 use self::parameters::Settings;
@@ -56,21 +58,6 @@ use crate::solve::sweeps::shorten;
 use crate::solve::{
     HistoryPoint, MatrixView, Parameters, Request, SolveReport, Solver, SolverInfo, Status,
 };
-
-/// Pivots that another solver's request is worth beginning for, and that it may make: on machines in motion an island
-/// takes 10 in the median and 28 at most (winch), 134 where a tower of logs falls.
-const LEAST_PIVOTS: f64 = 8.0;
-const MOST_PIVOTS: f64 = 200.0;
-
-/// What another solver asks for.
-pub(in crate::solve) struct PivotRequest<'a> {
-    /// By contact: what is added to the compliance of its second tangent (1/kg).
-    pub transverse_compliance: &'a [f64],
-    /// When to end.
-    pub deadline: Option<Instant>,
-    /// By island: the multiplications that it may take in all and for a pivot; none where it is not meant.
-    pub most: &'a [Option<[f64; 2]>],
-}
 
 type MakeFactor = Box<dyn Fn() -> Box<dyn Factorization> + Send>;
 
@@ -109,55 +96,6 @@ impl Bpp {
     pub fn factor_by(&mut self, make: impl Fn() -> Box<dyn Factorization> + Send + 'static) {
         self.make_factor = Box::new(make);
         self.islands.clear();
-    }
-
-    /// Solves islands for other solvers, each with as many pivots as it allows. Their impulses are those of
-    /// `lambda`, and become the result; [`Bpp::spent`] says what it took.
-    pub(in crate::solve) fn solve_islands(
-        &mut self,
-        problem: &Problem,
-        lambda: &mut [f64],
-        request: &PivotRequest<'_>,
-    ) {
-        self.prepare(problem);
-        let (settings, local) = (&self.settings, &self.local);
-        let islands = problem.islands.len();
-        let from = &*lambda;
-        let solvers = self.islands[..islands].par_iter_mut().enumerate();
-        solvers.for_each(|(island, solver)| {
-            solver.lcp.tally = Tally::default();
-            let Some([all, each]) = request.most[island] else {
-                return;
-            };
-            solver.assemble(
-                problem,
-                island,
-                local,
-                settings,
-                request.transverse_compliance,
-            );
-            let pivot = solver.lcp.island.work_of_a_pivot();
-            let pivots = all / pivot;
-            if solver.outcome.is_ok() && pivots >= LEAST_PIVOTS && pivot <= each {
-                let limits = Limits {
-                    budget: pivots.min(MOST_PIVOTS) as u32,
-                    deadline: request.deadline,
-                };
-                solver.solve(from, settings, limits, false);
-            }
-        });
-        for solver in &self.islands[..islands] {
-            if solver.lcp.tally.pivots > 0 {
-                solver.store(lambda);
-            }
-        }
-    }
-
-    /// Multiplications that [`Bpp::solve_islands`] has spent on an island; none where it made no pivot.
-    pub(in crate::solve) fn spent(&self, island: usize) -> Option<f64> {
-        let lcp = &self.islands[island].lcp;
-        let pivots = lcp.tally.pivots;
-        (pivots > 0).then(|| f64::from(pivots) * lcp.island.work_of_a_pivot())
     }
 
     /// Numbers the bodies within their islands and makes room.

@@ -3,6 +3,7 @@
 
 pub(in crate::solve) mod alternating_directions;
 pub(in crate::solve) mod conjugate_sweeps;
+pub(in crate::solve) mod pivoting;
 pub(in crate::solve) mod proximal_point;
 pub(in crate::solve) mod semismooth_newton;
 

@@ -1,16 +1,12 @@
 //! `newton`: exact laws, directly, for every friction law, at any ratio of masses and with redundant contacts.
 //!
-//! Per island (`engine`) Newton's method on the laws themselves, proximal points, and sweeps take turns
-//! ([`method`](crate::solve::method)). Before them come alternating directions (`alternate`) where contacts are redundant,
-//! and else pivoting (`pivoting`) on laws that are linearised (`linear`); `stage` names them, so that one can be left out.
-//! The result is judged by the exact law, and is never worse than its start. Islands that the impulses solve already are
-//! left alone (`standing`). `without_bodies` does without bodies.
+//! Per island (`engine`) the methods of a table come one after the other (`stages`): alternating directions where contacts
+//! are redundant, elsewhere a few sweeps and pivoting, and then Newton's method on the laws themselves, proximal points,
+//! and sweeps in turn. The result is judged by the exact law, and is never worse than its start. Islands that the impulses
+//! solve already are left alone (`standing`). `without_bodies` does without bodies.
 
-mod alternate;
 mod engine;
-mod linear;
-mod pivoting;
-pub(in crate::solve) mod stage;
+pub(in crate::solve) mod stages;
 mod standing;
 pub(in crate::solve) mod without_bodies;
 
@@ -19,8 +15,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use self::engine::Engine;
-use self::pivoting::Pivoting;
-use self::stage::{Stage, WITHOUT};
+use self::stages::WITHOUT;
 use crate::math::{Mat3, Twist};
 use crate::problem::islands::NO_ISLAND;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
@@ -28,6 +23,7 @@ use crate::problem::{MatrixProblem, Problem};
 use crate::solve::island::packed::DOF;
 use crate::solve::island::{Operator, SIDE_BY_SIDE, Tally};
 use crate::solve::method::conjugate_sweeps::PER_ROW;
+use crate::solve::method::pivoting::Site;
 use crate::solve::method::{Limits, State};
 use crate::solve::sweeps::shorten;
 use crate::solve::{
@@ -43,7 +39,7 @@ pub static INFO: SolverInfo = SolverInfo {
     least_iterations: 500,
     obstacle: || None,
     parameters: &[WITHOUT],
-    make: |parameters| Box::new(Newton::without(Stage::without(parameters))),
+    make: |parameters| Box::new(Newton::without(stages::left_out(parameters))),
 };
 
 /// The finest residual that is asked of an island, whatever the budget says (m/s).
@@ -87,8 +83,8 @@ pub(super) struct Grants {
 /// The solver. It carries no state from step to step, only memory.
 #[derive(Default)]
 pub(super) struct Newton {
-    /// The method that is left out.
-    without: Option<Stage>,
+    /// The name of the stage that is left out.
+    without: Option<&'static str>,
     /// The engine of each island that is a candidate: one takes kilobytes before it holds anything, and most of very many
     /// islands are none.
     islands: Vec<Option<Box<Engine>>>,
@@ -109,14 +105,13 @@ pub(super) struct Newton {
     counted: Vec<f64>,
     /// Why the solution of each island has ended.
     ends: Vec<Reason>,
-    pivoting: Option<Box<Pivoting>>,
     /// The residual of each candidate that the impulses solve already (m/s).
     standing: Vec<Option<f64>>,
 }
 
 impl Newton {
-    /// One that leaves a method out.
-    pub(super) fn without(without: Option<Stage>) -> Self {
+    /// One that leaves a stage out.
+    pub(super) fn without(without: Option<&'static str>) -> Self {
         Self {
             without,
             ..Self::default()
@@ -155,7 +150,7 @@ impl Newton {
             if is_solved || grants.work == f64::INFINITY {
                 return (error, 0.0);
             }
-            (error, engine.need())
+            (error, need(engine))
         });
         let begun: Vec<(f64, f64)> = begun.collect();
         self.errors.clear();
@@ -184,8 +179,8 @@ impl Newton {
         let admitted = self.needs.iter().take_while(fits).count();
         let all: f64 = self.needs[..admitted].iter().map(|(need, _)| need).sum();
         for (need, island) in &self.needs[..admitted] {
-            let engine = self.islands[*island as usize].as_deref();
-            let share = match engine {
+            let mut engine = self.islands[*island as usize].as_deref_mut();
+            let share = match &engine {
                 Some(engine) if !engine.is_held() => FIRST_GRANT[usize::from(engine.alternates())],
                 _ => 1.0,
             };
@@ -194,7 +189,11 @@ impl Newton {
             } else {
                 grants.work
             };
-            let sweeps = f64::from(grants.sweeps) * engine.map_or(0.0, work_of_a_sweep);
+            let mut sweeps = 0.0;
+            if let Some(engine) = &mut engine {
+                engine.granted = granted;
+                sweeps = f64::from(grants.sweeps) * work_of_a_sweep(engine);
+            }
             self.granted[*island as usize] = granted;
             self.kept[*island as usize] = sweeps.min(KEPT_FOR_SWEEPS * granted);
         }
@@ -338,23 +337,19 @@ impl Newton {
         let engines = self.islands.par_iter_mut();
         let work = self.granted.par_iter().zip(&self.kept);
         let chosen = engines.zip(work).zip(&mut self.errors);
-        chosen.for_each(|((engine, (granted, kept)), error)| {
-            if let Some(engine) = engine
-                && *granted >= 0.0
-            {
-                *error = engine.solve_first(*error, &limits.with(granted - kept));
-            }
-        });
-        self.pivot(problem, request, &limits, lambda);
-        let engines = self.islands.par_iter_mut();
-        let work = self.granted.par_iter().zip(&self.kept);
-        let chosen = engines.zip(work).zip(&mut self.errors);
-        let ends = chosen.map(|((engine, (granted, kept)), error)| {
+        let start_impulses = &*lambda;
+        let ends = chosen.enumerate();
+        let ends = ends.map(|(island, ((engine, (granted, kept)), error))| {
             let Some(engine) = engine.as_mut().filter(|_| *granted >= 0.0) else {
                 return Reason::Solved;
             };
             let limits = limits.with(granted - kept);
-            *error = engine.solve_on(*error, &limits);
+            let site = Site {
+                problem,
+                island,
+                start: start_impulses,
+            };
+            *error = stages::solve(engine, &site, *error, &limits);
             engine.end(*error, &limits)
         });
         ends.collect_into_vec(&mut self.ends);
@@ -470,6 +465,18 @@ fn clear_idle(problem: &Problem, lambda: &mut [f64]) {
     let first = problem.contact_rows();
     for r in (0..problem.rows.len()).filter(|r| is_idle(problem.rows.bodies(*r))) {
         lambda[first + r] = 0.0;
+    }
+}
+
+/// Multiplications that a solution takes at least, about; infinite where its factor is too large.
+fn need(engine: &mut Engine) -> f64 {
+    engine.bodies.make_ready();
+    if engine.bodies.system.is_too_large() {
+        f64::INFINITY
+    } else if engine.alternates() {
+        stages::work_of_alternating(&engine.bodies, ITERATIONS)
+    } else {
+        NEED * engine.work_of_a_step()
     }
 }
 

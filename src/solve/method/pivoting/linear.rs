@@ -7,14 +7,13 @@
 //! discs quadratically, since in the end Λ⊥ = w⊥ = 0.
 
 use crate::math::Twist;
-use crate::problem::law::Law;
 use crate::problem::{Friction, FrictionLaw, Palette, Problem};
 use crate::solve::part::Part;
 
-/// Some islands of a problem, linearised. Keeps its memory.
+/// An island of a problem, linearised. Keeps its memory.
 #[derive(Debug, Default)]
-pub struct Linear {
-    /// The islands, with the impulses in the frames of their contacts.
+pub(in crate::solve) struct Linear {
+    /// The island, with the impulses in the frames of its contacts.
     pub part: Part,
     /// The friction of each contact as it is.
     friction: Palette<Friction>,
@@ -24,14 +23,9 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// Whether pivoting solves contacts of such friction, or their linearisation.
-    pub fn has(friction: &Friction) -> bool {
-        friction.law.is_polyhedral() || friction.law == FrictionLaw::Disc
-    }
-
-    /// Takes the islands that are wanted, and their impulses, in the order of the whole.
-    pub fn take(&mut self, whole: &Problem, wanted: &[bool], lambda: &[f64]) {
-        self.part.take(whole, wanted, lambda);
+    /// Takes an island and its impulses, in the order of the whole.
+    pub fn take(&mut self, whole: &Problem, island: usize, lambda: &[f64]) {
+        self.part.take_island(whole, island, lambda);
         let contacts = &self.part.problem.contacts;
         self.friction.clone_from(&contacts.friction);
         self.transverse_compliance.clear();
@@ -79,15 +73,17 @@ impl Linear {
         }
     }
 
-    /// Writes the impulses to their places in the whole, within the discs.
-    pub fn store(&mut self, whole: &Problem, lambda: &mut [f64]) {
-        self.part.store(whole, lambda);
-        let discs = self.friction.iter().zip(self.part.contacts()).enumerate();
-        for (k, (friction, source)) in discs.filter(|(_, (f, _))| f.law == FrictionLaw::Disc) {
-            let source = *source as usize;
-            let [_, t1, t2] = self.part.problem.contacts.frame[k].axes();
+    /// Turns the impulses into the frames of the whole, and into the discs.
+    pub fn restore(&mut self, whole: &Problem) {
+        for (k, friction) in self.friction.iter().enumerate() {
+            if friction.law != FrictionLaw::Disc {
+                continue;
+            }
+            let source = self.part.contacts()[k] as usize;
             let axes = whole.contacts.frame[source].axes();
-            let block = &mut lambda[whole.contacts.rows(source)];
+            let contacts = &self.part.problem.contacts;
+            let [_, t1, t2] = contacts.frame[k].axes();
+            let block = &mut self.part.lambda[contacts.rows(k)];
             let force = t1 * block[1] + t2 * block[2];
             [block[1], block[2]] = [axes[1].dot(&force), axes[2].dot(&force)];
             let normal = block[0];
