@@ -9,6 +9,7 @@ pub mod auto;
 pub mod bpp;
 mod budget;
 mod choice;
+mod conclude;
 mod config;
 pub mod gpu;
 pub mod hybrid;

@@ -11,13 +11,13 @@ use rayon::prelude::*;
 use crate::math::Twist;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
+use crate::solve::conclude::conclude;
 use crate::solve::island::bodies::Bodies;
 use crate::solve::island::rows::Rows;
 use crate::solve::island::{Operator, Tally};
 use crate::solve::method::alternating_directions::{
     AlternatingDirections, Options, PENALTY, RELAXATION,
 };
-use crate::solve::newton::conclude;
 use crate::solve::{
     HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport,
     Solver, SolverInfo, Status,

@@ -11,7 +11,6 @@ use super::system::System;
 use super::{Block, Linear, Linearisation, Operator, Tally};
 use crate::problem::law::Slope;
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::linalg::gmres::Gmres;
 use crate::solve::linalg::sparse::Breakdown;
 
 const N: usize = FrictionLaw::MAX_ROWS;
@@ -29,7 +28,6 @@ pub(in crate::solve) struct Bodies {
     factored: Vec<f64>,
     pub slopes: Vec<f64>,
     pub sliding: Sliding,
-    pub(super) gmres: Gmres,
     /// What is left over, and then a step, of velocities and of general rows; what the step does to J u, row by row.
     pub dv: Vec<f64>,
     pub dy: Vec<f64>,
@@ -98,10 +96,12 @@ impl Bodies {
                 return Err(breakdown);
             }
         }
-        self.count_solve(tally);
+        self.system.count_solve(tally);
         self.system.solve(&mut self.dv, &mut self.dy);
         if follows {
-            self.follow_sliding(tally);
+            let contacts = &self.island.contacts;
+            let step = [&mut self.dv[..], &mut self.dy[..]];
+            (self.sliding).correct(contacts, &mut self.system, step, tally);
         }
         for dy in &mut self.dy {
             // The matrix has −dy.
@@ -109,12 +109,6 @@ impl Bodies {
         }
         self.island.product(&self.dv, &mut self.dw);
         Ok(())
-    }
-
-    /// Counts a solve with the factor.
-    pub(super) fn count_solve(&self, tally: &mut Tally) {
-        tally.solves += 1;
-        tally.work += self.work_of_a_solve();
     }
 }
 

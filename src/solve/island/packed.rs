@@ -141,6 +141,11 @@ impl Contacts {
         self.source.len()
     }
 
+    /// Number of their rows.
+    pub fn row_count(&self) -> usize {
+        self.start.last().map_or(0, |end| *end as usize)
+    }
+
     /// The rows of contact `c`.
     #[inline(always)]
     pub fn rows(&self, c: usize) -> std::ops::Range<usize> {
@@ -303,7 +308,7 @@ impl Rows {
 impl Island {
     /// The rows of the contacts, which are the first.
     pub fn contact_rows(&self) -> usize {
-        self.contacts.start.last().map_or(0, |end| *end as usize)
+        self.contacts.row_count()
     }
 
     /// The block of general row `r`.

@@ -6,9 +6,11 @@
 //! factor of K per direction.
 
 use super::Tally;
-use super::bodies::Bodies;
+use super::packed::Contacts;
+use super::system::System;
 use crate::problem::FrictionLaw;
 use crate::problem::law::Slope;
+use crate::solve::linalg::gmres::Gmres;
 
 /// Most directions.
 const DIRECTIONS: usize = 30;
@@ -22,8 +24,10 @@ pub(in crate::solve) struct Sliding {
     /// p and ∇σ, row by row of these contacts.
     pull: Vec<f64>,
     gradient: Vec<f64>,
-    /// A response of v and of the general rows.
+    gmres: Gmres,
+    /// A response of v and of the general rows, and Jᵀ's argument.
     response: [Vec<f64>; 2],
+    x: Vec<f64>,
 }
 
 impl Sliding {
@@ -47,29 +51,34 @@ impl Sliding {
             self.pull.extend(slope[..n].iter().map(|row| -row[0]));
         }
     }
-}
 
-impl Bodies {
     /// Turns the step d₀ in `dv` and `dy` into the one with σ inside.
-    pub(super) fn follow_sliding(&mut self, tally: &mut Tally) {
-        let n = self.sliding.contact.len();
+    pub fn correct(
+        &mut self,
+        contacts: &Contacts,
+        system: &mut System,
+        [dv, dy]: [&mut [f64]; 2],
+        tally: &mut Tally,
+    ) {
+        let n = self.contact.len();
         if n == 0 {
             return;
         }
         let mut gmres = std::mem::take(&mut self.gmres);
-        let [mut v, mut y] = std::mem::take(&mut self.sliding.response);
-        v.resize(self.dv.len(), 0.0);
-        y.resize(self.dy.len(), 0.0);
+        let [mut v, mut y] = std::mem::take(&mut self.response);
+        v.resize(dv.len(), 0.0);
+        y.resize(dy.len(), 0.0);
         gmres.reset(n, DIRECTIONS);
-        self.follow(&self.dv, &mut gmres.residual);
+        self.follow(contacts, dv, &mut gmres.residual);
         let square: f64 = gmres.residual.iter().map(|x| x * x).sum();
         let tolerance = ACCURACY * square.sqrt();
         if gmres.begin(tolerance) {
             loop {
                 let (direction, image) = gmres.direction_and_image();
                 let direction = &direction[..n];
-                self.respond(direction, &mut v, &mut y, tally);
-                self.follow(&v, image);
+                self.respond(contacts, system, direction, [&mut v, &mut y]);
+                system.count_solve(tally);
+                self.follow(contacts, &v, image);
                 for (image, d) in image.iter_mut().zip(direction) {
                     *image = d - *image;
                 }
@@ -78,42 +87,42 @@ impl Bodies {
                 }
             }
             if gmres.finish() {
-                self.respond(&gmres.step, &mut v, &mut y, tally);
-                for (dv, v) in self.dv.iter_mut().zip(&v) {
-                    *dv += v;
-                }
-                for (dy, y) in self.dy.iter_mut().zip(&y) {
-                    *dy += y;
-                }
+                self.respond(contacts, system, &gmres.step, [&mut v, &mut y]);
+                system.count_solve(tally);
+                dv.iter_mut().zip(&v).for_each(|(dv, v)| *dv += v);
+                dy.iter_mut().zip(&y).for_each(|(dy, y)| *dy += y);
             }
         }
         self.gmres = gmres;
-        self.sliding.response = [v, y];
+        self.response = [v, y];
     }
 
     /// K⁻¹ Jᵀ p q.
-    fn respond(&mut self, q: &[f64], v: &mut [f64], y: &mut [f64], tally: &mut Tally) {
-        let contacts = &self.island.contacts;
-        let x = &mut self.dw[..self.island.contact_rows()];
-        x.fill(0.0);
-        let mut pull = self.sliding.pull.iter();
-        for (c, q) in self.sliding.contact.iter().zip(q) {
+    fn respond(
+        &mut self,
+        contacts: &Contacts,
+        system: &mut System,
+        q: &[f64],
+        [v, y]: [&mut [f64]; 2],
+    ) {
+        self.x.clear();
+        self.x.resize(contacts.row_count(), 0.0);
+        let mut pull = self.pull.iter();
+        for (c, q) in self.contact.iter().zip(q) {
             for (row, p) in contacts.rows(*c as usize).zip(&mut pull) {
-                x[row] = p * q;
+                self.x[row] = p * q;
             }
         }
         v.fill(0.0);
         y.fill(0.0);
-        contacts.add_transposed(x, v);
-        self.count_solve(tally);
-        self.system.solve(v, y);
+        contacts.add_transposed(&self.x, v);
+        system.solve(v, y);
     }
 
     /// ∇σᵀ J v of every sliding contact.
-    fn follow(&self, v: &[f64], out: &mut [f64]) {
-        let contacts = &self.island.contacts;
-        let mut gradient = self.sliding.gradient.iter();
-        for (c, out) in self.sliding.contact.iter().zip(out) {
+    fn follow(&self, contacts: &Contacts, v: &[f64], out: &mut [f64]) {
+        let mut gradient = self.gradient.iter();
+        for (c, out) in self.contact.iter().zip(out) {
             let c = *c as usize;
             let rows = contacts.rows(c).zip(&mut gradient);
             *out = rows

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use super::packed::{DOF, Island, NONE};
-use super::{PER_NODE, SIDE_BY_SIDE};
+use super::{PER_NODE, SIDE_BY_SIDE, Tally};
 use crate::problem::FrictionLaw;
 use crate::problem::law::Slope;
 use crate::solve::linalg::sparse::{Breakdown, SparseLdl};
@@ -250,6 +250,12 @@ impl System {
                 self.rhs[n + k]
             };
         }
+    }
+
+    /// Counts a solve with the factor.
+    pub fn count_solve(&self, tally: &mut Tally) {
+        tally.solves += 1;
+        tally.work += 2.0 * self.entries();
     }
 
     /// From when on factorisations are given up.

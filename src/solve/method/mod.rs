@@ -10,6 +10,9 @@ pub(in crate::solve) mod semismooth_newton;
 use std::time::Instant;
 
 use super::island::{Operator, Tally};
+use super::{HistoryPoint, SolveReport};
+use crate::problem::Form;
+use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +78,7 @@ impl State {
         self.points.clear();
         self.clock = None;
         self.recording = 0.0;
+        self.best.clone_from(&self.x);
         self.least = f64::INFINITY;
         self.wanted = 0.0;
         let error = self.measure(island);
@@ -117,6 +121,19 @@ impl State {
         self.go_back(island)
     }
 
+    /// Ends with the best impulses, without their w.
+    pub fn take_best(&mut self) {
+        self.x.clone_from(&self.best);
+        if let Some(last) = self.points.last_mut() {
+            last.impulses.clone_from(&self.best);
+        }
+    }
+
+    /// The impulses at a point of the history, or those that there are.
+    pub fn at_point(&self, k: usize) -> &[f64] {
+        self.points.get(k).map_or(&self.x, |point| &point.impulses)
+    }
+
     /// Whether a limit is reached.
     pub fn is_over(&self, limits: &Limits) -> bool {
         self.tally.steps >= limits.steps || self.is_out_of_time(limits)
@@ -141,4 +158,44 @@ impl State {
         });
         self.recording += now.elapsed().as_secs_f64();
     }
+}
+
+/// One point per step or round of sweeps: every island at its impulses of that number, which `store` writes, or at its
+/// last. The last point is the result, and the only one where its start was.
+pub(in crate::solve) fn write_history<'a>(
+    problem: &impl Form,
+    states: impl Iterator<Item = &'a State> + Clone,
+    store: impl Fn(usize, &mut [f64]),
+    lambda: &[f64],
+    report: &mut SolveReport,
+) {
+    let recording = Instant::now();
+    let most = states.clone().map(|state| state.points.len()).max();
+    let most = most.unwrap_or(0).max(1);
+    let mut workspace = ResidualWorkspace::default();
+    let mut before = vec![0.0; lambda.len()];
+    let mut now = lambda.to_vec();
+    for k in 0..most {
+        if k + 1 == most {
+            now.copy_from_slice(lambda);
+        } else {
+            store(k, &mut now);
+        }
+        let points = states.clone().filter_map(|state| state.points.get(k));
+        let difference = now.iter().zip(&before).map(|(a, b)| (a - b).abs());
+        let delta = difference.fold(0.0, f64::max);
+        let is_start = points.clone().next().is_none();
+        let judged = problem.residual(&now, JudgedLaw::Own, &mut workspace);
+        report.history.push(HistoryPoint {
+            iteration: points.clone().map(|p| p.steps).max().unwrap_or(0) as u32,
+            time: points.map(|p| p.time).fold(0.0, f64::max),
+            residual: judged.residual,
+            delta: if is_start { 0.0 } else { delta },
+        });
+        if !is_start {
+            report.delta = delta;
+        }
+        before.copy_from_slice(&now);
+    }
+    report.record_time += recording.elapsed().as_secs_f64();
 }

@@ -132,16 +132,6 @@ impl Engine {
         self.bodies.system.set_deadline(limits.deadline);
     }
 
-    /// Goes back to the best impulses, without their w, and returns their residual (m/s).
-    pub fn take_best(&mut self) -> f64 {
-        let state = &mut self.state;
-        state.x.clone_from(&state.best);
-        if let Some(last) = state.points.last_mut() {
-            last.impulses.clone_from(&state.best);
-        }
-        state.least
-    }
-
     /// Why a solve has ended with this residual.
     pub fn end(&self, error: f64, limits: &Limits) -> Reason {
         let state = &self.state;

@@ -6,6 +6,7 @@
 //! solve already are left alone (`standing`). `without_bodies` does without bodies.
 
 mod engine;
+mod shares;
 pub(in crate::solve) mod stages;
 mod standing;
 pub(in crate::solve) mod without_bodies;
@@ -15,21 +16,17 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use self::engine::Engine;
+pub(crate) use self::shares::is_redundant;
+use self::shares::{AIM, FINEST, FIRST_GRANT, KEPT_FOR_SWEEPS, count, need, work_of_a_sweep};
+pub(super) use self::shares::{Grants, is_small_among_many, likely_need};
 use self::stages::WITHOUT;
-use crate::math::{Mat3, Twist};
-use crate::problem::islands::NO_ISLAND;
-use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
+use crate::math::Twist;
 use crate::problem::{MatrixProblem, Problem};
-use crate::solve::island::packed::DOF;
-use crate::solve::island::{Operator, SIDE_BY_SIDE, Tally};
-use crate::solve::method::conjugate_sweeps::PER_ROW;
+use crate::solve::conclude::{clear_idle, conclude};
+use crate::solve::island::Operator;
 use crate::solve::method::pivoting::Site;
-use crate::solve::method::{Limits, State};
-use crate::solve::sweeps::shorten;
-use crate::solve::{
-    HistoryPoint, Method, NeedsBodies, Over, Reason, Request, SolveReport, Solver, SolverInfo,
-    Status,
-};
+use crate::solve::method::{Limits, State, write_history};
+use crate::solve::{Method, NeedsBodies, Reason, Request, SolveReport, Solver, SolverInfo, Status};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -41,44 +38,6 @@ pub static INFO: SolverInfo = SolverInfo {
     parameters: &[WITHOUT],
     make: |parameters| Box::new(Newton::without(stages::left_out(parameters))),
 };
-
-/// The finest residual that is asked of an island, whatever the budget says (m/s).
-const FINEST: f64 = 1e-13;
-
-/// The residual that it goes on to while every point gets nearer, as a share of the tolerance (-): the last steps are
-/// the cheapest.
-const AIM: f64 = 0.01;
-
-/// Newton steps that an island should be granted at least, or else alternating directions, of which one that stands takes
-/// up to five.
-const NEED: f64 = 3.0;
-const ITERATIONS: f64 = 3.0;
-
-/// An island that no impulse has held yet is granted so many times its share (-), and where contacts are redundant so many:
-/// it is solved from nothing once, and goes on from there. A house of cards takes as much as the default then, a wall of
-/// 915 bricks that touch on all sides up to twelve times as much, and a tenth of it in the steps that follow; left unsolved
-/// they sag, and shake for a minute.
-const FIRST_GRANT: [f64; 2] = [10.0, 20.0];
-
-/// What is kept of an island's grant for sweeps after an exact solution that ends early, at most (-), so that both together
-/// take what was granted. The rest suffices for a wall of 915 bricks that touch on all sides, whose exact solution ends early
-/// in some steps: it moves by less than 0.1 mm in a second.
-const KEPT_FOR_SWEEPS: f64 = 0.25;
-
-/// Multiplications of a row in a sweep by graph colours, which are made side by side, as [`SIDE_BY_SIDE`] has it: one of
-/// the three passes that [`PER_ROW`] counts.
-const SWEPT_ROW: f64 = SIDE_BY_SIDE * PER_ROW / 3.0;
-
-/// What may be spent on a problem.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Grants {
-    /// Multiplications; infinite where there is no limit.
-    pub work: f64,
-    /// The residual that is asked for (m/s).
-    pub tolerance: f64,
-    /// Sweeps that are to follow an exact solution that ends early.
-    pub sweeps: u32,
-}
 
 /// The solver. It carries no state from step to step, only memory.
 #[derive(Default)]
@@ -397,151 +356,18 @@ impl Newton {
         }
     }
 
-    /// One point per Newton step or round of sweeps: every island at its impulses of that number, or at its last. The
-    /// last point is the result.
+    /// The history of the last solution, whose result is `lambda`.
     pub(super) fn write_history(
         &self,
         problem: &Problem,
         lambda: &[f64],
         report: &mut SolveReport,
     ) {
-        let recording = Instant::now();
-        let taken = self.taken();
-        let most = taken.clone().map(|(_, e)| e.state.points.len()).max();
-        let mut workspace = ResidualWorkspace::default();
-        let mut before = vec![0.0; lambda.len()];
-        let mut now = lambda.to_vec();
-        for k in 1..=most.unwrap_or(0) {
-            if k == most.unwrap_or(0) {
-                now.copy_from_slice(lambda);
-            } else {
-                self.store(problem, &mut now, |state| match state.points.get(k - 1) {
-                    Some(point) => &point.impulses,
-                    None => &state.x,
-                });
-            }
-            let points = || taken.clone().filter_map(|(_, e)| e.state.points.get(k - 1));
-            let difference = now.iter().zip(&before).map(|(a, b)| (a - b).abs());
-            report.delta = difference.fold(0.0, f64::max);
-            report.history.push(HistoryPoint {
-                iteration: points().map(|p| p.steps).max().unwrap_or(0) as u32,
-                time: points().map(|p| p.time).fold(0.0, f64::max),
-                residual: residual::evaluate(problem, &now, JudgedLaw::Own, &mut workspace)
-                    .residual,
-                delta: report.delta,
-            });
-            before.copy_from_slice(&now);
-        }
-        if report.history.is_empty() {
-            // The start is the result.
-            report.history.push(HistoryPoint {
-                iteration: 0,
-                time: 0.0,
-                residual: residual::evaluate(problem, lambda, JudgedLaw::Own, &mut workspace)
-                    .residual,
-                delta: 0.0,
-            });
-        }
-        report.record_time += recording.elapsed().as_secs_f64();
-    }
-}
-
-/// Clears the impulses of what belongs to no island, which moves nothing.
-fn clear_idle(problem: &Problem, lambda: &mut [f64]) {
-    let islands = &problem.islands;
-    let in_islands = islands.contacts.items.len() + islands.rows.items.len();
-    if in_islands == problem.contacts.len() + problem.rows.len() {
-        return;
-    }
-    let is_idle = |bodies: &[u32]| {
-        let mut islands = bodies.iter().map(|b| islands.of_body[*b as usize]);
-        islands.all(|island| island == NO_ISLAND)
-    };
-    for (c, bodies) in problem.contacts.bodies.iter().enumerate() {
-        if is_idle(bodies) {
-            lambda[problem.contacts.rows(c)].fill(0.0);
-        }
-    }
-    let first = problem.contact_rows();
-    for r in (0..problem.rows.len()).filter(|r| is_idle(problem.rows.bodies(*r))) {
-        lambda[first + r] = 0.0;
-    }
-}
-
-/// Multiplications that a solution takes at least, about; infinite where its factor is too large.
-fn need(engine: &mut Engine) -> f64 {
-    engine.bodies.make_ready();
-    if engine.bodies.system.is_too_large() {
-        f64::INFINITY
-    } else if engine.alternates() {
-        stages::work_of_alternating(&engine.bodies, ITERATIONS)
-    } else {
-        NEED * engine.work_of_a_step()
-    }
-}
-
-/// Multiplications of a sweep by graph colours over an island, about.
-fn work_of_a_sweep(engine: &Engine) -> f64 {
-    SWEPT_ROW * engine.state.x.len() as f64
-}
-
-/// Notes what was done on islands, each with the entries of its factor and the multiplications of a factorisation.
-fn count(islands: impl Iterator<Item = (Tally, [f64; 2])> + Clone, report: &mut SolveReport) {
-    let tallies = islands.clone().map(|(tally, _)| tally);
-    let most = |of: fn(&Tally) -> usize| tallies.clone().map(|t| of(&t)).max();
-    let sum = |of: fn(&Tally) -> usize| tallies.clone().map(|t| of(&t)).sum::<usize>();
-    report.iterations = most(|t| t.steps).unwrap_or(0) as u32;
-    let factored = islands.filter(|(tally, _)| tally.factors > 0);
-    let entries: f64 = factored.clone().map(|(_, cost)| cost[0]).sum();
-    let one: f64 = factored.map(|(_, cost)| cost[1]).sum();
-    let work: f64 = tallies.clone().map(|t| t.work).sum();
-    let numbers = [
-        (
-            "proximal points",
-            "Problems with a penalty of their own, where plain steps led nowhere. The most of any island.",
-            "-",
-            Over::Max,
-            most(|t| t.points).unwrap_or(0) as f64,
-        ),
-        (
-            "factorisations",
-            "Of Newton's matrix. All islands together.",
-            "-",
-            Over::Sum,
-            sum(|t| t.factors) as f64,
-        ),
-        (
-            "solves with a factor",
-            "Two substitutions each. All islands together.",
-            "-",
-            Over::Sum,
-            sum(|t| t.solves) as f64,
-        ),
-        (
-            "entries of the factors",
-            "Below the diagonal, stored zeros included. All islands together.",
-            "-",
-            Over::Max,
-            entries,
-        ),
-        (
-            "work of a factorisation",
-            "Multiplications, in millions. All islands together.",
-            "1e6",
-            Over::Max,
-            1e-6 * one,
-        ),
-        (
-            "work",
-            "Multiplications, about, in millions; a quarter of those that factorisations make side by side. All islands \
-             together.",
-            "1e6",
-            Over::Sum,
-            1e-6 * work,
-        ),
-    ];
-    for (name, summary, unit, over, value) in numbers {
-        report.note(name, summary, unit, over, value);
+        let states = self.taken().map(|(_, engine)| &engine.state);
+        let store = |k: usize, lambda: &mut [f64]| {
+            self.store(problem, lambda, |state| state.at_point(k));
+        };
+        write_history(problem, states, store, lambda, report);
     }
 }
 
@@ -588,81 +414,6 @@ impl Solver for Newton {
         let report = without_bodies::solve(problem, request, &grants, lambda);
         Ok(report.expect("work without limit"))
     }
-}
-
-/// Of more islands than that, those of fewer contacts are swept: an engine for each takes memory, and sweeps solve
-/// them in a few iterations.
-const MANY: usize = 1000;
-const WORTHWHILE: usize = 4;
-
-/// Whether an island is too small for an engine of its own, there being so many.
-pub(super) fn is_small_among_many(problem: &Problem, island: usize) -> bool {
-    problem.islands.len() > MANY && problem.islands.contacts.of(island).len() < WORTHWHILE
-}
-
-/// What a solution of an island takes at least, about, before its pattern is looked at (multiplications): its
-/// factorisations, of blocks of 6 per body, cubed, times the bodies to the power of nested dissection (George 1973;
-/// Lipton, Rose & Tarjan 1979), 1.5 where they lie in a plane, and 2 in space, where a body has more neighbours, and the
-/// contacts' normals lie in no plane. Measured, for one: 2.5e6 for the wall (250 bodies, 1.9 pairs for each), 1.1e7 for one
-/// of 410 bricks that touch on all sides (2.8 pairs), 62e6 for the grid of 8³ (512 bodies, 2.6 pairs).
-pub(super) fn likely_need(problem: &Problem, island: usize) -> f64 {
-    const PER_BODY: f64 = 216.0;
-    const IN_PLANE: f64 = 3.0;
-    const FLAT: f64 = 2.3;
-    let bodies = problem.islands.bodies.of(island).len() as f64;
-    let contacts = problem.islands.contacts.of(island);
-    let of = |c: u32| problem.contacts.bodies[c as usize];
-    // Points of one manifold stand together.
-    let pairs = contacts.chunk_by(|a, b| of(*a) == of(*b)).count() as f64;
-    let factor = if pairs > FLAT * bodies && !lies_in_plane(problem, contacts) {
-        PER_BODY * bodies * bodies
-    } else {
-        IN_PLANE * PER_BODY * bodies.powf(1.5)
-    };
-    let factors = if is_redundant(problem, island) {
-        1.0
-    } else {
-        NEED
-    };
-    factors * SIDE_BY_SIDE * factor
-}
-
-/// Whether the contacts of an island are redundant, so that alternating directions come first.
-pub(crate) fn is_redundant(problem: &Problem, island: usize) -> bool {
-    let contacts = problem.islands.contacts.of(island).iter();
-    let rows = contacts.map(|c| problem.contacts.rows(*c as usize).len());
-    let bodies = problem.islands.bodies.of(island).len();
-    engine::alternates(rows.sum(), DOF * bodies)
-}
-
-/// Whether the normals of contacts lie in a plane, or on a line: the determinant of the mean of n nᵀ, which is 1/27 for
-/// normals in all directions.
-fn lies_in_plane(problem: &Problem, contacts: &[u32]) -> bool {
-    const FLAT: f64 = 1e-3;
-    let normals = contacts
-        .iter()
-        .map(|c| problem.contacts.frame[*c as usize].axes()[0]);
-    let sum: Mat3 = normals.map(|n| n * n.transpose()).sum();
-    (sum / contacts.len() as f64).determinant() < FLAT / 27.0
-}
-
-/// The velocities of a result, which is shortened where it did not get to its end: it may then hold more energy than no
-/// impulses at all.
-pub(super) fn conclude(
-    problem: &Problem,
-    lambda: &mut [f64],
-    u: &mut Vec<Twist>,
-    report: &mut SolveReport,
-) {
-    if !report.status.is_usable() {
-        return;
-    }
-    let start = Instant::now();
-    problem.velocities(lambda, u);
-    if report.status != Status::Converged && shorten(problem, lambda, u) {
-        problem.velocities(lambda, u);
-    }
-    report.solve_time += start.elapsed().as_secs_f64();
 }
 
 impl Newton {

@@ -13,7 +13,8 @@ pub use self::refine::{Refiner, velocity_estimate};
 use crate::math::Twist;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, FrictionLaw, MatrixProblem, Problem};
-use crate::solve::newton::{Grants, Newton, conclude};
+use crate::solve::conclude::conclude;
+use crate::solve::newton::{Grants, Newton};
 use crate::solve::sweeps::nncg;
 use crate::solve::{
     Budget, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver,

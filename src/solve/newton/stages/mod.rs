@@ -53,7 +53,8 @@ pub fn solve(engine: &mut Engine, site: &Site<'_>, mut error: f64, limits: &Limi
     if error > limits.tolerance && !engine.state.is_over(&limits) {
         take_turns(engine, in_turn, site, error, &limits);
     }
-    engine.take_best()
+    engine.state.take_best();
+    engine.state.least
 }
 
 /// The stages one after the other, until one gets there.

@@ -14,13 +14,12 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use self::island::Engine;
-use super::{AIM, FINEST, Grants, NEED, count};
-use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
-use crate::problem::{Form, MatrixProblem};
+use super::shares::{AIM, FINEST, Grants, NEED, count};
+use crate::problem::MatrixProblem;
 use crate::solve::island::Operator;
-use crate::solve::method::Limits;
+use crate::solve::method::{Limits, write_history};
 use crate::solve::sweeps::nncg;
-use crate::solve::{Budget, HistoryPoint, Over, Request, SolveReport, Solver, Status};
+use crate::solve::{Budget, Over, Request, SolveReport, Solver, Status};
 
 /// A start whose residual is at most this share of the tolerance is a solution (-).
 const ACCEPTED: f64 = 0.1;
@@ -60,6 +59,7 @@ pub(in crate::solve) fn solve(
         ..SolveReport::default()
     };
     rounds.run(lambda);
+    rounds.engines.iter_mut().for_each(|e| e.state.take_best());
     rounds.store(lambda, |engine| &engine.state.best);
     report.solve_time = start.elapsed().as_secs_f64() - report.prepare_time;
     report.status = rounds.status();
@@ -69,7 +69,11 @@ pub(in crate::solve) fn solve(
     let summary = "There and back, where steps led nowhere. The most of any island.";
     report.note("sweeps", summary, "-", Over::Max, sweeps);
     if request.history && report.status.is_usable() {
-        rounds.write_history(lambda, &mut report);
+        let states = rounds.engines.iter().map(|engine| &engine.state);
+        let store = |k: usize, lambda: &mut [f64]| {
+            rounds.store(lambda, |engine| engine.state.at_point(k));
+        };
+        write_history(problem, states, store, lambda, &mut report);
     }
     Some(report)
 }
@@ -212,37 +216,5 @@ impl Rounds<'_> {
         } else {
             Status::Stalled(format!("no method gets below {worst:.1e} m/s"))
         }
-    }
-
-    /// One point per step or round of sweeps: every island at its impulses of that number, or at its best. The last
-    /// point is the result.
-    fn write_history(&self, lambda: &[f64], report: &mut SolveReport) {
-        let recording = Instant::now();
-        let most = self.engines.iter().map(|e| e.state.points.len()).max();
-        let most = most.unwrap_or(0);
-        let mut before = vec![0.0; lambda.len()];
-        let mut now = before.clone();
-        for k in 1..=most {
-            self.store(&mut now, |engine| match engine.state.points.get(k - 1) {
-                Some(point) if k < engine.state.points.len() => &point.impulses,
-                _ => &engine.state.best,
-            });
-            let points = self
-                .engines
-                .iter()
-                .filter_map(|e| e.state.points.get(k - 1));
-            let difference = now.iter().zip(&before).map(|(a, b)| (a - b).abs());
-            report.delta = difference.fold(0.0, f64::max);
-            let mut workspace = ResidualWorkspace::default();
-            let judged = self.problem.residual(&now, JudgedLaw::Own, &mut workspace);
-            report.history.push(HistoryPoint {
-                iteration: points.clone().map(|p| p.steps).max().unwrap_or(0) as u32,
-                time: points.map(|p| p.time).fold(0.0, f64::max),
-                residual: judged.residual,
-                delta: report.delta,
-            });
-            before.copy_from_slice(&now);
-        }
-        report.record_time += recording.elapsed().as_secs_f64();
     }
 }
