@@ -4,6 +4,7 @@
 
 use super::{Limits, State};
 use crate::math::SymMat3;
+use crate::problem::law::Law;
 use crate::problem::{Friction, FrictionLaw};
 use crate::solve::island::bodies::Bodies;
 use crate::solve::island::packed::{Contacts, DOF, Island, NONE, Row, add, dot, multiply, of};
@@ -287,7 +288,9 @@ fn solve_block(own: &[f64], w: &[f64; N], x: &mut [f64; N], n: usize, friction: 
         x.fill(0.0);
         return;
     }
-    if let Some(stick) = stick(&block, &b, n, friction) {
+    // More directions than a plane has are redundant: none of them is moved without the others.
+    let by_rows = friction.law.is_redundant();
+    if !by_rows && let Some(stick) = stick(&block, &b, n, friction) {
         *x = stick;
         return;
     }
@@ -301,12 +304,19 @@ fn solve_block(own: &[f64], w: &[f64; N], x: &mut [f64; N], n: usize, friction: 
     for _ in 0..MOST_PROJECTIONS {
         let old = *x;
         x[0] = (x[0] - share * w(x, 0) / block[0][0]).max(0.0);
-        let after: [f64; N] = std::array::from_fn(|i| if i < n { w(x, i) } else { 0.0 });
-        for (x, w) in x[1..n].iter_mut().zip(&after[1..n]) {
-            *x -= share * rho_t * w;
+        if by_rows {
+            for i in 1..n {
+                let bound = friction.law.row_bound(i - 1, friction.mu) * x[0];
+                x[i] = (x[i] - share * w(x, i) / block[i][i]).clamp(-bound, bound);
+            }
+        } else {
+            let after: [f64; N] = std::array::from_fn(|i| if i < n { w(x, i) } else { 0.0 });
+            for (x, w) in x[1..n].iter_mut().zip(&after[1..n]) {
+                *x -= share * rho_t * w;
+            }
+            let normal = x[0];
+            friction.project(&mut x[1..n], normal);
         }
-        let normal = x[0];
-        friction.project(&mut x[1..n], normal);
         let change = x[..n].iter().zip(&old);
         let change = change.fold(0.0, |a: f64, (x, o)| a.max((x - o).abs()));
         if change <= SETTLED * last.min(x[0]) {

@@ -6,6 +6,8 @@ pub(in crate::solve) mod conjugate_sweeps;
 pub(in crate::solve) mod pivoting;
 pub(in crate::solve) mod proximal_point;
 pub(in crate::solve) mod semismooth_newton;
+#[cfg(test)]
+mod tests;
 
 use std::time::Instant;
 
