@@ -1,8 +1,8 @@
 //! `admm`: the alternating direction method of multipliers on the cones, with one factor for many iterations.
 //!
 //! An exact method of another kind than [`newton`](crate::solve::newton) and the sweeps, and a check on both: no step
-//! depends on which contacts stick or slide, and an iteration is two substitutions and a projection per contact
-//! ([`alternating_directions`](crate::solve::method::alternating_directions)). Islands iterate side by side, each with a penalty of its own; the result is the best iterate of each.
+//! depends on which contacts stick or slide, and an iteration is two substitutions and a projection per contact. Islands
+//! iterate side by side, each with a penalty of its own; the result is the best iterate of each.
 
 use std::time::Instant;
 
