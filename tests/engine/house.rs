@@ -17,8 +17,6 @@ const MOST_LINES: usize = 80;
 
 /// Needs of a file that close a circle and are let pass.
 const FILE_EXCEPTIONS: &[(&str, &str)] = &[
-    // Problems without bodies are handed over, and solved with the solver's limits and local steps.
-    ("solve/newton/mod.rs", "solve/newton/without_bodies/mod.rs"),
     // A new scene resets how it is drawn, and a comparison, which is drawn too, changes the scene.
     ("viewer/scenes.rs", "viewer/draw/mod.rs"),
 ];
