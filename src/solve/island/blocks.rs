@@ -16,8 +16,6 @@ pub(in crate::solve) struct Blocks<'a> {
     /// The first block of A, and its first row there.
     first: usize,
     first_row: usize,
-    /// Number of contacts, which are the first blocks.
-    contacts: usize,
     /// Number of rows.
     pub rows: usize,
     /// Per row: b (m/s) and the diagonal of A (1/kg).
@@ -40,7 +38,6 @@ impl<'a> Blocks<'a> {
             problem,
             first,
             first_row,
-            contacts,
             rows: a.block_row[end] as usize - first_row,
             b: Vec::new(),
             diagonal: Vec::new(),
@@ -74,11 +71,6 @@ impl<'a> Blocks<'a> {
     /// Number of blocks.
     pub fn len(&self) -> usize {
         self.blocks.len()
-    }
-
-    /// Number of contacts, which are the first blocks.
-    pub fn contacts(&self) -> usize {
-        self.contacts
     }
 
     /// The rows of block `k`.

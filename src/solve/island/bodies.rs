@@ -62,6 +62,11 @@ impl Bodies {
         }
     }
 
+    /// Number of contacts.
+    pub fn contacts(&self) -> usize {
+        self.island.contacts.len()
+    }
+
     /// Makes the system that of the island.
     pub fn make_ready(&mut self) {
         if !self.is_ready {
@@ -117,10 +122,6 @@ impl Operator for Bodies {
 
     fn blocks(&self) -> &[Block] {
         &self.island.blocks
-    }
-
-    fn contacts(&self) -> usize {
-        self.island.contacts.len()
     }
 
     fn offset(&self) -> &[f64] {

@@ -94,9 +94,6 @@ pub(in crate::solve) trait Operator {
     /// The blocks: contacts, and general rows behind them. Their rows follow each other.
     fn blocks(&self) -> &[Block];
 
-    /// Number of contacts.
-    fn contacts(&self) -> usize;
-
     /// Per row: b (m/s).
     fn offset(&self) -> &[f64];
 

@@ -50,10 +50,6 @@ impl Operator for Rows<'_> {
         &self.of.blocks
     }
 
-    fn contacts(&self) -> usize {
-        self.of.contacts()
-    }
-
     fn offset(&self) -> &[f64] {
         &self.of.b
     }

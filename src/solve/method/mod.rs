@@ -13,8 +13,8 @@ use std::time::Instant;
 
 use super::island::{Operator, Tally};
 use super::{HistoryPoint, SolveReport};
-use crate::problem::Form;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
+use crate::problem::{Form, Problem};
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,15 @@ impl Limits {
     pub fn with(self, work: f64) -> Self {
         Self { work, ..self }
     }
+}
+
+/// Where an island is, and the impulses that its step begins with, which tell what stuck and slid in the last one.
+#[derive(Clone, Copy)]
+pub(in crate::solve) struct Site<'a> {
+    pub problem: &'a Problem,
+    pub island: usize,
+    /// Λ of the whole problem (N s).
+    pub start: &'a [f64],
 }
 
 /// Where a step or a round of sweeps led, for histories.

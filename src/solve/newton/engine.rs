@@ -7,10 +7,10 @@ use crate::solve::Reason;
 use crate::solve::island::bodies::{Bodies, PER_ROW};
 use crate::solve::method::alternating_directions::AlternatingDirections;
 use crate::solve::method::conjugate_sweeps::ConjugateSweeps;
-use crate::solve::method::pivoting::{Pivoting, Site};
+use crate::solve::method::pivoting::Pivoting;
 use crate::solve::method::proximal_point::ProximalPoint;
 use crate::solve::method::semismooth_newton::SemismoothNewton;
-use crate::solve::method::{Limits, State};
+use crate::solve::method::{Limits, Site, State};
 
 /// A start whose residual is at most this share of the tolerance is a solution (-), and where directions alternate this
 /// one. Impulses that are held set bodies in motion, and those that stop them are the next step's start, so that residuals
@@ -26,6 +26,7 @@ const REDUNDANT: f64 = 2.0;
 const WORTHWHILE: usize = 100;
 /// Entries of the factor that the solves of a step read, over those that there are (-): GMRES makes a few of them.
 const SOLVES: f64 = 12.0;
+
 /// A method in its place in the solution of an island.
 pub struct Stage {
     pub name: &'static str,

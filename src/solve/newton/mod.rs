@@ -24,8 +24,7 @@ use crate::math::Twist;
 use crate::problem::{MatrixProblem, Problem};
 use crate::solve::conclude::{clear_idle, conclude};
 use crate::solve::island::Operator;
-use crate::solve::method::pivoting::Site;
-use crate::solve::method::{Limits, State, write_history};
+use crate::solve::method::{Limits, Site, State, write_history};
 use crate::solve::{Method, NeedsBodies, Reason, Request, SolveReport, Solver, SolverInfo, Status};
 
 /// The entry in the list.

@@ -6,21 +6,12 @@ mod linear;
 use std::time::Instant;
 
 use self::linear::Linear;
-use super::State;
+use super::{Site, State};
+use crate::problem::FrictionLaw;
 use crate::problem::law::Law;
-use crate::problem::{FrictionLaw, Problem};
 use crate::solve::bpp::IslandPivoting;
 use crate::solve::island::Operator;
 use crate::solve::island::bodies::Bodies;
-
-/// An island of a problem, and the impulses that pivoting begins at, whose sets are those of the last step.
-#[derive(Clone, Copy)]
-pub(in crate::solve) struct Site<'a> {
-    pub problem: &'a Problem,
-    pub island: usize,
-    /// Λ of the whole problem (N s).
-    pub start: &'a [f64],
-}
 
 /// The memory of it.
 #[derive(Default)]

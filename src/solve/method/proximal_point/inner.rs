@@ -12,7 +12,7 @@ use crate::problem::FrictionLaw;
 use crate::problem::law::Slope;
 use crate::solve::island::bodies::{Bodies, PER_ROW};
 use crate::solve::island::packed::NONE;
-use crate::solve::island::{Operator, Tally, cone};
+use crate::solve::island::{Tally, cone};
 use crate::solve::linalg::sparse::Breakdown;
 
 /// Steps that do not halve the rest before it gives up, with σ inside and with σ held. Held, the rest may grow on

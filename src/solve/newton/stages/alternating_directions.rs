@@ -3,9 +3,8 @@
 use super::super::engine::{Engine, Stage};
 use crate::solve::island::Operator;
 use crate::solve::island::bodies::{Bodies, PER_ROW as OF_A_MATRIX};
-use crate::solve::method::Limits;
 use crate::solve::method::alternating_directions::Options;
-use crate::solve::method::pivoting::Site;
+use crate::solve::method::{Limits, Site};
 
 /// They go on while the residual falls to this share (-) in so many iterations. From nothing it may rest for 20 of them,
 /// until the penalty is right: the pyramid of 20 layers takes 57 to 3e-9 m/s, the wall 40, and from the last step's

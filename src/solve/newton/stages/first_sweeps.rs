@@ -1,9 +1,8 @@
 //! A few sweeps, where they need no factor.
 
 use super::super::engine::{ACCEPTED, Engine, Stage};
-use crate::solve::method::Limits;
 use crate::solve::method::conjugate_sweeps::ConjugateSweeps;
-use crate::solve::method::pivoting::Site;
+use crate::solve::method::{Limits, Site};
 
 /// Sweeps at a time, and how far so many of them must bring the residual down for more to follow (-): four find the walls
 /// and pyramids that stand and save most factors.

@@ -11,8 +11,7 @@ mod sweeps;
 
 pub use self::alternating_directions::work as work_of_alternating;
 use super::engine::{ACCEPTED, Engine, Stage};
-use crate::solve::method::Limits;
-use crate::solve::method::pivoting::Site;
+use crate::solve::method::{Limits, Site};
 use crate::solve::{Parameter, ParameterKind, Parameters};
 
 /// The stages in their order: those that come once, and those that take turns, as long as the last of them applies.

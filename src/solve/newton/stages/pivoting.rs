@@ -1,8 +1,8 @@
 //! Pivoting from the last step's sets ([`Pivoting`]).
 
 use super::super::engine::{Engine, Stage};
-use crate::solve::method::Limits;
-use crate::solve::method::pivoting::{Pivoting, Site};
+use crate::solve::method::pivoting::Pivoting;
+use crate::solve::method::{Limits, Site};
 
 /// The share of the granted work that pivoting may take (-): it takes next to nothing, or leads nowhere.
 const SHARE: f64 = 0.3;

@@ -1,8 +1,7 @@
 //! Proximal points ([`ProximalPoint`](crate::solve::method::proximal_point::ProximalPoint)).
 
 use super::super::engine::{Engine, Stage};
-use crate::solve::method::Limits;
-use crate::solve::method::pivoting::Site;
+use crate::solve::method::{Limits, Site};
 
 /// Points in turn that bring nothing before it gives up, where sweeps cannot follow and where they can.
 const PATIENCE: [u32; 2] = [24, 4];

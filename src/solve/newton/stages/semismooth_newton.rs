@@ -2,8 +2,7 @@
 //! ([`SemismoothNewton`](crate::solve::method::semismooth_newton::SemismoothNewton)).
 
 use super::super::engine::{Engine, Stage};
-use crate::solve::method::Limits;
-use crate::solve::method::pivoting::Site;
+use crate::solve::method::{Limits, Site};
 
 /// First in every round: from a near start it is there in a few steps.
 pub const STAGE: Stage = Stage {

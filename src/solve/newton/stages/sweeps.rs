@@ -1,9 +1,8 @@
 //! Many sweeps, for where Newton's steps lead in circles.
 
 use super::super::engine::{Engine, Stage};
-use crate::solve::method::Limits;
 use crate::solve::method::conjugate_sweeps::ConjugateSweeps;
-use crate::solve::method::pivoting::Site;
+use crate::solve::method::{Limits, Site};
 
 /// The least and the most sweeps of a round, which ends when they have taken as much work as everything before. On machines
 /// in motion the hardest problems need some hundred sweeps.
