@@ -29,6 +29,7 @@ pub mod panels;
 mod parameters;
 mod pivot;
 mod report;
+mod rows;
 mod skyline;
 mod slipping;
 #[cfg(test)]

@@ -7,6 +7,7 @@
 mod blocks;
 pub(in crate::solve) mod bodies;
 pub(in crate::solve) mod cone;
+mod fill;
 mod frame;
 mod matrix;
 pub(in crate::solve) mod packed;

@@ -1,11 +1,12 @@
 //! How the prox solvers take in a problem of either form: with bodies, or as the matrix A alone.
 
-use super::block::{PackedContact, PackedRow, Span};
+use super::block::{PackedContact, Span};
 use super::lanczos::{Spectrum, island_operator, spectrum};
 use super::matrix::Matrix;
 use super::pack::Packed;
 use super::parameters::{Scheme, SchemeChoice};
 use super::r_factors::{use_degree, use_degree_of_matrix};
+use super::row::PackedRow;
 use super::shorten;
 use crate::math::{SymMat3, Twist};
 use crate::problem::{ContactFrame, Form, MatrixProblem, Problem};

@@ -10,6 +10,7 @@ mod by_island;
 pub mod color;
 pub mod colored_gs;
 pub(in crate::solve) mod contact_block;
+mod fill;
 mod form;
 pub mod gauss_seidel;
 pub mod jacobi;
@@ -21,6 +22,7 @@ pub(in crate::solve) mod pack;
 pub mod papers;
 pub(in crate::solve) mod parameters;
 mod r_factors;
+mod row;
 mod sweep;
 
 use std::time::{Duration, Instant};

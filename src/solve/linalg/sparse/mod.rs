@@ -9,6 +9,7 @@
 //! Where rows go out or come back, the supernodes that they affect are factored anew.
 
 mod factor;
+mod kernel;
 mod order;
 mod symbolic;
 #[cfg(test)]
@@ -18,7 +19,8 @@ use std::time::Instant;
 
 use pulp::Arch;
 
-use factor::{Factor, Numeric, Solve, numbers, numbers_mut};
+use factor::{Factor, Numeric, Solve};
+use kernel::{numbers, numbers_mut};
 use symbolic::{LANES, Symbolic};
 
 /// A pivot at or below this part of its diagonal is rounding and nothing else: a few hundred rows

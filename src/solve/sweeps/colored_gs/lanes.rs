@@ -37,7 +37,7 @@ pub trait Real: Pod + Send + Sync + PartialOrd + Default + std::fmt::Debug {
     fn sign<S: Simd>(s: S, a: Self::Register<S>) -> Self::Register<S>;
     /// Four registers that hold one row after the other become four that hold the first, second,
     /// third and fourth number of every row. The rows come out in an order of their own, see
-    /// [`super::sweep::row_order`].
+    /// [`super::bodies::row_order`].
     fn from_rows<S: Simd>(s: S, rows: [Self::Register<S>; 4]) -> [Self::Register<S>; 4];
     /// And back.
     fn to_rows<S: Simd>(s: S, lanes: [Self::Register<S>; 4]) -> [Self::Register<S>; 4];

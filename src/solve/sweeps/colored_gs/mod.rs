@@ -5,11 +5,13 @@
 //! the sweep over lanes, and `run` takes all batches through an iteration. `matrices` is what is left of all that
 //! where there are no bodies.
 
+mod bodies;
 pub(in crate::solve) mod edges;
 mod lanes;
 mod layout;
 mod matrices;
 mod momentum;
+mod noted;
 mod run;
 mod scalar;
 mod shared;

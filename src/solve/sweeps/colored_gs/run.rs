@@ -3,11 +3,12 @@
 use pulp::Arch;
 
 use super::LANES;
+use super::bodies::RowOrder;
 use super::lanes::{Real, Wide};
 use super::layout::{IslandBatch, Layout, WorkBlock};
 use super::scalar::ScalarEdges;
 use super::shared::Shared;
-use super::sweep::{RowOrder, WideSweep};
+use super::sweep::WideSweep;
 use super::wide::{Body, WideContacts, sizes};
 use crate::math::Twist;
 use crate::solve::Budget;

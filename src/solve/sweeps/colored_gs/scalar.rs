@@ -10,11 +10,11 @@ use super::shared::Shared;
 use super::wide::{Body, Start};
 use crate::math::Twist;
 use crate::problem::Problem;
-use crate::solve::sweeps::block::{
-    Change, Extra, PackedBody, PackedContact, PackedEntry, PackedRow, Span, Sweep,
-};
+use crate::solve::sweeps::block::{Change, Extra, PackedBody, PackedContact, Span, Sweep};
 use crate::solve::sweeps::color::{Edge, NO_BODY};
-use crate::solve::sweeps::pack::{append_set, packed_contact, packed_extra, packed_row};
+use crate::solve::sweeps::fill::{packed_contact, packed_extra, packed_row};
+use crate::solve::sweeps::pack::append_set;
+use crate::solve::sweeps::row::{PackedEntry, PackedRow};
 
 /// How members of an unsafe colour, which may share bodies, are solved together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

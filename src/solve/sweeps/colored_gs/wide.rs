@@ -14,10 +14,11 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::LANES;
+use super::bodies::{RowOrder, row_order};
 use super::lanes::{Real, Wide};
 use super::layout::{EMPTY, Layout};
 use super::shared::Shared;
-use super::sweep::{RowOrder, StepLengths, row_order};
+use super::sweep::StepLengths;
 use crate::math::{Twist, Vec3};
 use crate::problem::Problem;
 
