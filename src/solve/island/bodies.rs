@@ -15,7 +15,7 @@ use crate::solve::linalg::sparse::Breakdown;
 
 const N: usize = FrictionLaw::MAX_ROWS;
 /// Multiplications of a linearisation and its matrix, per row of a contact (-).
-pub(in crate::solve) const PER_ROW: f64 = 120.0;
+pub(in crate::solve) const WORK_PER_SYSTEM_ROW: f64 = 120.0;
 
 /// An island of bodies. Keeps its memory.
 #[derive(Clone, Debug, Default)]
@@ -166,7 +166,7 @@ impl Operator for Bodies {
             self.system.set_row(island, r, Some(e));
         }
         tally.factors += 1;
-        tally.work += self.system.work() + PER_ROW * first as f64;
+        tally.work += self.system.work() + WORK_PER_SYSTEM_ROW * first as f64;
         self.system.factor(island)
     }
 
@@ -203,7 +203,7 @@ impl Operator for Bodies {
         tally: &mut Tally,
     ) -> Result<(), Breakdown> {
         let first = self.island.contact_rows();
-        tally.work += PER_ROW * first as f64;
+        tally.work += WORK_PER_SYSTEM_ROW * first as f64;
         self.begin_matrix();
         for (c, k) in at.k.iter().enumerate() {
             let n = self.island.contacts.rows(c).len();

@@ -20,7 +20,7 @@ const SETTLED: f64 = 1e-3;
 /// A change that does not fall to this share halves the steps (-).
 const FALL: f64 = 0.9;
 /// Multiplications of a row's turn, there and back and once more after the acceleration.
-pub(in crate::solve) const PER_ROW: f64 = 90.0;
+pub(in crate::solve) const WORK_PER_SWEPT_ROW: f64 = 90.0;
 
 /// The swept rows, and memory.
 #[derive(Clone, Debug, Default)]
@@ -157,7 +157,7 @@ impl ConjugateSweeps {
                 Set::Interval([lo, hi]) => x[0] = x[0].max(*lo).min(*hi),
             }
         }
-        PER_ROW * self.lambda.len() as f64
+        WORK_PER_SWEPT_ROW * self.lambda.len() as f64
     }
 
     /// Velocities of the present impulses.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::problem::Problem;
 use crate::solve::Reason;
-use crate::solve::island::bodies::{Bodies, PER_ROW};
+use crate::solve::island::bodies::{Bodies, WORK_PER_SYSTEM_ROW};
 use crate::solve::method::alternating_directions::AlternatingDirections;
 use crate::solve::method::conjugate_sweeps::ConjugateSweeps;
 use crate::solve::method::pivoting::Pivoting;
@@ -118,7 +118,7 @@ impl Engine {
     pub fn work_of_a_step(&self) -> f64 {
         let rows = self.bodies.island.contact_rows() as f64;
         let solves = SOLVES * self.bodies.system.entries();
-        self.bodies.system.work() + solves + PER_ROW * rows
+        self.bodies.system.work() + solves + WORK_PER_SYSTEM_ROW * rows
     }
 
     /// Whether a start of that residual is a solution, or no start at all.

@@ -6,7 +6,7 @@ use crate::math::Mat3;
 use crate::problem::Problem;
 use crate::solve::island::packed::DOF;
 use crate::solve::island::{SIDE_BY_SIDE, Tally};
-use crate::solve::method::conjugate_sweeps::PER_ROW;
+use crate::solve::method::conjugate_sweeps::WORK_PER_SWEPT_ROW;
 use crate::solve::{Over, SolveReport};
 
 /// The finest residual that is asked of an island, whatever the budget says (m/s).
@@ -33,8 +33,8 @@ pub const FIRST_GRANT: [f64; 2] = [10.0, 20.0];
 pub const KEPT_FOR_SWEEPS: f64 = 0.25;
 
 /// Multiplications of a row in a sweep by graph colours, which are made side by side, as [`SIDE_BY_SIDE`] has it: one of
-/// the three passes that [`PER_ROW`] counts.
-const SWEPT_ROW: f64 = SIDE_BY_SIDE * PER_ROW / 3.0;
+/// the three passes that [`WORK_PER_SWEPT_ROW`] counts.
+const SWEPT_ROW: f64 = SIDE_BY_SIDE * WORK_PER_SWEPT_ROW / 3.0;
 
 /// What may be spent on a problem.
 #[derive(Clone, Copy, Debug)]

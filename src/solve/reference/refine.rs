@@ -8,7 +8,7 @@
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace, evaluate, velocity_distance};
-use crate::solve::method::conjugate_sweeps::PER_ROW;
+use crate::solve::method::conjugate_sweeps::WORK_PER_SWEPT_ROW;
 use crate::solve::newton::{Grants, Newton, is_small_among_many, likely_need};
 use crate::solve::sweeps::nncg;
 use crate::solve::{Budget, Request, Solver};
@@ -100,7 +100,7 @@ impl Refiner {
         let takes = |k| self.newton.takes(k);
         let islands = 0..problem.islands.len();
         let (takes_all, takes_one) = (islands.clone().all(takes), islands.clone().any(takes));
-        let most = (WORK / (PER_ROW * lambda.len() as f64)) as u32;
+        let most = (WORK / (WORK_PER_SWEPT_ROW * lambda.len() as f64)) as u32;
         if !takes_one && most < LEAST_SWEEPS && !islands.is_empty() {
             return None;
         }

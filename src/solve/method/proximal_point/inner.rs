@@ -10,7 +10,7 @@ use super::super::{Limits, State};
 use super::ProximalPoint;
 use crate::problem::FrictionLaw;
 use crate::problem::law::Slope;
-use crate::solve::island::bodies::{Bodies, PER_ROW};
+use crate::solve::island::bodies::{Bodies, WORK_PER_SYSTEM_ROW};
 use crate::solve::island::packed::NONE;
 use crate::solve::island::{Tally, cone};
 use crate::solve::linalg::sparse::Breakdown;
@@ -96,7 +96,7 @@ impl ProximalPoint {
     /// Everything at v: w, the impulses, the matrix, and what is left over: momenta in `dv`, velocities of bilateral rows
     /// in `dy`. Returns the largest velocity that is left over (m/s).
     fn balance(&mut self, bodies: &mut Bodies, state: &mut State) -> f64 {
-        state.tally.work += PER_ROW * bodies.island.contact_rows() as f64;
+        state.tally.work += WORK_PER_SYSTEM_ROW * bodies.island.contact_rows() as f64;
         bodies.island.product(&self.v, &mut self.w);
         for (w, at_center) in self.w.iter_mut().zip(&self.at_center) {
             *w += at_center;

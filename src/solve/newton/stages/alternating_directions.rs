@@ -2,7 +2,7 @@
 
 use super::super::engine::{Engine, Stage};
 use crate::solve::island::Operator;
-use crate::solve::island::bodies::{Bodies, PER_ROW as OF_A_MATRIX};
+use crate::solve::island::bodies::{Bodies, WORK_PER_SYSTEM_ROW};
 use crate::solve::method::alternating_directions::Options;
 use crate::solve::method::{Limits, Site};
 
@@ -14,7 +14,7 @@ const ROUND: usize = 30;
 /// The residual that they go on to, as a share of what other methods go on to while it is cheap (-).
 const AIM: f64 = 0.3;
 /// Multiplications of a row in an iteration: J and its transpose twice each, and the projection.
-const PER_ROW: f64 = 60.0;
+const WORK_PER_ALTERNATING_ROW: f64 = 60.0;
 
 /// First where contacts are redundant.
 pub const STAGE: Stage = Stage {
@@ -58,10 +58,10 @@ fn run(engine: &mut Engine, _site: &Site<'_>, error: f64, limits: &Limits) -> f6
 /// Multiplications of a factor and so many iterations, about.
 pub fn work(bodies: &Bodies, iterations: f64) -> f64 {
     let rows = bodies.island.contact_rows() as f64;
-    let factor = bodies.system.work() + OF_A_MATRIX * rows;
+    let factor = bodies.system.work() + WORK_PER_SYSTEM_ROW * rows;
     factor + iterations * work_of_an_iteration(bodies)
 }
 
 fn work_of_an_iteration(bodies: &Bodies) -> f64 {
-    bodies.work_of_a_solve() + PER_ROW * bodies.island.contact_rows() as f64
+    bodies.work_of_a_solve() + WORK_PER_ALTERNATING_ROW * bodies.island.contact_rows() as f64
 }
