@@ -5,7 +5,8 @@
 //! 2. Islands of which a few factorisations fit into the work, or one where contacts are redundant, the cheapest first,
 //!    are solved by `newton`, each with its share of the work, whatever number of iterations the budget has: that is the
 //!    sweeps'.
-//! 3. The others are swept by `colored-gs`, and so is what an exact solution leaves above the tolerance, as often as what is
+//! 3. Islands whose exact solutions have ended early of late rest from them for some steps (`attempts`).
+//! 4. The others are swept by `colored-gs`, and so is what an exact solution leaves above the tolerance, as often as what is
 //!    left of the grants pays for.
 //!
 //! A problem without bodies is handed to `newton` as a whole where a few factorisations fit into the work, and swept
@@ -16,6 +17,7 @@ use std::time::Instant;
 use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
+use crate::solve::attempts::Attempts;
 use crate::solve::newton::stages::{WITHOUT, left_out};
 use crate::solve::newton::{self, Grants, Newton, is_small_among_many, likely_need};
 use crate::solve::part::Part;
@@ -65,7 +67,9 @@ fn too_large(problem: &Problem, island: usize, work: f64) -> Option<(Reason, f64
 struct Auto {
     work: f64,
     newton: Newton,
-    /// What sweeps have found in the end.
+    /// The impulses that the step starts from.
+    start: Vec<f64>,
+    /// What sweeps begin with, and what they have found in the end.
     offered: Vec<f64>,
     sweeps: Box<dyn Solver>,
     part: Part,
@@ -73,6 +77,7 @@ struct Auto {
     /// Islands whose exact solution has ended early.
     left: Part,
     unfinished: Vec<bool>,
+    attempts: Attempts,
     /// Whether the last problem went to the sweeps as it was.
     sweeps_all: bool,
     /// How each island was solved, and why.
@@ -95,12 +100,14 @@ impl Auto {
         Self {
             work: 1e6 * work(parameters),
             newton: Newton::without(left_out(parameters)),
+            start: Vec::new(),
             offered: Vec::new(),
             sweeps: colored_gs::INFO.with_defaults(),
             part: Part::default(),
             swept: Vec::new(),
             left: Part::default(),
             unfinished: Vec::new(),
+            attempts: Attempts::default(),
             sweeps_all: false,
             choices: Vec::new(),
         }
@@ -121,7 +128,10 @@ impl Auto {
             tolerance: budget.tolerance,
             sweeps: budget.iterations,
         };
-        self.newton.choose(problem, lambda, u, &grants, is_small);
+        let attempts = &self.attempts;
+        let may_try = |island| !attempts.rests(problem, island);
+        let candidates = (is_small, may_try);
+        self.newton.choose(problem, lambda, u, &grants, candidates);
         self.swept.clear();
         let islands = 0..problem.islands.len();
         self.swept.extend(islands.map(|k| !self.newton.takes(k)));
@@ -158,7 +168,14 @@ impl Auto {
             return;
         }
         let left = &mut self.left;
-        left.take(problem, &self.unfinished, lambda);
+        self.offered.clear();
+        self.offered.extend_from_slice(lambda);
+        for island in (0..self.unfinished.len()).filter(|k| self.unfinished[*k]) {
+            if self.attempts.ends_burst(problem, island) {
+                copy_island(problem, island, &self.start, &mut self.offered);
+            }
+        }
+        left.take(problem, &self.unfinished, &self.offered);
         let swept = self.sweeps.solve(&left.problem, &each, &mut left.lambda, u);
         let work = (self.newton).book_sweeps(&self.unfinished, swept.iterations);
         report.add_to("work", 1e-6 * work);
@@ -187,10 +204,26 @@ impl Auto {
                 (choice.granted, choice.spent) = (granted, spent);
             } else if let Some((reason, estimate)) = too_large(problem, island, self.work) {
                 (choice.reason, choice.need) = (reason, estimate);
+            } else if self.attempts.rests(problem, island) {
+                choice.reason = Reason::Rests;
             }
             self.choices.push(choice);
         }
         report.choices = Choices::of(&self.choices);
+    }
+
+    /// Remembers which islands were solved, and which were not, for the next steps.
+    fn remember(&mut self, problem: &Problem, tolerance: f64) {
+        for (island, swept) in self.swept.iter().enumerate() {
+            if *swept {
+                self.attempts.rested(problem, island);
+            } else if !self.newton.is_unfinished(island, tolerance) {
+                self.attempts.solved(problem, island);
+            } else if self.newton.outcome(island).0 != Reason::Time {
+                let left = [self.newton.error(island), self.newton.offered(island)];
+                self.attempts.failed(problem, island, left);
+            }
+        }
     }
 
     fn note(&self, swept: usize, report: &mut SolveReport) {
@@ -233,6 +266,7 @@ impl Solver for Auto {
             report.prepare_time += choosing;
             self.note(swept, &mut report);
             self.account(problem, &mut report);
+            self.remember(problem, request.budget.tolerance);
             return report;
         }
         if swept > 0 {
@@ -249,6 +283,8 @@ impl Solver for Auto {
             budget: each.budget.after(spent),
             ..each
         };
+        self.start.clear();
+        self.start.extend_from_slice(lambda);
         let mut report = (self.newton).run(problem, &exactly(&each), lambda);
         report.prepare_time += choosing;
         let then = left(report.solve_time);
@@ -262,6 +298,7 @@ impl Solver for Auto {
         }
         self.note(swept, &mut report);
         self.account(problem, &mut report);
+        self.remember(problem, request.budget.tolerance);
         self.newton.conclude(problem, lambda, u, &mut report);
         if request.history && report.status.is_usable() {
             if swept == 0 {
@@ -340,11 +377,26 @@ impl Solver for Auto {
     }
 
     fn state(&self) -> Vec<u8> {
-        self.sweeps.state()
+        postcard::to_stdvec(&(&self.attempts, self.sweeps.state())).unwrap_or_default()
     }
 
     fn set_state(&mut self, state: &[u8]) {
-        self.sweeps.set_state(state);
+        let (attempts, sweeps): (_, Vec<u8>) = postcard::from_bytes(state).unwrap_or_default();
+        self.attempts = attempts;
+        self.sweeps.set_state(&sweeps);
+    }
+}
+
+/// Copies the impulses of an island.
+fn copy_island(problem: &Problem, island: usize, from: &[f64], to: &mut [f64]) {
+    for c in problem.islands.contacts.of(island) {
+        let rows = problem.contacts.rows(*c as usize);
+        to[rows.clone()].copy_from_slice(&from[rows]);
+    }
+    let first = problem.contact_rows();
+    for r in problem.islands.rows.of(island) {
+        let row = first + *r as usize;
+        to[row] = from[row];
     }
 }
 

@@ -77,6 +77,8 @@ pub enum Reason {
     Grant,
     /// Swept: one of very many islands, and small.
     Many,
+    /// Swept: exact solutions of it have ended early in the last steps.
+    Rests,
 }
 
 impl Reason {
@@ -87,7 +89,7 @@ impl Reason {
             Self::Fits => Method::Exact,
             Self::Sweeps => Method::Rescued,
             Self::Work | Self::Iterations | Self::Time | Self::NoNearer => Method::Unfinished,
-            Self::Estimate | Self::Grant | Self::Many => Method::Swept,
+            Self::Estimate | Self::Grant | Self::Many | Self::Rests => Method::Swept,
         }
     }
 
@@ -104,6 +106,7 @@ impl Reason {
             Self::Estimate => "estimate beyond the work",
             Self::Grant => "count beyond the work",
             Self::Many => "one of many small ones",
+            Self::Rests => "not solvable of late",
         }
     }
 }
@@ -189,6 +192,7 @@ impl Choice {
                 )
             }
             Reason::Many => "it is one of very many, and small".into(),
+            Reason::Rests => "exact solutions of it have ended early in the last steps".into(),
         }
     }
 }

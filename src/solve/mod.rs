@@ -5,6 +5,7 @@
 
 pub mod admm;
 pub mod advice;
+mod attempts;
 pub mod auto;
 pub mod bpp;
 mod budget;

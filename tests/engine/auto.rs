@@ -299,3 +299,56 @@ fn sweeps_after_exact_solutions_are_counted_and_named() {
     println!("{counts:?} islands, in the order of the methods");
     assert!(counts[Method::Rescued as usize] > 10, "{counts:?}");
 }
+
+/// What islands do not spend of their grants goes to those that have spent theirs: none ends for want of work while any is
+/// left, but for what is kept for sweeps.
+#[test]
+fn work_that_is_left_goes_to_who_needs_it() {
+    let mut s = scene("mixed_shapes", &[]);
+    let (mut steps, mut islands) = (0, 0);
+    for step in 1..=110 {
+        s.step().expect("a step");
+        let open = |c: &&Choice| c.reason == Reason::Work;
+        let count = s.choices().iter().filter(open).count();
+        if count == 0 {
+            continue;
+        }
+        steps += 1;
+        islands += count;
+        let spent: f64 = s.choices().iter().map(|c| c.spent).sum();
+        assert!(
+            spent >= 0.7 * 30e6,
+            "step {step}: {count} islands end with {spent:e} spent"
+        );
+    }
+    println!("{islands} islands in {steps} steps");
+    assert!(steps > 0, "nothing was seen");
+}
+
+/// A heap that exact solutions do not finish is left to sweeps between bursts of attempts, and a state that is stored
+/// within such a rest goes on as it would have.
+#[test]
+fn heaps_rest_from_exact_solutions() {
+    let parameters = ("solver.parameters", "{\"work\": 0.3}");
+    let count = ("generators.0.count", "60");
+    let mut s = scene("mixed_shapes", &[parameters, count]);
+    let mut rests = 0;
+    while rests < 5 {
+        s.step().expect("a step");
+        let resting = s.choices().iter().filter(|c| c.reason == Reason::Rests);
+        for choice in resting {
+            assert_eq!(choice.method(), Method::Swept);
+            rests += 1;
+        }
+        assert!(s.world().step_index < 600, "no island ever rests");
+    }
+    let snapshot = s.snapshot();
+    let mut other = scene("mixed_shapes", &[parameters, count]);
+    other.restore(&snapshot);
+    for _ in 0..40 {
+        s.step().expect("a step");
+        other.step().expect("a step");
+        assert_eq!(s.choices(), other.choices());
+    }
+    assert_eq!(s.world().state_hash(), other.world().state_hash());
+}

@@ -67,7 +67,8 @@ impl Engine {
         self.state.begin(&mut self.bodies)
     }
 
-    /// Takes other impulses of the problem, as [`Engine::judge`] has it.
+    /// Takes other impulses of the problem where their residual, which it returns, is smaller (m/s). Those of sweeps are
+    /// bounded by what sweeps can move, and need not be worth their size.
     pub fn offer(
         &mut self,
         problem: &Problem,
@@ -77,13 +78,19 @@ impl Engine {
     ) -> f64 {
         let island = &self.bodies.island;
         island.load(problem, lambda, &mut self.state.x);
-        self.state.wanted = limits.tolerance;
-        self.judge(spent, limits)
+        self.state.wanted = f64::INFINITY;
+        self.compare(spent, limits)
     }
 
     /// Takes the state's impulses, which took so many iterations and so much work, where they are better than those that
     /// there were. Returns the residual of the best (m/s).
-    pub fn judge(&mut self, (iterations, work): (u32, f64), limits: &Limits) -> f64 {
+    pub fn judge(&mut self, spent: (u32, f64), limits: &Limits) -> f64 {
+        self.compare(spent, limits);
+        self.state.least
+    }
+
+    /// The same, but returns their own residual (m/s).
+    fn compare(&mut self, (iterations, work): (u32, f64), limits: &Limits) -> f64 {
         let state = &mut self.state;
         state.tally.steps += iterations as usize;
         state.tally.work += work;
@@ -95,7 +102,7 @@ impl Engine {
         if state.x != state.best {
             state.return_to_best(&mut self.bodies);
         }
-        state.least
+        error
     }
 
     /// Whether any impulse acts.

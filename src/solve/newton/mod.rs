@@ -6,6 +6,7 @@
 //! solve already are left alone (`standing`). `without_bodies` does without bodies.
 
 mod engine;
+mod more_work;
 mod shares;
 pub(in crate::solve) mod stages;
 mod standing;
@@ -25,7 +26,7 @@ use crate::problem::{MatrixProblem, Problem};
 use crate::solve::conclude::{clear_idle, conclude};
 use crate::solve::island::Operator;
 use crate::solve::method::{Limits, Site, State, write_history};
-use crate::solve::{Method, NeedsBodies, Reason, Request, SolveReport, Solver, SolverInfo, Status};
+use crate::solve::{NeedsBodies, Reason, Request, SolveReport, Solver, SolverInfo, Status};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -50,13 +51,18 @@ pub(super) struct Newton {
     spare: Vec<Option<Box<Engine>>>,
     /// Number of each body within its island.
     local: Vec<u32>,
-    /// The residual of each island (m/s).
+    /// The residual of each island, and of what was offered (m/s).
     errors: Vec<f64>,
+    offered: Vec<f64>,
     /// The work that each island is granted; below zero where it is none of this solver's.
     granted: Vec<f64>,
     /// What of it is kept for sweeps, and what they took (multiplications).
     kept: Vec<f64>,
     swept: Vec<f64>,
+    /// Islands that are granted more.
+    again: Vec<bool>,
+    /// What a step may take, but for first grants (multiplications).
+    work: f64,
     /// What an island needs at least, and its number.
     needs: Vec<(f64, u32)>,
     /// The same by island; 0 where it needs nothing, and where nobody asked.
@@ -77,18 +83,22 @@ impl Newton {
     }
 
     /// Takes the islands that are candidates and fit into the granted work, the cheapest first. Those that the
-    /// impulses solve already need none, and get no engine. `u` is overwritten; where all islands stand, with their
-    /// velocities.
+    /// impulses solve already need none, and get no engine; of the others those that may be tried get one. `u` is
+    /// overwritten; where all islands stand, with their velocities.
     pub(super) fn choose(
         &mut self,
         problem: &Problem,
         lambda: &[f64],
         u: &mut Vec<Twist>,
         grants: &Grants,
-        is_candidate: impl Fn(usize) -> bool + Sync,
+        (is_candidate, may_try): (impl Fn(usize) -> bool + Sync, impl Fn(usize) -> bool),
     ) {
         let islands = problem.islands.len();
-        let open = self.find_standing(problem, (lambda, u), grants.tolerance, is_candidate);
+        self.work = grants.work;
+        let mut open = self.find_standing(problem, (lambda, u), grants.tolerance, is_candidate);
+        for (island, is_open) in open.iter_mut().enumerate() {
+            *is_open = *is_open && may_try(island);
+        }
         self.hand_out_engines(&open);
         if open.contains(&true) {
             problem.islands.number_within(&mut self.local);
@@ -111,6 +121,7 @@ impl Newton {
             (error, need(engine))
         });
         let begun: Vec<(f64, f64)> = begun.collect();
+        self.offered.clear();
         self.errors.clear();
         self.errors.extend(begun.iter().map(|(error, _)| *error));
         self.granted.clear();
@@ -155,30 +166,6 @@ impl Newton {
             self.granted[*island as usize] = granted;
             self.kept[*island as usize] = sweeps.min(KEPT_FOR_SWEEPS * granted);
         }
-    }
-
-    /// How many sweeps of some islands what is left of all grants pays for.
-    pub(super) fn affordable_sweeps(&self, islands: &[bool]) -> u32 {
-        let (mut left, mut each) = (0.0, 0.0);
-        for (island, engine) in self.taken() {
-            left += self.granted[island] - engine.state.tally.work;
-            if islands[island] {
-                each += work_of_a_sweep(engine);
-            }
-        }
-        if each > 0.0 { (left / each) as u32 } else { 0 }
-    }
-
-    /// Books sweeps over some islands, and grants them what others have not spent. Returns their work (multiplications).
-    pub(super) fn book_sweeps(&mut self, islands: &[bool], sweeps: u32) -> f64 {
-        for (island, _) in islands.iter().enumerate().filter(|(_, k)| **k) {
-            let engine = self.engine(island);
-            let work = f64::from(sweeps) * work_of_a_sweep(engine);
-            let left = (self.granted[island] - engine.state.tally.work).max(0.0);
-            self.swept[island] = work;
-            self.granted[island] += (work - left).max(0.0);
-        }
-        self.swept.iter().sum()
     }
 
     /// Finds the candidates that the impulses solve already. Returns which are those that they do not.
@@ -241,45 +228,14 @@ impl Newton {
         self.errors[island]
     }
 
-    /// Takes other impulses, where they are better; `spent` has the pivots and the work that they took, of islands that are
-    /// meant. [`Newton::run`] goes on from there.
-    pub(super) fn offer(
-        &mut self,
-        problem: &Problem,
-        request: &Request,
-        lambda: &[f64],
-        spent: &[Option<(u32, f64)>],
-    ) {
-        let limits = self.limits(request, Instant::now());
-        let engines = self.islands.par_iter_mut();
-        let all = engines.zip(&mut self.errors).zip(spent);
-        all.for_each(|((engine, error), spent)| {
-            if let (Some(engine), Some(spent)) = (engine, spent) {
-                *error = engine.offer(problem, lambda, *spent, &limits);
-            }
-        });
+    /// The residual of impulses that were last offered to an island (m/s); infinite where none were.
+    pub(super) fn offered(&self, island: usize) -> f64 {
+        self.offered.get(island).copied().unwrap_or(f64::INFINITY)
     }
 
     /// Whether the solution of an island has ended above the tolerance.
     pub(super) fn is_unfinished(&self, island: usize, tolerance: f64) -> bool {
         self.takes(island) && self.errors[island] > tolerance.max(FINEST)
-    }
-
-    /// Writes the impulses once more, after sweeps that were offered after [`Newton::run`]. Returns how the islands stand.
-    pub(super) fn conclude_offer(
-        &mut self,
-        problem: &Problem,
-        tolerance: f64,
-        lambda: &mut [f64],
-    ) -> Status {
-        let tolerance = tolerance.max(FINEST);
-        for (end, error) in self.ends.iter_mut().zip(&self.errors) {
-            if *error <= tolerance && end.method() == Method::Unfinished {
-                *end = Reason::Sweeps;
-            }
-        }
-        self.store(problem, lambda, |state| &state.x);
-        self.status(tolerance)
     }
 
     /// Solves the islands that were taken, from the impulses in `lambda`, with at most as many Newton steps as the budget
@@ -311,6 +267,9 @@ impl Newton {
             engine.end(*error, &limits)
         });
         ends.collect_into_vec(&mut self.ends);
+        while self.grant_again() {
+            self.go_on(problem, &limits, start_impulses);
+        }
         clear_idle(problem, lambda);
         self.store(problem, lambda, |state| &state.x);
         let mut report = SolveReport {
@@ -388,7 +347,7 @@ impl Solver for Newton {
             tolerance: request.budget.tolerance,
             sweeps: 0,
         };
-        self.choose(problem, lambda, u, &grants, |_| true);
+        self.choose(problem, lambda, u, &grants, (|_| true, |_| true));
         let choosing = start.elapsed().as_secs_f64();
         let mut report = self.run(problem, request, lambda);
         report.prepare_time = choosing;

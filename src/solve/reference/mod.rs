@@ -114,7 +114,7 @@ impl Reference {
         let is_open = |island: usize| errors[island] > goal || errors[island].is_nan();
         let u = &mut self.velocity;
         self.newton
-            .choose(problem, &self.trial, u, &grants, is_open);
+            .choose(problem, &self.trial, u, &grants, (is_open, |_| true));
         let mut report = self.newton.run(problem, request, &mut self.trial);
         for island in 0..problem.islands.len() {
             let error = self.newton.error(island);

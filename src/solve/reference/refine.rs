@@ -96,7 +96,7 @@ impl Refiner {
             |island| likely_need(problem, island) <= WORK && !is_small_among_many(problem, island);
         let u = self.workspace.velocities_mut();
         self.newton
-            .choose(problem, lambda, u, &grants, is_candidate);
+            .choose(problem, lambda, u, &grants, (is_candidate, |_| true));
         let takes = |k| self.newton.takes(k);
         let islands = 0..problem.islands.len();
         let (takes_all, takes_one) = (islands.clone().all(takes), islands.clone().any(takes));

@@ -32,8 +32,7 @@ const ROUNDS: usize = 5;
 /// the tolerance, or the limits are reached. Leaves the best impulses there and returns their residual (m/s).
 pub fn solve(engine: &mut Engine, site: &Site<'_>, mut error: f64, limits: &Limits) -> f64 {
     engine.start(limits);
-    let (once, in_turn) = TABLE.split_at(ONCE);
-    for stage in once {
+    for stage in &TABLE[..ONCE] {
         if engine.accepts(error, limits.tolerance) {
             return error;
         }
@@ -44,13 +43,28 @@ pub fn solve(engine: &mut Engine, site: &Site<'_>, mut error: f64, limits: &Limi
     if engine.accepts(error, limits.tolerance) {
         return error;
     }
+    finish(engine, site, error, limits)
+}
+
+/// Goes on from the best impulses with more work. Leaves the best there and returns their residual (m/s).
+pub fn go_on(engine: &mut Engine, site: &Site<'_>, limits: &Limits) -> f64 {
+    let mut error = engine.state.return_to_best(&mut engine.bodies);
+    let directions = &TABLE[0];
+    if engine.has(directions) && (directions.applies)(engine) {
+        error = (directions.run)(engine, site, error, limits);
+    }
+    finish(engine, site, error, limits)
+}
+
+/// The stages that take turns.
+fn finish(engine: &mut Engine, site: &Site<'_>, error: f64, limits: &Limits) -> f64 {
     // What is hardly brought down are waves through many bodies, which the next step has again, twice as high.
     let mut limits = *limits;
     if engine.state.tally.steps > 0 {
         limits.tolerance *= ACCEPTED;
     }
     if error > limits.tolerance && !engine.state.is_over(&limits) {
-        take_turns(engine, in_turn, site, error, &limits);
+        take_turns(engine, &TABLE[ONCE..], site, error, &limits);
     }
     engine.state.take_best();
     engine.state.least
