@@ -105,13 +105,13 @@ impl State {
     }
 
     /// Keeps the impulses as those to go back to, and as the best of all if they are: where they are not there yet,
-    /// impulses n times as large must leave an n-th of the residual. Where a body that is moved by nobody crushes others
+    /// impulses n times as large must leave an n-th of the residual, or less than half of it. Where a body that is moved by nobody crushes others
     /// none fit, and each push that is twice as large comes a last digit nearer: those of 1,000 shapes below the turnstile
     /// went to 1e12 N s in 30 steps, and threw the next step's bodies with 50 m/s.
     pub fn keep(&mut self, error: f64) {
         self.base.clone_from(&self.x);
         let largest = self.x.iter().fold(0.0, |a: f64, b| a.max(b.abs()));
-        let is_worth_it = error * largest <= self.least * self.largest;
+        let is_worth_it = error < 0.5 * self.least || error * largest <= self.least * self.largest;
         let is_start = self.least == f64::INFINITY || self.largest == 0.0;
         if error < self.least && (is_start || error <= self.wanted || is_worth_it) {
             self.least = error;

@@ -139,6 +139,11 @@ impl Newton {
                 self.needs.push((*need, island as u32));
             }
         }
+        self.admit(grants);
+    }
+
+    /// Admits islands, the cheapest first, as far as the work goes, and grants each its share.
+    fn admit(&mut self, grants: &Grants) {
         self.needs.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut sum = 0.0;
         let fits = |(need, _): &&(f64, u32)| {
