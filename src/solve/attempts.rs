@@ -38,6 +38,12 @@ pub struct Attempts {
 }
 
 impl Attempts {
+    /// Whether they can have come about: files may hold anything.
+    pub fn are_sound(&self) -> bool {
+        let mut bodies = self.bodies.iter();
+        bodies.all(|body| body.rests <= DOUBLED && body.failed < BURST)
+    }
+
     /// Whether an island is left to sweeps: where any of its bodies is.
     pub fn rests(&self, problem: &Problem, island: usize) -> bool {
         self.of(problem, island).rest > 0
@@ -51,8 +57,10 @@ impl Attempts {
     /// Notes that an island was left to sweeps.
     pub fn rested(&mut self, problem: &Problem, island: usize) {
         let mut memory = self.of(problem, island);
-        memory.rest = memory.rest.saturating_sub(1);
-        self.set(problem, island, memory);
+        if memory.rest > 0 {
+            memory.rest -= 1;
+            self.set(problem, island, memory);
+        }
     }
 
     /// Whether one more exact solution of an island that ends early makes a burst, so that sweeps from the start are to
@@ -160,6 +168,20 @@ mod tests {
         let left = [1e-4, f64::INFINITY];
         let (failed, rest) = burst(&mut attempts, simulation.problem(), left);
         assert!(failed <= 16 && rest == 16, "{failed}, {rest}");
+    }
+
+    #[test]
+    fn what_cannot_have_come_about_is_not_sound() {
+        let of = |rests, failed| Attempts {
+            bodies: vec![Memory {
+                rest: 255,
+                rests,
+                failed,
+            }],
+        };
+        assert!(of(DOUBLED, BURST - 1).are_sound());
+        assert!(!of(DOUBLED + 1, 0).are_sound());
+        assert!(!of(0, BURST).are_sound());
     }
 
     #[test]

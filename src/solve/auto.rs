@@ -381,7 +381,9 @@ impl Solver for Auto {
     }
 
     fn set_state(&mut self, state: &[u8]) {
-        let (attempts, sweeps): (_, Vec<u8>) = postcard::from_bytes(state).unwrap_or_default();
+        let read = postcard::from_bytes(state).ok();
+        let sound = read.filter(|(attempts, _): &(Attempts, Vec<u8>)| attempts.are_sound());
+        let (attempts, sweeps) = sound.unwrap_or_default();
         self.attempts = attempts;
         self.sweeps.set_state(&sweeps);
     }

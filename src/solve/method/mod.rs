@@ -105,9 +105,9 @@ impl State {
     }
 
     /// Keeps the impulses as those to go back to, and as the best of all if they are: where they are not there yet,
-    /// impulses n times as large must leave an n-th of the residual, or less than half of it. Where a body that is moved by nobody crushes others
-    /// none fit, and each push that is twice as large comes a last digit nearer: those of 1,000 shapes below the turnstile
-    /// went to 1e12 N s in 30 steps, and threw the next step's bodies with 50 m/s.
+    /// impulses n times as large must leave an n-th of the residual, or less than half of it. Where a body that is moved
+    /// by nobody crushes others none fit, and each push that is twice as large comes a last digit nearer: those of 1,000
+    /// shapes below the turnstile went to 1e12 N s in 30 steps, and threw the next step's bodies with 50 m/s.
     pub fn keep(&mut self, error: f64) {
         self.base.clone_from(&self.x);
         let largest = self.x.iter().fold(0.0, |a: f64, b| a.max(b.abs()));
