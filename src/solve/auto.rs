@@ -18,6 +18,7 @@ use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
 use crate::solve::attempts::Attempts;
+use crate::solve::conclude::copy_island;
 use crate::solve::newton::stages::{WITHOUT, left_out};
 use crate::solve::newton::{self, Grants, Newton, is_small_among_many, likely_need};
 use crate::solve::part::Part;
@@ -386,19 +387,6 @@ impl Solver for Auto {
         let (attempts, sweeps) = sound.unwrap_or_default();
         self.attempts = attempts;
         self.sweeps.set_state(&sweeps);
-    }
-}
-
-/// Copies the impulses of an island.
-fn copy_island(problem: &Problem, island: usize, from: &[f64], to: &mut [f64]) {
-    for c in problem.islands.contacts.of(island) {
-        let rows = problem.contacts.rows(*c as usize);
-        to[rows.clone()].copy_from_slice(&from[rows]);
-    }
-    let first = problem.contact_rows();
-    for r in problem.islands.rows.of(island) {
-        let row = first + *r as usize;
-        to[row] = from[row];
     }
 }
 

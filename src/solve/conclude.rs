@@ -30,6 +30,19 @@ pub(super) fn clear_idle(problem: &Problem, lambda: &mut [f64]) {
     }
 }
 
+/// Copies the impulses of an island.
+pub(super) fn copy_island(problem: &Problem, island: usize, from: &[f64], to: &mut [f64]) {
+    for c in problem.islands.contacts.of(island) {
+        let rows = problem.contacts.rows(*c as usize);
+        to[rows.clone()].copy_from_slice(&from[rows]);
+    }
+    let first = problem.contact_rows();
+    for r in problem.islands.rows.of(island) {
+        let row = first + *r as usize;
+        to[row] = from[row];
+    }
+}
+
 /// The velocities of a result, which is shortened where it did not get to its end: it may then hold more energy than no
 /// impulses at all.
 pub(super) fn conclude(

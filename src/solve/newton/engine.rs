@@ -53,7 +53,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Takes an island of a problem and its impulses, whose residual it returns (m/s); `local` has the number of every body within its island.
+    /// Takes an island of a problem and its impulses, whose residual it returns (m/s); `local` has the number of every body
+    /// within its island.
     pub fn begin(
         &mut self,
         problem: &Problem,

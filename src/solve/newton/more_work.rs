@@ -76,8 +76,8 @@ impl Newton {
     }
 
     /// Grants what is left of the step's work to islands that have spent theirs, each as much again as it had, the cheapest
-    /// first, as far as it goes: with twice as much each time, all that was in vain before takes no more than the last. Returns whether any
-    /// got more.
+    /// first, as far as it goes: with twice as much each time, all that was in vain before takes no more than the last.
+    /// Returns whether any got more.
     pub(super) fn grant_again(&mut self) -> bool {
         let spent: f64 = self.taken().map(|(_, e)| e.state.tally.work).sum();
         let is_open = |island: usize| self.ends[island] == Reason::Work;

@@ -13,7 +13,7 @@ pub use self::refine::{Refiner, velocity_estimate};
 use crate::math::Twist;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, FrictionLaw, MatrixProblem, Problem};
-use crate::solve::conclude::conclude;
+use crate::solve::conclude::{conclude, copy_island};
 use crate::solve::newton::{Grants, Newton};
 use crate::solve::sweeps::nncg;
 use crate::solve::{
@@ -122,15 +122,7 @@ impl Reference {
                 continue;
             }
             self.errors[island] = error;
-            for c in problem.islands.contacts.of(island) {
-                let rows = problem.contacts.rows(*c as usize);
-                self.best[rows.clone()].copy_from_slice(&self.trial[rows]);
-            }
-            let first = problem.contact_rows();
-            for r in problem.islands.rows.of(island) {
-                let row = first + *r as usize;
-                self.best[row] = self.trial[row];
-            }
+            copy_island(problem, island, &self.trial, &mut self.best);
         }
         if request.history {
             self.newton.write_history(problem, &self.best, &mut report);
