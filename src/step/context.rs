@@ -1,6 +1,5 @@
 //! What the stages of a step read and write besides the world.
 
-use super::ahead::{Ahead, Passed};
 use super::{assemble, integrate, joints, rounds, stiffness, sweep};
 use crate::collide::Collider;
 use crate::math::Twist;
@@ -29,8 +28,6 @@ pub struct Context {
     pub velocity: Vec<Twist>,
     /// What keeps bodies from passing others.
     pub sweep: sweep::Sweep,
-    /// What the next step starts from.
-    pub ahead: Ahead,
     /// For the residual.
     pub residual_workspace: ResidualWorkspace,
 }
@@ -57,17 +54,6 @@ impl Context {
         }
         self.lambda.resize(self.problem.row_count(), 0.0);
         self.start.clone_from(&self.lambda);
-    }
-
-    /// The impulses that the next step starts from. Where the step was solved `tolerance` is the solver's (m/s).
-    pub fn look_ahead(&mut self, world: &World, tolerance: Option<f64>) {
-        let lambda = &self.lambda;
-        let passed = tolerance.map(|tolerance| Passed {
-            impulses: [&self.start, lambda],
-            velocities: [&world.bodies.velocity, &self.velocity],
-            tolerance,
-        });
-        self.ahead.find(&self.problem, passed);
     }
 
     /// Begins the rounds of a (sub)step, which is to close so much of the joints' errors; false where no joint needs them.
@@ -153,20 +139,18 @@ impl Context {
         self.joints.aim_ropes(problem, &world.bodies.velocity);
     }
 
-    /// u ← u_E, and what the next step starts from of the joints: the impulses that were looked for, and forces.
+    /// u ← u_E, and what the next step starts from of the joints: impulses and forces.
     pub fn end(&mut self, world: &mut World) {
         let (problem, lambda) = (&self.problem, &self.lambda);
-        let start = self.ahead.start(lambda);
         integrate::apply_velocities(world, &self.velocity);
         world.memory_step = problem.h;
-        self.joints.remember(world, problem, start, lambda);
+        self.joints.remember(world, problem, lambda);
         self.joints.remember_forces(world, problem, lambda);
     }
 
     /// The same of the contacts, such a time after the midpoint (s): their impulses and manifolds.
     pub fn remember(&mut self, world: &mut World, are_new: bool, time: f64) {
-        let start = self.ahead.start(&self.lambda);
-        assemble::remember(world, &self.problem, start, time);
+        assemble::remember(world, &self.problem, &self.lambda, time);
         if are_new {
             std::mem::swap(&mut world.manifolds, &mut self.collider.manifolds);
         }

@@ -538,14 +538,15 @@ impl Workspace {
     }
 
     /// Stores impulses and forces for the next step.
-    pub fn remember(&self, world: &mut World, problem: &Problem, start: &[f64], lambda: &[f64]) {
+    pub fn remember(&self, world: &mut World, problem: &Problem, lambda: &[f64]) {
         let first = problem.contact_rows();
         world.joint_memory.clear();
         for (r, (joint, row)) in self.written.rows.iter().enumerate() {
             if *row >= number::ACROSS {
                 continue;
             }
-            let (impulse, force) = (start[first + r], lambda[first + r] / problem.h);
+            let impulse = lambda[first + r];
+            let force = impulse / problem.h;
             // Where its law has φ₊, w = 0.
             let [aim, damper] = match self.written.spring[r] {
                 Some(_) => {

@@ -2,7 +2,6 @@
 //!
 //! [`Simulation::step`] is the whole pipeline on one screen.
 
-mod ahead;
 mod assemble;
 mod contact_law;
 mod context;
@@ -15,6 +14,7 @@ mod matching;
 pub mod motion;
 mod project;
 mod report;
+mod rest;
 mod rounds;
 mod snapshot;
 mod solvers;
@@ -206,6 +206,11 @@ impl Simulation {
             .solvers
             .solve(world, c, share, finds, is_last_try, watch)?;
 
+        if solved.report.status == Status::Converged {
+            c.come_to_rest(world, self.solvers.config().budget.tolerance);
+        }
+        watch.lap(Stage::Solve);
+
         // How well it was solved: measuring, not a part of the step.
         let is_last = substep + 1 >= world.settings.substeps;
         if self.residuals.asks_for(is_last) {
@@ -213,17 +218,11 @@ impl Simulation {
             let choices = &mut solved.report.choices;
             choices.measure(&c.problem, &c.lambda, solved.law, &c.residual_workspace);
         }
-        let is_solved = solved.report.status == Status::Converged;
         self.report.add_substep(c, solved.report, substep == 0);
         watch.lap(Stage::Measure);
         account(&mut self.book, watch, |book| {
             book.add_work(world, c, solved.are_closed)
         });
-
-        // What the next step starts from: a part of solving it.
-        let tolerance = self.solvers.config().budget.tolerance;
-        c.look_ahead(world, is_solved.then_some(tolerance));
-        watch.lap(Stage::Solve);
 
         if solved.is_resolved || is_last_try {
             self.end_substep(finds, is_last, solved.failed, watch)?;

@@ -267,7 +267,11 @@ impl Bodies {
 
     /// Kinetic energy of the dynamic body in a slot (J).
     pub fn kinetic_energy_of(&self, slot: usize) -> f64 {
-        let v = self.velocity[slot];
+        self.kinetic_energy_at(slot, &self.velocity[slot])
+    }
+
+    /// What it would be with another velocity (J).
+    pub fn kinetic_energy_at(&self, slot: usize, v: &Twist) -> f64 {
         let omega = self.rotation[slot].inverse() * v.angular;
         0.5 * (v.linear.norm_squared() / self.inverse_mass[slot]
             + omega.dot(&self.inertia[slot].mul_vec(omega)))

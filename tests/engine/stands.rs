@@ -2,11 +2,13 @@
 //! scene: neither a solver nor a law of friction.
 
 use crate::common::machine::open;
+use crate::common::{G, simulation, stack};
 use moreau::math::Vec3;
 use moreau::problem::FrictionLaw;
 use moreau::solve::{SolverConfig, Status};
 use moreau::step::Simulation;
 use moreau::step::motion::Census;
+use moreau::world::Settings;
 
 /// A shipped scene with these values, solved by default.
 fn scene(name: &str, values: &[(&str, &str)]) -> Simulation {
@@ -198,6 +200,57 @@ fn a_wall_of_twenty_courses_stands_a_minute() {
     let kinetic = run.most_kinetic(10);
     assert!(kinetic < 1e-6, "moves: {kinetic:e} J");
     assert!(run.moved() < 1e-3, "moved by {} m", run.moved());
+}
+
+/// A wall of 820 bricks and forty courses, whose lowest bricks carry a hundred times what they weigh, comes to rest and
+/// stays there, bit by bit.
+#[test]
+fn a_wall_of_forty_courses_rests() {
+    let values = [
+        ("generators.0.courses", "40"),
+        ("generators.0.bricks", "20"),
+    ];
+    let mut s = scene("wall", &values);
+    let mut place = Vec::new();
+    for step in 1..=300 {
+        s.step().expect("a step");
+        assert_eq!(s.report().solve.status, Status::Converged, "step {step}");
+        let bodies = &s.world().bodies;
+        if step == 120 {
+            place.clone_from(&bodies.position);
+        }
+        if step > 120 {
+            assert_eq!(bodies.kinetic_energy(), 0.0, "step {step}");
+            assert!(bodies.position == place, "step {step}");
+        }
+    }
+    // A brick of the top course is pushed off.
+    let slot = place.len() - 1;
+    s.world_mut().bodies.velocity[slot].linear.z = 4.0;
+    for _ in 0..60 {
+        s.step().expect("a step");
+    }
+    let now = &s.world().bodies.position;
+    assert!(now[slot].y < place[slot].y - 1.0, "{} m", now[slot].y);
+}
+
+/// A slope that is too steep by a hundredth is slid down also where gravity is a millionth, so that steps make less of it
+/// than the tolerance.
+#[test]
+fn what_is_slow_does_not_rest() {
+    let g = 1e-6 * G;
+    let settings = Settings {
+        gravity: Vec3::new(0.51 * g, -g, 0.0),
+        ..Settings::default()
+    };
+    let mut s = simulation(stack(&[1.0], settings), SolverConfig::default());
+    for _ in 0..120 {
+        s.step().expect("a step");
+    }
+    let speed = s.world().bodies.velocity[1].linear.x;
+    let wanted = 0.01 * g * 2.0;
+    // As far as steps are solved.
+    assert!(speed > 0.5 * wanted, "{speed:e} m/s");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use self::engine::Engine;
-pub(crate) use self::shares::is_redundant;
+pub(crate) use self::shares::accepted;
 use self::shares::{AIM, FINEST, FIRST_GRANT, KEPT_FOR_SWEEPS, count, need, work_of_a_sweep};
 pub(super) use self::shares::{Grants, is_small_among_many, likely_need};
 use self::stages::WITHOUT;
@@ -191,7 +191,7 @@ impl Newton {
             if !open[island] {
                 return None;
             }
-            let limit = engine::accepted(is_redundant(problem, island), tolerance);
+            let limit = accepted(problem, island, tolerance);
             standing::residual_within(problem, island, at, limit)
         });
         standing.collect_into_vec(&mut self.standing);

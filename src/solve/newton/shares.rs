@@ -102,11 +102,16 @@ pub(in crate::solve) fn likely_need(problem: &Problem, island: usize) -> f64 {
 }
 
 /// Whether the contacts of an island are redundant, so that alternating directions come first.
-pub(crate) fn is_redundant(problem: &Problem, island: usize) -> bool {
+fn is_redundant(problem: &Problem, island: usize) -> bool {
     let contacts = problem.islands.contacts.of(island).iter();
     let rows = contacts.map(|c| problem.contacts.rows(*c as usize).len());
     let bodies = problem.islands.bodies.of(island).len();
     engine::alternates(rows.sum(), DOF * bodies)
+}
+
+/// The residual up to which the impulses of an island count as a solution (m/s).
+pub(crate) fn accepted(problem: &Problem, island: usize, tolerance: f64) -> f64 {
+    engine::accepted(is_redundant(problem, island), tolerance)
 }
 
 /// Whether the normals of contacts lie in a plane, or on a line: the determinant of the mean of n nᵀ, which is 1/27 for
