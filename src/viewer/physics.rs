@@ -869,7 +869,7 @@ mod tests {
     #[test]
     fn somebody_goes_back_and_does_something_else() {
         let physics = Physics::start().expect("a thread");
-        load(&physics, "box_stack");
+        load(&physics, "rolling_ball");
         physics.send(Command::Step(40));
         let (frame, _) = wait(&physics, |f, _| f.step == 40);
         assert_eq!(frame.kept.steps, Some([0, 40]));
