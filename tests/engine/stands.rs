@@ -202,7 +202,7 @@ fn a_wall_of_twenty_courses_stands_a_minute() {
     assert!(run.moved() < 1e-3, "moved by {} m", run.moved());
 }
 
-/// A wall of 820 bricks and forty courses, whose lowest bricks carry a hundred times what they weigh, comes to rest and
+/// A wall of 820 bricks and forty courses, whose lowest bricks carry about forty times what they weigh, comes to rest and
 /// stays there, bit by bit.
 #[test]
 fn a_wall_of_forty_courses_rests() {
