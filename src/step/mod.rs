@@ -206,9 +206,8 @@ impl Simulation {
             .solvers
             .solve(world, c, share, finds, is_last_try, watch)?;
 
-        if solved.report.status == Status::Converged {
-            c.come_to_rest(world, self.solvers.config().budget.tolerance);
-        }
+        let is_solved = solved.report.status == Status::Converged;
+        c.come_to_rest(world, self.solvers.config().budget.tolerance, is_solved);
         watch.lap(Stage::Solve);
 
         // How well it was solved: measuring, not a part of the step.

@@ -22,20 +22,26 @@ use crate::world::World;
 const UNSEEN: f64 = 1e-6;
 
 impl Context {
-    /// After a step that was solved to `tolerance` (m/s): stops the islands of contacts that began with the impulses that
-    /// solve them, and whose bodies move, in the root of the mean square by mass, by less than impulses that are kept may
-    /// lack.
-    pub fn come_to_rest(&mut self, world: &World, tolerance: f64) {
+    /// Stops the islands of contacts that began with the impulses that solve them, and whose bodies move, in the root of the
+    /// mean square by mass, by less than impulses that are kept may lack at a `tolerance` (m/s). Where not everything
+    /// `is_solved`, they are asked.
+    pub fn come_to_rest(&mut self, world: &World, tolerance: f64, is_solved: bool) {
         let islands = &self.problem.islands;
         let all = (0..islands.len()).into_par_iter();
-        let resting = all.filter(|island| self.comes_to_rest(world, *island, tolerance));
+        let resting = all.filter(|island| {
+            let limit = newton::accepted(&self.problem, *island, tolerance);
+            let at = (self.lambda.as_slice(), self.velocity.as_slice());
+            self.is_slow(world, *island, limit)
+                && (is_solved
+                    || newton::residual_within(&self.problem, *island, at, limit).is_some())
+        });
         let resting: Vec<usize> = resting.collect();
         for b in resting.iter().flat_map(|island| islands.bodies.of(*island)) {
             self.velocity[*b as usize] = Twist::ZERO;
         }
     }
 
-    fn comes_to_rest(&self, world: &World, island: usize, tolerance: f64) -> bool {
+    fn is_slow(&self, world: &World, island: usize, limit: f64) -> bool {
         let problem = &self.problem;
         let islands = &problem.islands;
         let contacts = islands.contacts.of(island);
@@ -50,7 +56,7 @@ impl Context {
                 && problem.contacts.compliance[c] == [0.0; 2]
                 && problem.contacts.bodies[c]
                     .into_iter()
-                    .all(|b| self.is_carried(b))
+                    .all(|b| self.is_dynamic_or_still(b))
         });
         if !stands {
             return false;
@@ -63,12 +69,11 @@ impl Context {
             forced += 2.0 * world.bodies.kinetic_energy_at(b, &free);
             mass += 1.0 / problem.bodies.inverse_mass[b];
         }
-        let limit = newton::accepted(problem, island, tolerance);
         moving <= limit.powi(2) * mass && moving <= UNSEEN.powi(2) * forced
     }
 
-    /// Whether a body is no support that moves.
-    fn is_carried(&self, body: u32) -> bool {
+    /// A support that moves carries what is on it with it.
+    fn is_dynamic_or_still(&self, body: u32) -> bool {
         let body = body as usize;
         self.problem.bodies.is_dynamic(body) || self.velocity[body] == Twist::ZERO
     }

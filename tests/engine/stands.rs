@@ -2,13 +2,13 @@
 //! scene: neither a solver nor a law of friction.
 
 use crate::common::machine::open;
-use crate::common::{G, simulation, stack};
-use moreau::math::Vec3;
+use crate::common::{G, add, cuboid, simulation, stack};
+use moreau::math::{Pose, Vec3};
 use moreau::problem::FrictionLaw;
 use moreau::solve::{SolverConfig, Status};
 use moreau::step::Simulation;
 use moreau::step::motion::Census;
-use moreau::world::Settings;
+use moreau::world::{BodyKind, BodySpec, Settings};
 
 /// A shipped scene with these values, solved by default.
 fn scene(name: &str, values: &[(&str, &str)]) -> Simulation {
@@ -232,6 +232,38 @@ fn a_wall_of_forty_courses_rests() {
     }
     let now = &s.world().bodies.position;
     assert!(now[slot].y < place[slot].y - 1.0, "{} m", now[slot].y);
+}
+
+/// A stack rests beside a box that is crushed, so that no step is solved.
+#[test]
+fn a_stack_rests_where_others_are_not_solved() {
+    let mut world = stack(&[1.0; 5], Settings::default());
+    let crushed = |kind, y: f64| BodySpec {
+        kind,
+        shape: cuboid(0.5, 0.5, 0.5),
+        pose: Pose::translation(10.0, y, 0.0),
+        mass: (kind == BodyKind::Dynamic).then_some(1.0),
+        linear_velocity: Vec3::new(
+            0.0,
+            if kind == BodyKind::Dynamic {
+                0.0
+            } else {
+                -0.05
+            },
+            0.0,
+        ),
+        ..BodySpec::default()
+    };
+    add(&mut world, crushed(BodyKind::Dynamic, 0.5));
+    add(&mut world, crushed(BodyKind::Kinematic, 1.5));
+    let mut s = simulation(world, SolverConfig::default());
+    for _ in 0..120 {
+        s.step().expect("a step");
+    }
+    assert_ne!(s.report().solve.status, Status::Converged);
+    let bodies = &s.world().bodies;
+    let kinetic: f64 = (1..=5).map(|slot| bodies.kinetic_energy_of(slot)).sum();
+    assert_eq!(kinetic, 0.0);
 }
 
 /// A slope that is too steep by a hundredth is slid down also where gravity is a millionth, so that steps make less of it

@@ -21,6 +21,7 @@ pub(crate) use self::shares::accepted;
 use self::shares::{AIM, FINEST, FIRST_GRANT, KEPT_FOR_SWEEPS, count, need, work_of_a_sweep};
 pub(super) use self::shares::{Grants, is_small_among_many, likely_need};
 use self::stages::WITHOUT;
+pub(crate) use self::standing::residual_within;
 use crate::math::Twist;
 use crate::problem::{MatrixProblem, Problem};
 use crate::solve::conclude::{clear_idle, conclude};
@@ -192,7 +193,7 @@ impl Newton {
                 return None;
             }
             let limit = accepted(problem, island, tolerance);
-            standing::residual_within(problem, island, at, limit)
+            residual_within(problem, island, at, limit)
         });
         standing.collect_into_vec(&mut self.standing);
         for (is_open, standing) in open.iter_mut().zip(&self.standing) {
