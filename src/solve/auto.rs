@@ -2,9 +2,9 @@
 //!
 //! Per island and step, by counted multiplications and never by time, so that every machine chooses alike:
 //! 1. What the last step's impulses still solve is left as it is.
-//! 2. Islands of which a few factorisations fit into the work, or one where contacts are redundant, the cheapest first,
-//!    are solved by `newton`, each with its share of the work, whatever number of iterations the budget has: that is the
-//!    sweeps'.
+//! 2. Islands of which a few factorisations, or one where contacts are redundant, fit into the work, or into that of the
+//!    sweeps in their place, the cheapest first, are solved by `newton`, each with its share of the work, whatever number of
+//!    iterations the budget has: that is the sweeps'.
 //! 3. Islands whose exact solutions have ended early of late rest from them for some steps (`attempts`).
 //! 4. The others are swept by `colored-gs`, and so is what an exact solution leaves above the tolerance, as often as what is
 //!    left of the grants pays for.
@@ -14,13 +14,15 @@
 
 use std::time::Instant;
 
+use rayon::prelude::*;
+
 use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
 use crate::solve::attempts::Attempts;
 use crate::solve::conclude::copy_island;
 use crate::solve::newton::stages::{WITHOUT, left_out};
-use crate::solve::newton::{self, Grants, Newton, is_small_among_many, likely_need};
+use crate::solve::newton::{self, Grants, Newton, Refusal};
 use crate::solve::part::Part;
 use crate::solve::sweeps::colored_gs;
 use crate::solve::{
@@ -55,15 +57,6 @@ pub static INFO: SolverInfo = SolverInfo {
     make: |parameters| Box::new(Auto::new(parameters)),
 };
 
-/// Why an island is swept before anything is counted, and the estimate where that is the reason (multiplications).
-fn too_large(problem: &Problem, island: usize, work: f64) -> Option<(Reason, f64)> {
-    if is_small_among_many(problem, island) {
-        return Some((Reason::Many, 0.0));
-    }
-    let estimate = likely_need(problem, island);
-    (estimate > work).then_some((Reason::Estimate, estimate))
-}
-
 /// The solver.
 struct Auto {
     work: f64,
@@ -75,6 +68,8 @@ struct Auto {
     sweeps: Box<dyn Solver>,
     part: Part,
     swept: Vec<bool>,
+    /// Islands that are not tried at all.
+    refused: Vec<Option<Refusal>>,
     /// Islands whose exact solution has ended early.
     left: Part,
     unfinished: Vec<bool>,
@@ -106,6 +101,7 @@ impl Auto {
             sweeps: colored_gs::INFO.with_defaults(),
             part: Part::default(),
             swept: Vec::new(),
+            refused: Vec::new(),
             left: Part::default(),
             unfinished: Vec::new(),
             attempts: Attempts::default(),
@@ -122,17 +118,20 @@ impl Auto {
         u: &mut Vec<Twist>,
         budget: &Budget,
     ) -> usize {
-        let work = self.work;
-        let is_small = |island| too_large(problem, island, work).is_none();
         let grants = Grants {
-            work,
+            work: self.work,
             tolerance: budget.tolerance,
             sweeps: budget.iterations,
         };
-        let attempts = &self.attempts;
-        let may_try = |island| !attempts.rests(problem, island);
-        let candidates = (is_small, may_try);
-        self.newton.choose(problem, lambda, u, &grants, candidates);
+        let islands = (0..problem.islands.len()).into_par_iter();
+        let refused = islands.map(|island| grants.refuse(problem, island, lambda));
+        refused.collect_into_vec(&mut self.refused);
+        let (attempts, refused) = (&self.attempts, &self.refused);
+        let may_stand =
+            |island: usize| (refused[island].as_ref()).is_none_or(|r| r.reason != Reason::Many);
+        let may_try = |island: usize| refused[island].is_none() && !attempts.rests(problem, island);
+        let which = (may_stand, may_try);
+        self.newton.choose(problem, lambda, u, &grants, which);
         self.swept.clear();
         let islands = 0..problem.islands.len();
         self.swept.extend(islands.map(|k| !self.newton.takes(k)));
@@ -203,8 +202,9 @@ impl Auto {
                 let (reason, [granted, spent], residual) = self.newton.outcome(island);
                 (choice.reason, choice.residual) = (reason, Some(residual));
                 (choice.granted, choice.spent) = (granted, spent);
-            } else if let Some((reason, estimate)) = too_large(problem, island, self.work) {
-                (choice.reason, choice.need) = (reason, estimate);
+            } else if let Some(refusal) = &self.refused[island] {
+                (choice.reason, choice.need) = (refusal.reason, refusal.need);
+                choice.granted = refusal.granted;
             } else if self.attempts.rests(problem, island) {
                 choice.reason = Reason::Rests;
             }

@@ -364,7 +364,8 @@ pub fn remember(world: &mut World, problem: &Problem, lambda: &[f64], time: f64)
                 let (now, spin) = (&bodies.rotation[first], bodies.velocity[first].angular);
                 turn = (first, rotate_by(now, spin, -time).inverse());
             }
-            let (normal, friction, _) = impulses(problem, k, lambda);
+            let old = [memory.friction, Vec3::zeros()];
+            let (normal, friction, _) = impulses(problem, k, lambda, old);
             *memory = ContactMemory {
                 bodies: pair,
                 feature: contacts.feature[k],
@@ -374,23 +375,33 @@ pub fn remember(world: &mut World, problem: &Problem, lambda: &[f64], time: f64)
             };
         }
     });
-    couples.clear();
-    if contacts.have_couples() {
-        let contacts = (0..contacts.len()).into_par_iter().with_min_len(CHUNK);
-        let couple = |k: usize| impulses(problem, k, lambda).2;
-        contacts.map(couple).collect_into_vec(couples);
-    }
+    let count = if contacts.have_couples() {
+        contacts.len()
+    } else {
+        0
+    };
+    couples.resize(count, Vec3::zeros());
+    let couples = couples.par_iter_mut().with_min_len(CHUNK).enumerate();
+    couples.for_each(|(k, couple)| {
+        *couple = impulses(problem, k, lambda, [Vec3::zeros(), *couple]).2;
+    });
 }
 
 /// The normal impulse and the friction of a contact (N s), and its couple (N m s), in the world frame; zero where nothing
-/// can be calculated with them.
-fn impulses(problem: &Problem, k: usize, lambda: &[f64]) -> (f64, Vec3, Vec3) {
+/// can be calculated with them. Those that were remembered (`old`) stay as they are where they are the same in the contact's
+/// frame: what is kept from step to step else wanders by rounding.
+fn impulses(problem: &Problem, k: usize, lambda: &[f64], old: [Vec3; 2]) -> (f64, Vec3, Vec3) {
     let contacts = &problem.contacts;
     let block = &lambda[contacts.rows(k)];
     let ([f1, f2], [m0, m1, m2]) = contacts.friction[k].impulse(&block[1..]);
     let [n, t1, t2] = contacts.frame[k].axes();
-    let friction = t1 * f1 + t2 * f2;
-    let couple = n * m0 + t1 * m1 + t2 * m2;
+    let (mut friction, mut couple) = (t1 * f1 + t2 * f2, n * m0 + t1 * m1 + t2 * m2);
+    if [t1, t2].map(|e| e.dot(&old[0])) == [f1, f2] {
+        friction = old[0];
+    }
+    if [n, t1, t2].map(|e| e.dot(&old[1])) == [m0, m1, m2] {
+        couple = old[1];
+    }
     let [f, m] = [friction, couple].map(<[f64; 3]>::from);
     match is_memorable(&[block[0], f[0], f[1], f[2], m[0], m[1], m[2]]) {
         true => (block[0], friction, couple),

@@ -213,6 +213,12 @@ impl Saved {
         self.memory_step = world.memory_step;
     }
 
+    /// Whether bodies stand and move as when it was saved, to the last bit.
+    pub fn is_same(&self, world: &World) -> bool {
+        let b = &world.bodies;
+        (&self.position, &self.rotation, &self.velocity) == (&b.position, &b.rotation, &b.velocity)
+    }
+
     /// Takes the remembered impulses and manifolds, which are about to be replaced by a substep's own; those of the
     /// substeps after the first are nothing to return to.
     pub fn take_memory(&mut self, world: &mut World) {

@@ -13,6 +13,7 @@ mod loops;
 mod matching;
 pub mod motion;
 mod project;
+mod repeat;
 mod report;
 mod rest;
 mod rounds;
@@ -72,6 +73,7 @@ pub struct Simulation {
     residuals: ResidualSchedule,
     /// Who keeps the energies, if somebody does.
     book: Option<Box<energy::Book>>,
+    repeats: repeat::Repeats,
     report: StepReport,
 }
 
@@ -82,6 +84,10 @@ impl Simulation {
     /// A body that would go out of bounds, or a solver that failed together with its fallback. The
     /// world is then as it was before the step.
     pub fn step(&mut self) -> Result<&StepReport, StepError> {
+        if self.is_asleep() {
+            self.repeat();
+            return Ok(&self.report);
+        }
         let clock = std::mem::replace(&mut self.clock, Box::new(|| 0.0));
         let mut watch = Stopwatch::start(&clock);
         // The step as a whole goes to the pool, or each of its loops would have to wake it up.
@@ -115,12 +121,14 @@ impl Simulation {
         self.world.settings.substeps = substeps;
         if let Err(error) = result {
             self.before.restore(&mut self.world);
+            self.repeats.end();
             return Err(error);
         }
         self.world.step_index += 1;
         self.world.time += self.world.settings.step;
         self.report.time = self.world.time;
         self.report.energy = self.book.as_mut().map(|book| book.end());
+        self.note_repeats();
         Ok(())
     }
 
@@ -278,6 +286,7 @@ impl Simulation {
             clock: system_clock(),
             residuals: ResidualSchedule::Every,
             book: None,
+            repeats: repeat::Repeats::default(),
             report: StepReport::default(),
         })
     }
@@ -303,6 +312,7 @@ impl Simulation {
 
     /// The world, to change between steps.
     pub fn world_mut(&mut self) -> &mut World {
+        self.repeats.end();
         &mut self.world
     }
 
@@ -316,11 +326,13 @@ impl Simulation {
     /// # Errors
     /// An unknown solver or a bad parameter; the old one stays.
     pub fn set_solver(&mut self, config: SolverConfig) -> Result<(), ConfigError> {
+        self.repeats.end();
         self.solvers.choose(config)
     }
 
     /// Puts a solver of one's own in, that is in no list, from the next step on.
     pub fn plug_in(&mut self, solver: Box<dyn Solver>, budget: Budget) {
+        self.repeats.end();
         self.solvers.plug_in(solver, budget);
     }
 
@@ -467,16 +479,6 @@ impl Simulation {
     /// solver has no colours.
     pub fn contact_colors(&self) -> Option<Vec<u32>> {
         self.solvers.chosen().contact_colors()
-    }
-}
-
-impl ResidualSchedule {
-    fn asks_for(self, is_last: bool) -> bool {
-        match self {
-            Self::Every => true,
-            Self::Last => is_last,
-            Self::Never => false,
-        }
     }
 }
 

@@ -21,6 +21,9 @@ pub struct StepReport {
     pub contacts: usize,
     /// Of these, contacts between two dynamic bodies.
     pub dynamic_contacts: usize,
+    /// Whether it is the step before, to the last bit, and was not taken again, see
+    /// [`Simulation::set_sleeping`](super::Simulation::set_sleeping); what is measured is then that step's, but for times.
+    pub is_repeated: bool,
     /// How often the step was halved until it resolved how its joints turn (-).
     pub halvings: u32,
     /// General rows of the last substep.
@@ -57,6 +60,16 @@ pub enum ResidualSchedule {
     Last,
     /// In none.
     Never,
+}
+
+impl ResidualSchedule {
+    pub(super) fn asks_for(self, is_last: bool) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Last => is_last,
+            Self::Never => false,
+        }
+    }
 }
 
 /// Why a step was not taken. The world is as it was before; colours that a solver carries from step to

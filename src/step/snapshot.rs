@@ -71,6 +71,7 @@ impl Simulation {
 
     /// Returns to a snapshot. What a solver carried is restored if it is still the same solver.
     pub fn restore(&mut self, snapshot: &Snapshot) {
+        self.repeats.end();
         let revision = self.world.revision.max(snapshot.world.revision);
         self.world.clone_from(&snapshot.world);
         self.world.revision = revision + 1;

@@ -653,6 +653,8 @@ impl Worker {
         simulation.set_residuals(schedule(simulation));
         simulation.set_record_history(self.state.observe.history);
         simulation.set_energy(self.state.observe.energy);
+        // Worlds side by side are there to be timed.
+        simulation.set_sleeping(self.worlds.rivals.is_empty());
         let before = session.replayed();
         let result = guarded(|| {
             let taken = match goal {

@@ -32,7 +32,7 @@ pub struct ManifoldPoint {
 }
 
 /// The remembered manifolds, ordered by bodies.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifolds {
     /// One entry per pair of boxes with a contact.
     pub of_pair: Vec<ManifoldMemory>,

@@ -32,6 +32,7 @@ mod keeping;
 mod machines_cables;
 mod machines_default;
 mod machines_vehicles;
+mod never_worse;
 mod newton;
 mod passing;
 mod physics;

@@ -327,3 +327,96 @@ fn falling_shapes_stay_sound() {
     // From 10 m a shape falls by a quarter of a metre in the last step.
     run.assert_sound(0.5, -1.5);
 }
+
+/// Two simulations of a scene, of which one sleeps, take these steps and are the same to the last bit, in what they store and
+/// in what they report. Returns how many steps were left out.
+fn same_asleep(pair: &mut [Simulation; 2], steps: usize, what: &str) -> usize {
+    let mut left_out = 0;
+    for step in 0..steps {
+        for s in pair.iter_mut() {
+            s.step().expect("a step");
+        }
+        let [awake, asleep] = &*pair;
+        let [a, b] = [awake.report(), asleep.report()];
+        assert!(!a.is_repeated);
+        left_out += usize::from(b.is_repeated);
+        assert_eq!((a.step, a.time, a.contacts), (b.step, b.time, b.contacts));
+        assert_eq!(a.residual, b.residual, "{what}, step {}", a.step);
+        assert_eq!(a.penetration, b.penetration, "{what}, step {}", a.step);
+        assert_eq!(a.solve.iterations, b.solve.iterations, "{what}");
+        assert_eq!(a.energy, b.energy, "{what}, step {}", a.step);
+        if step % 10 == 9 {
+            let [a, b] = [awake, asleep].map(|s| s.snapshot().to_bytes());
+            assert!(a == b, "{what}, step {}", awake.report().step);
+        }
+    }
+    left_out
+}
+
+#[test]
+fn who_sleeps_is_the_same_and_wakes() {
+    let size = [("generators.0.size", "5")];
+    for (name, values) in [
+        ("box_stack", &[][..]),
+        ("heavy_stack", &[]),
+        ("arch", &[]),
+        ("house_of_cards", &[]),
+        ("pyramid", &[("generators.0.layers", "8")]),
+        ("wall", &[("generators.0.courses", "8")]),
+        ("ball_grid_8", &size),
+    ] {
+        let mut pair = [scene(name, values), scene(name, values)];
+        for s in &mut pair {
+            s.set_energy(true);
+        }
+        pair[1].set_sleeping(true);
+        let left_out = same_asleep(&mut pair, 180, name);
+        assert!(left_out > 60, "{name}: {left_out} left out");
+        // A shove, and all of it again.
+        for s in &mut pair {
+            let b = &mut s.world_mut().bodies;
+            let top = b
+                .iter()
+                .max_by(|i, j| b.position[*i].y.total_cmp(&b.position[*j].y));
+            b.velocity[top.expect("a body")].linear.x = 0.02;
+        }
+        let moves = |s: &Simulation| s.world().bodies.kinetic_energy() > 0.0;
+        assert!(!pair[1].is_asleep() && pair.iter().all(moves));
+        same_asleep(&mut pair, 60, name);
+    }
+}
+
+/// What falls, drives, or is about to be hit does not sleep.
+#[test]
+fn what_moves_does_not_sleep() {
+    for name in [
+        "rolling_ball",
+        "simple_crane",
+        "pendulum",
+        "incline",
+        "newtons_cradle",
+    ] {
+        let mut s = scene(name, &[]);
+        s.set_sleeping(true);
+        for _ in 0..60 {
+            assert!(!s.step().expect("a step").is_repeated, "{name}");
+        }
+    }
+    let mut world = stack(&[1.0; 3], Settings::default());
+    add(
+        &mut world,
+        BodySpec {
+            shape: cuboid(0.2, 0.2, 0.2),
+            pose: Pose::translation(0.0, 40.0, 0.0),
+            mass: Some(1.0),
+            ..BodySpec::default()
+        },
+    );
+    let mut s = simulation(world, SolverConfig::default());
+    s.set_sleeping(true);
+    for _ in 0..240 {
+        s.step().expect("a step");
+    }
+    let y = s.world().bodies.position[4].y;
+    assert!((3.0..4.0).contains(&y), "{y}");
+}

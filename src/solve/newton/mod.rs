@@ -18,8 +18,8 @@ use rayon::prelude::*;
 
 use self::engine::Engine;
 pub(crate) use self::shares::accepted;
-use self::shares::{AIM, FINEST, FIRST_GRANT, KEPT_FOR_SWEEPS, count, need, work_of_a_sweep};
-pub(super) use self::shares::{Grants, is_small_among_many, likely_need};
+use self::shares::{AIM, FINEST, KEPT_FOR_SWEEPS, count, need, share, work_of_a_sweep};
+pub(super) use self::shares::{Grants, Refusal};
 use self::stages::WITHOUT;
 pub(crate) use self::standing::residual_within;
 use crate::math::Twist;
@@ -64,14 +64,23 @@ pub(super) struct Newton {
     again: Vec<bool>,
     /// What a step may take, but for first grants (multiplications).
     work: f64,
-    /// What an island needs at least, and its number.
-    needs: Vec<(f64, u32)>,
+    needs: Vec<Need>,
     /// The same by island; 0 where it needs nothing, and where nobody asked.
     counted: Vec<f64>,
     /// Why the solution of each island has ended.
     ends: Vec<Reason>,
     /// The residual of each candidate that the impulses solve already (m/s).
     standing: Vec<Option<f64>>,
+}
+
+/// What an island needs.
+#[derive(Clone, Copy)]
+struct Need {
+    island: u32,
+    /// At least (multiplications).
+    work: f64,
+    /// How many times its share it is granted (-).
+    share: f64,
 }
 
 impl Newton {
@@ -83,8 +92,8 @@ impl Newton {
         }
     }
 
-    /// Takes the islands that are candidates and fit into the granted work, the cheapest first. Those that the
-    /// impulses solve already need none, and get no engine; of the others those that may be tried get one. `u` is
+    /// Takes the islands that may be tried and fit into the granted work, the cheapest first. Those of the islands that may
+    /// stand which the impulses solve already need none, and get no engine; the others that may be tried get one. `u` is
     /// overwritten; where all islands stand, with their velocities.
     pub(super) fn choose(
         &mut self,
@@ -92,11 +101,10 @@ impl Newton {
         lambda: &[f64],
         u: &mut Vec<Twist>,
         grants: &Grants,
-        (is_candidate, may_try): (impl Fn(usize) -> bool + Sync, impl Fn(usize) -> bool),
+        (may_stand, may_try): (impl Fn(usize) -> bool + Sync, impl Fn(usize) -> bool),
     ) {
         let islands = problem.islands.len();
-        self.work = grants.work;
-        let mut open = self.find_standing(problem, (lambda, u), grants.tolerance, is_candidate);
+        let mut open = self.find_standing(problem, (lambda, u), grants.tolerance, may_stand);
         for (island, is_open) in open.iter_mut().enumerate() {
             *is_open = *is_open && may_try(island);
         }
@@ -135,55 +143,63 @@ impl Newton {
         self.counted.clear();
         self.counted
             .extend(begun.iter().map(|(_, need)| need.max(0.0)));
-        for (island, (_, need)) in begun.iter().enumerate() {
-            if *need >= 0.0 {
-                self.needs.push((*need, island as u32));
+        for (island, (_, work)) in begun.iter().enumerate() {
+            let engine = self.islands[island].as_deref();
+            let share = engine.map_or(1.0, |e| share(e.alternates(), e.is_held()));
+            if *work >= 0.0 {
+                self.needs.push(Need {
+                    island: island as u32,
+                    work: *work,
+                    share,
+                });
             }
         }
         self.admit(grants);
     }
 
-    /// Admits islands, the cheapest first, as far as the work goes, and grants each its share.
+    /// Admits islands, the cheapest first, as far as the work goes, and grants each its share: those that impulses hold, and
+    /// apart from them those that are solved from nothing, once.
     fn admit(&mut self, grants: &Grants) {
-        self.needs.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut sum = 0.0;
-        let fits = |(need, _): &&(f64, u32)| {
-            sum += need;
-            sum <= grants.work
-        };
-        let admitted = self.needs.iter().take_while(fits).count();
-        let all: f64 = self.needs[..admitted].iter().map(|(need, _)| need).sum();
-        for (need, island) in &self.needs[..admitted] {
-            let mut engine = self.islands[*island as usize].as_deref_mut();
-            let share = match &engine {
-                Some(engine) if !engine.is_held() => FIRST_GRANT[usize::from(engine.alternates())],
-                _ => 1.0,
+        self.needs.sort_by(|a, b| a.work.total_cmp(&b.work));
+        let engine = |island| self.islands[island as usize].as_deref();
+        let rows = self.needs.iter().filter_map(|need| engine(need.island));
+        self.work = grants.in_place_of_sweeps(rows.map(|engine| engine.state.x.len()).sum());
+        let (new, held): (Vec<Need>, Vec<Need>) = self.needs.iter().partition(|n| n.share > 1.0);
+        for needs in [new, held] {
+            let mut sum = 0.0;
+            let fits = |need: &&Need| {
+                sum += need.work / need.share;
+                sum <= self.work
             };
-            let granted = if all > 0.0 && grants.work < f64::INFINITY {
-                share * grants.work * need / all
-            } else {
-                grants.work
-            };
-            let mut sweeps = 0.0;
-            if let Some(engine) = &mut engine {
-                engine.granted = granted;
-                sweeps = f64::from(grants.sweeps) * work_of_a_sweep(engine);
+            let admitted = needs.iter().take_while(fits).count();
+            let admitted = &needs[..admitted];
+            let all: f64 = admitted.iter().map(|need| need.work / need.share).sum();
+            for need in admitted {
+                let island = need.island as usize;
+                let mut granted = self.work;
+                if all > 0.0 && self.work < f64::INFINITY {
+                    granted *= need.work / all;
+                }
+                self.granted[island] = granted;
+                if let Some(engine) = self.islands[island].as_deref_mut() {
+                    engine.granted = granted;
+                    let sweeps = f64::from(grants.sweeps) * work_of_a_sweep(engine);
+                    self.kept[island] = sweeps.min(KEPT_FOR_SWEEPS * granted);
+                }
             }
-            self.granted[*island as usize] = granted;
-            self.kept[*island as usize] = sweeps.min(KEPT_FOR_SWEEPS * granted);
         }
     }
 
-    /// Finds the candidates that the impulses solve already. Returns which are those that they do not.
+    /// Finds the islands that the impulses solve already, of those that may be. Returns which they do not.
     fn find_standing(
         &mut self,
         problem: &Problem,
         (lambda, u): (&[f64], &mut Vec<Twist>),
         tolerance: f64,
-        is_candidate: impl Fn(usize) -> bool + Sync,
+        may_stand: impl Fn(usize) -> bool + Sync,
     ) -> Vec<bool> {
         let islands = 0..problem.islands.len();
-        let mut open: Vec<bool> = islands.clone().into_par_iter().map(&is_candidate).collect();
+        let mut open: Vec<bool> = islands.clone().into_par_iter().map(&may_stand).collect();
         if open.contains(&true) {
             problem.velocities(lambda, u);
         }

@@ -9,7 +9,7 @@ use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace, evaluate, velocity_distance};
 use crate::solve::method::conjugate_sweeps::WORK_PER_SWEPT_ROW;
-use crate::solve::newton::{Grants, Newton, is_small_among_many, likely_need};
+use crate::solve::newton::{Grants, Newton};
 use crate::solve::sweeps::nncg;
 use crate::solve::{Budget, Request, Solver};
 
@@ -92,8 +92,7 @@ impl Refiner {
             tolerance,
             sweeps: 0,
         };
-        let is_candidate =
-            |island| likely_need(problem, island) <= WORK && !is_small_among_many(problem, island);
+        let is_candidate = |island| grants.refuse(problem, island, lambda).is_none();
         let u = self.workspace.velocities_mut();
         self.newton
             .choose(problem, lambda, u, &grants, (is_candidate, |_| true));

@@ -59,6 +59,11 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         "over the last {} steps",
         samples.len()
     )));
+    if samples.back().is_some_and(|s| s.report.is_repeated) {
+        ui.label("asleep").on_hover_text(
+            "everything rests: the last step was the one before, to the last bit, and was not taken again",
+        );
+    }
 }
 
 /// A time in milliseconds, in at most five characters.
