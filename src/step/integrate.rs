@@ -220,10 +220,12 @@ impl Saved {
     }
 
     /// Takes the remembered impulses and manifolds, which are about to be replaced by a substep's own; those of the
-    /// substeps after the first are nothing to return to.
+    /// substeps after the first are nothing to return to. Impulses stay there as well: those that are kept go on from them.
     pub fn take_memory(&mut self, world: &mut World) {
         if !std::mem::replace(&mut self.is_replaced, true) {
             self.swap_memory(world);
+            world.memory.clone_from(&self.memory);
+            world.couples.clone_from(&self.couples);
         }
     }
 
