@@ -215,12 +215,13 @@ impl Sum {
     }
 }
 
-/// The table of docs/choosing.md: milliseconds and residuals of `auto`, and of single solvers from the same starts.
+/// The table of docs/choosing.md: milliseconds and residuals of `auto`, and of single solvers from the same starts; and on
+/// how many of the steps that it has not solved, of which every tenth is asked, something says how far velocities are off.
 #[test]
 #[ignore = "takes minutes"]
 fn measure_scenes_it_was_not_made_for() {
     println!(
-        "| scene | rows | solved by `auto`, `newton`, `nncg`, `colored-gs` | ms, all steps | ms where `auto` fails | residual there | velocity estimates there |"
+        "| scene | rows | solved by `auto`, `nncg`, `colored-gs` | ms, all steps | ms where `auto` fails | residual there | velocity estimates |"
     );
     println!("|---|---|---|---|---|---|---|");
     for (name, text) in scenes() {
@@ -231,16 +232,17 @@ fn measure_scenes_it_was_not_made_for() {
             config.switch(name);
             config
         };
-        let others = ["newton", "nncg", "colored-gs"].map(config);
+        let others = ["nncg", "colored-gs"].map(config);
         let mut solvers: Vec<Box<dyn Solver>> = others
             .iter()
             .map(|c| c.build().expect("a solver"))
             .collect();
-        let mut sums: Vec<Sum> = (0..4).map(|_| Sum::default()).collect();
-        let (mut rows, mut told) = (0, 0);
-        for _ in 0..STEPS {
+        let mut sums: Vec<Sum> = (0..3).map(|_| Sum::default()).collect();
+        let (mut rows, mut told, mut asked) = (0, 0, 0);
+        for step in 0..STEPS {
             let report = simulation.step().expect("a good step").solve.clone();
-            if report.status != Status::Converged {
+            if report.status != Status::Converged && step % 10 == 0 {
+                asked += 1;
                 told += usize::from(simulation.velocity_estimate().is_some());
             }
             let problem = simulation.problem();
@@ -267,12 +269,11 @@ fn measure_scenes_it_was_not_made_for() {
         let failed = (STEPS - sums[0].solved).max(1) as f64;
         let list = |of: &dyn Fn(&Sum) -> String| sums.iter().map(of).collect::<Vec<_>>().join(", ");
         println!(
-            "| {name} | {rows} | {} | {} | {} | {} | {told} of {} |",
+            "| {name} | {rows} | {} | {} | {} | {} | {told} of {asked} |",
             list(&|s| s.solved.to_string()),
             list(&|s| format!("{:.2}", 1e3 * s.time[0] / STEPS as f64)),
             list(&|s| format!("{:.2}", 1e3 * s.time[1] / failed)),
             list(&|s| format!("{:.1e}", s.residual / failed)),
-            STEPS - sums[0].solved,
         );
     }
 }
