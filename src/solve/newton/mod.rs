@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use self::engine::Engine;
 pub(crate) use self::shares::accepted;
 use self::shares::{AIM, FINEST, KEPT_FOR_SWEEPS, count, need, share, work_of_a_sweep};
-pub(super) use self::shares::{Grants, Refusal};
+pub(super) use self::shares::{Grants, Refusal, sweeps_for};
 use self::stages::WITHOUT;
 pub(crate) use self::standing::residual_within;
 use crate::math::Twist;

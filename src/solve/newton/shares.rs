@@ -65,6 +65,11 @@ pub fn work_of_a_sweep(engine: &Engine) -> f64 {
     SWEPT_ROW * engine.state.x.len() as f64
 }
 
+/// How many sweeps by graph colours over so many rows some work pays for (multiplications).
+pub(in crate::solve) fn sweeps_for(work: f64, rows: usize) -> u32 {
+    (work / (SWEPT_ROW * rows as f64)) as u32
+}
+
 /// Why an island is swept before anything is counted.
 pub(in crate::solve) struct Refusal {
     pub reason: Reason,
