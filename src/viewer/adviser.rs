@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(first.step, 1);
         assert!(first.wrong.contains("auto swept its island"), "{first:?}");
         let help = first.help.as_deref().unwrap_or_default();
-        assert!(help.contains("iterations 500"), "{first:?}");
+        assert!(help.contains("With work 1000"), "{first:?}");
         // It does not change with every step.
         simulation.step().expect("a step");
         adviser.follow(&mut simulation, WINDOW, false);
