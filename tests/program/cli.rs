@@ -7,7 +7,17 @@ use serde_json::Value;
 
 #[test]
 fn the_json_report_has_its_names() {
-    let report = good(&["run", "ball_grid_8", "--steps", "3", "--report", "json"]);
+    let little = "solver.parameters={\"work\": 1}";
+    let report = good(&[
+        "run",
+        "ball_grid_8",
+        "--steps",
+        "3",
+        "--report",
+        "json",
+        "--set",
+        little,
+    ]);
     let report: Value = serde_json::from_str(&report).expect("JSON");
     for pointer in [
         "/scene",
@@ -172,7 +182,8 @@ fn text_and_csv_reports_are_for_people_and_tables() {
     assert!(report.contains("the worst one: 1 kept"), "{report}");
     assert!(report.contains("| nothing explains"), "{report}");
     assert!(!report.contains("misses its law"), "{report}");
-    let report = good(&["run", "ball_grid_8", "--steps", "2"]);
+    let little = "solver.parameters={\"work\": 1}";
+    let report = good(&["run", "ball_grid_8", "--steps", "2", "--set", little]);
     let words = [
         "estimate beyond the work",
         "misses its law",
@@ -578,6 +589,8 @@ fn a_second_ctrl_c_ends_a_run_within_its_step() {
         "solver.budget.iterations=4000000000",
         "--set",
         "solver.budget.tolerance=0",
+        "--solver",
+        "colored-gs",
     ];
     let (mut child, file) = endless("twice.npy", &budget);
     press_ctrl_c(&child);
