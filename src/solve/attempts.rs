@@ -8,7 +8,7 @@
 //! therefore, after about as many steps as it has been unsolvable, and what is in vain takes a share of the steps that
 //! falls to one in sixty. One exact solution makes all forgotten. With bursts of 16 heaps of boxes, hulls and shapes that
 //! fall took twice as long, and as few of their steps were solved; a tower of planks, one of them pulled, was solved in 35
-//! in place of 11 of 200 steps.
+//! of 200 steps, which are 26 now.
 
 use serde::{Deserialize, Serialize};
 

@@ -35,7 +35,7 @@ use crate::solve::{
 pub const DEFAULT_WORK: f64 = 30.0;
 
 /// How many times the budget's sweeps islands have that rest from exact solutions, where the work allows it (-). Of 200
-/// falling boxes 200 coloured sweeps leave less than 50 of `nncg`, in half the time.
+/// falling boxes they leave less than the budget's sweeps by `nncg` do (docs/choosing.md).
 const MORE_SWEEPS: u32 = 4;
 
 /// The entry in the list.
