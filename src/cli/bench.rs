@@ -12,7 +12,7 @@ use moreau::papers::{
 };
 use serde_json::{Value, json};
 
-use super::{Failure, ReportFormat, print, unwritable};
+use super::{Failure, ReportFormat, print, save, unwritable};
 
 /// Arguments of `bench`.
 #[derive(Args, Clone, Debug)]
@@ -106,8 +106,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.plot {
         for (name, svg) in &findings.pictures {
             let path = folder.join(format!("{name}.svg"));
-            let done = std::fs::write(&path, svg);
-            done.map_err(|e| Failure::Input(unwritable("plots", &path, &e)))?;
+            save("plot", &path, svg.as_bytes())?;
             written.push(path.display().to_string());
         }
     }

@@ -60,6 +60,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     for name in &args.scenes {
         let mut scene = library::open(name)?;
         args.changes.apply(&mut scene)?;
+        args.entrants.check_files(&scene.files())?;
         let mut contest = args.entrants.contest(&scene.solver)?;
         let mut simulation = scene.simulation(args.entrants.threads())?;
         simulation.set_residuals(ResidualSchedule::Never);

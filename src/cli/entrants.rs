@@ -11,7 +11,7 @@ use moreau::measure::{Summary, plot, report};
 use moreau::solve::{Budget, SOLVERS, SolverConfig, Status, Value};
 use serde_json::{Map, json};
 
-use super::{Failure, ReportFormat, choices, print, save};
+use super::{Failure, ReportFormat, choices, outputs, print, save};
 
 /// Which solvers, and what is asked of them.
 #[derive(Args, Clone, Debug)]
@@ -158,22 +158,36 @@ impl EntrantArgs {
         self.threads as usize
     }
 
+    /// Looks at the files that will be written, before any work.
+    ///
+    /// # Errors
+    /// One that cannot be written, or is also read, or is both of them.
+    pub fn check_files(&self, inputs: &[PathBuf]) -> Result<(), Failure> {
+        let written = [("plot", &self.plot), ("history", &self.history)];
+        let written = written
+            .into_iter()
+            .filter_map(|(what, path)| Some((what, path.as_deref()?)));
+        outputs::check(inputs, &written.collect::<Vec<_>>())
+    }
+
     /// Writes what was found, and says whether a solver failed.
     ///
     /// # Errors
     /// Files that cannot be written, or a solver that failed.
     pub fn finish(&self, results: &Results) -> Result<(), Failure> {
-        if let Some(path) = &self.plot {
-            save("plot", path, &drawn(results.svg(), path)?)?;
-        }
-        if let Some(path) = &self.history {
-            save("history", path, histories(results.all())?.as_bytes())?;
-        }
+        let plot = self.plot.as_ref();
+        let plot = plot.map(|path| save("plot", path, &drawn(results.svg(), path)?));
+        let history = self.history.as_ref();
+        let history =
+            history.map(|path| save("history", path, histories(results.all())?.as_bytes()));
         print(&match self.report {
             ReportFormat::Text => results.text(self.quality),
             ReportFormat::Json => format!("{:#}\n", results.json()),
             ReportFormat::Csv => csv(results.all())?,
         })?;
+        // What could not be written has kept nothing else from being written.
+        plot.unwrap_or(Ok(()))?;
+        history.unwrap_or(Ok(()))?;
         results.verdict()
     }
 }

@@ -7,7 +7,7 @@ use moreau::problem::StoredProblem;
 use moreau::problem::fclib::{self, Group};
 use moreau::step::ResidualSchedule;
 
-use super::{Failure, SceneArgs, print, save};
+use super::{Failure, SceneArgs, outputs, print, save};
 
 /// Arguments of `export`.
 #[derive(Args, Clone, Debug)]
@@ -66,6 +66,7 @@ impl Format {
 /// Writes the problem of a step.
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let scene = args.scene.open()?;
+    outputs::check(&scene.files(), &[("problem", &args.out)])?;
     let mut simulation = scene.simulation(0)?;
     simulation.set_residuals(ResidualSchedule::Never);
     for _ in 0..args.at_step {

@@ -81,19 +81,43 @@ impl Limit {
     pub fn needs_residuals(self) -> bool {
         matches!(self, Self::Above(quantity, _) if quantity.is_residual)
     }
+}
+
+/// A limit, and what came nearest to it or exceeded it most.
+#[derive(Debug)]
+pub struct Watched {
+    limit: Limit,
+    /// Step and value: the first of the largest ones.
+    worst: Option<(u64, f64)>,
+}
+
+impl Watched {
+    /// Before the first step.
+    pub fn new(limit: Limit) -> Self {
+        Self { limit, worst: None }
+    }
+
+    /// Looks at a step.
+    pub fn add(&mut self, step: &StepReport) {
+        let Limit::Above(quantity, _) = self.limit else {
+            return;
+        };
+        let Some(value) = (quantity.of)(step) else {
+            return;
+        };
+        // None is negative, and what is not a number is above all of them.
+        let is_worse = |(_, worst): (u64, f64)| value.abs().total_cmp(&worst.abs()).is_gt();
+        if self.worst.is_none_or(is_worse) {
+            self.worst = Some((step.step, value));
+        }
+    }
 
     /// What exceeded it, if anything did.
-    pub fn broken_by(self, steps: &[StepReport]) -> Option<String> {
-        let Self::Above(quantity, most) = self else {
+    pub fn broken(&self) -> Option<String> {
+        let (Limit::Above(quantity, most), Some((step, worst))) = (self.limit, self.worst) else {
             return None;
         };
-        let Quantity { name, unit, of, .. } = quantity;
-        let values = steps.iter().filter_map(|s| Some((s.step, of(s)?)));
-        // The first of the largest ones. None is negative, and what is not a number is above all of them.
-        let (step, worst) = values.reduce(|worst, next| {
-            let is_worse = next.1.abs().total_cmp(&worst.1.abs()).is_gt();
-            if is_worse { next } else { worst }
-        })?;
+        let Quantity { name, unit, .. } = quantity;
         // Written so that what is not a number exceeds.
         let is_kept = worst <= most;
         (!is_kept).then(|| {
@@ -148,19 +172,24 @@ mod tests {
             };
             values.iter().enumerate().map(step).collect::<Vec<_>>()
         };
-        let limit = parse("penetration>0.5").unwrap();
-        assert_eq!(limit.broken_by(&steps(&[0.1, 0.5])), None);
-        assert_eq!(limit.broken_by(&[]), None);
-        let message = limit.broken_by(&steps(&[0.1, 2.0, 1.0, 2.0])).unwrap();
+        let broken = |limit: &str, values: &[f64]| {
+            let mut watched = Watched::new(parse(limit).unwrap());
+            steps(values).iter().for_each(|step| watched.add(step));
+            watched.broken()
+        };
+        let limit = "penetration>0.5";
+        assert_eq!(broken(limit, &[0.1, 0.5]), None);
+        assert_eq!(broken(limit, &[]), None);
+        let message = broken(limit, &[0.1, 2.0, 1.0, 2.0]).unwrap();
         let expected = "penetration was 2e0 m in step 2, above the limit of 5e-1 m";
         assert_eq!(message, expected);
-        let message = limit.broken_by(&steps(&[9.0, f64::NAN, f64::INFINITY, f64::NAN]));
+        let message = broken(limit, &[9.0, f64::NAN, f64::INFINITY, f64::NAN]);
         assert!(
             message
                 .unwrap()
                 .starts_with("penetration was NaN m in step 2")
         );
         // No residual was evaluated, so that none exceeds.
-        assert_eq!(parse("residual>0").unwrap().broken_by(&steps(&[1.0])), None);
+        assert_eq!(broken("residual>0", &[1.0]), None);
     }
 }

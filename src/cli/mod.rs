@@ -10,9 +10,12 @@ mod export;
 mod interrupt;
 mod limits;
 mod man;
+mod outputs;
+mod record;
 #[cfg(feature = "viewer")]
 mod render;
 mod replay;
+mod rows;
 mod run;
 mod scenes;
 #[cfg(feature = "viewer")]
@@ -33,7 +36,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use moreau::check::nearest;
-use moreau::file;
+use moreau::file::{self, Content};
 use moreau::papers;
 use moreau::scene::{Scene, SceneError, library};
 use moreau::solve::ConfigError;
@@ -46,7 +49,7 @@ use {render::run as render_pictures, view::run as open_viewer};
 /// What the help of the program ends with.
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 the work failed (a step was not taken, a solver failed, a limit was exceeded, a replay \
-differs, a law does not hold); 2 bad arguments or a bad file; 130 interrupted.";
+differs, a law does not hold); 2 bad arguments or a bad file; 130, or 128 and the signal's number, interrupted: what was done until then is written.";
 
 /// A rigid-body simulator whose contact solvers are the point.
 #[derive(Debug, Parser)]
@@ -205,7 +208,7 @@ pub enum Failure {
     /// Other work that failed.
     #[error("{0}")]
     Work(String),
-    /// Work that Ctrl-C ended before it was done.
+    /// Work that Ctrl-C or another signal ended before it was done.
     #[error("interrupted after step {0} of {1}")]
     Interrupted(u64, u64),
 }
@@ -217,7 +220,7 @@ impl Failure {
         match self {
             Self::Scene(_) | Self::Config(_) | Self::Input(_) => 2,
             Self::Paper(Scene(_) | Config(_) | NoScene(..)) => 2,
-            Self::Interrupted(..) => interrupt::EXIT_CODE,
+            Self::Interrupted(..) => interrupt::exit_code(),
             _ => 1,
         }
     }
@@ -232,10 +235,11 @@ fn save(what: &str, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// Reads a file, and what is in it.
 fn load<T, E: Display>(
     path: &Path,
+    content: Content,
     read: impl FnOnce(Vec<u8>) -> Result<T, E>,
 ) -> Result<T, Failure> {
     let unreadable = |e: &dyn Display| Failure::Input(format!("{}: {e}", path.display()));
-    let bytes = std::fs::read(path).map_err(|e| unreadable(&e))?;
+    let bytes = content.read(path).map_err(|e| unreadable(&e))?;
     read(bytes).map_err(|e| unreadable(&e))
 }
 

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use image::{ImageFormat, RgbImage};
-use moreau::measure::report;
+use image::RgbImage;
+use moreau::measure::{picture, report};
 use moreau::scene::Scene;
 use moreau::viewer::{Drawing, Offscreen};
 
-use super::{Failure, Pictures, RenderArgs, print, unwritable};
+use super::{Failure, Pictures, RenderArgs, outputs, print, unwritable};
 
 /// Pictures per second of simulated time in a sequence.
 const FRAMES_PER_SECOND: f64 = 60.0;
@@ -21,6 +21,9 @@ pub fn run(args: &RenderArgs) -> Result<(), Failure> {
     };
     let made = std::fs::create_dir_all(folder);
     made.map_err(|e| Failure::Input(unwritable("pictures", folder, &e)))?;
+    if let Pictures::One(file) = &args.out {
+        outputs::check(&scene.files(), &[("picture", file)])?;
+    }
     let mut simulation = scene.simulation(0)?;
     let mut screen = screen(&scene, args.size)?;
     let step = simulation.world().settings.step;
@@ -69,8 +72,7 @@ fn steps_until(seconds: f64, step: f64) -> u64 {
 
 /// Writes a picture.
 pub fn save(picture: &RgbImage, path: &Path) -> Result<(), Failure> {
-    picture
-        .save_with_format(path, ImageFormat::Png)
+    picture::save(picture, path)
         .map_err(|e| Failure::Work(format!("{} cannot be written: {e}", path.display())))
 }
 

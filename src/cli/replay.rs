@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use moreau::file::Content;
 use moreau::measure::report;
 use moreau::session::{Recording, Replay};
 use moreau::solve::device_remark;
@@ -24,7 +25,9 @@ pub struct ReplayArgs {
 
 /// Takes the steps of a recording again.
 pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
-    let recording = load(&args.recording, |bytes| Recording::from_bytes(&bytes))?;
+    let recording = load(&args.recording, Content::Recording, |bytes| {
+        Recording::from_bytes(&bytes)
+    })?;
     let mut replay = Replay::new(&recording, args.threads as usize)?;
     let progress = report::progress(
         Some(recording.len() as u64),

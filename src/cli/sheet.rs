@@ -8,7 +8,7 @@ use moreau::measure::{picture, report};
 use moreau::scene::library;
 use moreau::viewer::Offscreen;
 
-use super::{Failure, render};
+use super::{Failure, outputs, render};
 
 /// Pictures beside each other.
 const COLUMNS: u32 = 6;
@@ -21,6 +21,7 @@ const SCALE: f32 = 2.0;
 
 /// Draws the sheet.
 pub fn draw(path: &Path) -> Result<(), Failure> {
+    outputs::check(&[], &[("sheet", path)])?;
     let names: Vec<&str> = library::shipped_names().collect();
     let progress = report::progress(Some(names.len() as u64), "{bar:40} scene {pos}/{len}");
     let (width, height) = (SIZE.0, SIZE.1 + NAME);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use moreau::compare::{Contest, Task};
+use moreau::file::Content;
 use moreau::problem::StoredProblem;
 use moreau::problem::fclib::{self, FclibProblem};
 
@@ -28,13 +29,15 @@ enum Loaded {
 
 impl Loaded {
     fn read(path: &Path) -> Result<Self, Failure> {
-        load(path, |bytes| match fclib::is_hdf5(&bytes) {
-            true => fclib::from_bytes(bytes)
-                .map(|stored| Self::Fclib(Box::new(stored)))
-                .map_err(|e| e.to_string()),
-            false => StoredProblem::from_bytes(&bytes)
-                .map(|stored| Self::Own(Box::new(stored)))
-                .map_err(|e| e.to_string()),
+        load(path, Content::Problem, |bytes| {
+            match fclib::is_hdf5(&bytes) {
+                true => fclib::from_bytes(bytes)
+                    .map(|stored| Self::Fclib(Box::new(stored)))
+                    .map_err(|e| e.to_string()),
+                false => StoredProblem::from_bytes(&bytes)
+                    .map(|stored| Self::Own(Box::new(stored)))
+                    .map_err(|e| e.to_string()),
+            }
         })
     }
 
@@ -66,6 +69,8 @@ impl Loaded {
 
 /// Solves the problem of a file.
 pub fn run(args: &SolveArgs) -> Result<(), Failure> {
+    args.entrants
+        .check_files(std::slice::from_ref(&args.problem))?;
     let loaded = Loaded::read(&args.problem)?;
     let mut contest: Contest = args.entrants.contest(&default_config())?;
     if matches!(loaded, Loaded::Fclib(_)) && args.entrants.are_all() {

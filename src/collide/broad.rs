@@ -146,7 +146,16 @@ pub struct BroadPhase {
     /// Pairs that joints keep from colliding.
     joined: Vec<[u32; 2]>,
     pairs: Vec<[u32; 2]>,
+    /// About how many pairs there are, where they are too many to be found.
+    crowd: Option<u64>,
 }
+
+/// The most pairs whose bounds overlap, of all bodies: 20 for each of a million bodies. They take 16 bytes each while they
+/// are found.
+pub const MOST_PAIRS: usize = 20_000_000;
+
+/// Bodies whose pairs are counted to estimate those of all.
+const SAMPLE: usize = 256;
 
 impl BroadPhase {
     /// The pairs, sorted; the lower slot first.
@@ -154,7 +163,12 @@ impl BroadPhase {
         &self.pairs
     }
 
-    /// Brings the pairs up to date.
+    /// About how many pairs there are, where they are more than [`MOST_PAIRS`] and were not found.
+    pub fn crowd(&self) -> Option<u64> {
+        self.crowd
+    }
+
+    /// Brings the pairs up to date; there are none where they are too many.
     pub fn update(&mut self, world: &World, free: &ProblemBodies) {
         let bodies = &world.bodies;
         let fresh = self.stamps.len() != bodies.slots()
@@ -164,20 +178,47 @@ impl BroadPhase {
             self.forget(world);
         }
         let changed = self.refatten(world, free, fresh);
+        let was_crowded = self.crowd.take().is_some();
         let planes_moved = self.move_planes(world, free);
         if fresh {
             self.rebuild(world);
             self.find_all(world, free);
         } else if changed > 0 {
             self.refit();
-            if planes_moved || changed as f64 > FULL_SEARCH * self.fat.len() as f64 {
+            if was_crowded || planes_moved || changed as f64 > FULL_SEARCH * self.fat.len() as f64 {
                 self.find_all(world, free);
             } else {
                 self.find_changed(world, free);
             }
-        } else if planes_moved {
+        } else if planes_moved || was_crowded {
             self.find_all(world, free);
         }
+        if self.pairs.len() > MOST_PAIRS {
+            self.give_up(self.pairs.len() as u64);
+        }
+    }
+
+    fn give_up(&mut self, pairs: u64) {
+        self.crowd = Some(pairs);
+        self.pairs = Vec::new();
+    }
+
+    /// About how many pairs there are, from those of every so manieth body; none where they cannot be too many.
+    fn estimate(&self, world: &World) -> Option<u64> {
+        let n = self.fat.len();
+        if n * n / 2 <= MOST_PAIRS {
+            return None;
+        }
+        let every = n.div_ceil(SAMPLE);
+        let of = |slot: usize| match self.in_tree(world, slot) {
+            true => {
+                let own = BvhNode::leaf(self.fat[slot].aabb(), 0);
+                self.bvh.leaves(move |node| node.intersects(&own)).count() as u64 - 1
+            }
+            false => 0,
+        };
+        let sum: u64 = (0..n).into_par_iter().step_by(every).map(of).sum();
+        Some(sum * every as u64 / 2)
     }
 
     fn forget(&mut self, world: &World) {
@@ -303,6 +344,11 @@ impl BroadPhase {
     }
 
     fn find_all(&mut self, world: &World, free: &ProblemBodies) {
+        // The tree gives all pairs at once: those that overlap in a corner alone, or may not collide, are in it too.
+        let most = 4 * MOST_PAIRS as u64;
+        if let Some(pairs) = self.estimate(world).filter(|pairs| *pairs > most) {
+            return self.give_up(pairs);
+        }
         let found = self.bvh.traverse_bvtt_single_tree_parallel::<false>();
         let mut pairs = std::mem::take(&mut self.pairs);
         pairs.clear();

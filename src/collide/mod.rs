@@ -58,6 +58,17 @@ pub struct Collider {
     seen: Seen,
 }
 
+/// More of something than a step can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crowd {
+    /// How much there is at least, or about.
+    pub count: u64,
+    /// Of what.
+    pub what: &'static str,
+    /// How much there may be.
+    pub most: usize,
+}
+
 /// A second look at some bodies.
 #[derive(Default)]
 struct Seen {
@@ -89,6 +100,15 @@ impl Collider {
     /// Pairs of bodies that may touch, sorted, after [`Collider::update_pairs`].
     pub fn pairs(&self) -> &[[u32; 2]] {
         self.broad.pairs()
+    }
+
+    /// What is too much of the pairs or contacts that were looked for last, if anything is; these are then incomplete.
+    pub fn crowd(&self) -> Option<Crowd> {
+        let of = |count, what, most| Crowd { count, what, most };
+        let pairs = self.broad.crowd();
+        let pairs = pairs.map(|n| of(n, "pairs of bodies that may touch", broad::MOST_PAIRS));
+        let contacts = self.narrow.crowd();
+        pairs.or(contacts.map(|n| of(n, "contacts", narrow::MOST_CONTACTS)))
     }
 
     /// Narrow phase: finds the contacts of all pairs, ordered by the bodies' slots. Of each its bodies, parts, feature, gap,

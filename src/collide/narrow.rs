@@ -61,10 +61,20 @@ const WAVE: usize = 128;
 #[derive(Default)]
 pub struct NarrowPhase {
     workers: Vec<Worker>,
+    /// Contacts when they were too many.
+    crowd: Option<u64>,
 }
 
+/// The most contacts of a step: each takes some 700 bytes from here to the solver.
+pub const MOST_CONTACTS: usize = 4_000_000;
+
 impl NarrowPhase {
-    /// Finds the contacts of all pairs, in the order of the pairs.
+    /// How many contacts there were of a part of the pairs, where those of all are more than [`MOST_CONTACTS`].
+    pub fn crowd(&self) -> Option<u64> {
+        self.crowd
+    }
+
+    /// Finds the contacts of all pairs, in the order of the pairs; those of some where there are too many.
     pub fn find(
         &mut self,
         world: &World,
@@ -79,6 +89,7 @@ impl NarrowPhase {
         }
         out.clear_found();
         manifolds.clear();
+        self.crowd = None;
         for wave in pairs.chunks(CHUNK * WAVE) {
             let chunks = wave.par_chunks(CHUNK);
             let workers = &mut self.workers[..chunks.len()];
@@ -87,6 +98,10 @@ impl NarrowPhase {
                 .zip(chunks)
                 .for_each(|(worker, pairs)| worker.run(world, free, pairs));
             let found: usize = workers.iter().map(|worker| worker.found.len()).sum();
+            if out.len() + found > MOST_CONTACTS {
+                self.crowd = Some((out.len() + found) as u64);
+                return;
+            }
             out.reserve_found(found);
             for worker in workers.iter() {
                 out.extend_found(&world.bodies, &worker.found);

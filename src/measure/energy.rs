@@ -170,17 +170,29 @@ pub struct Account {
 impl Account {
     /// Of one step after the other; none of none.
     pub fn of<'a>(steps: impl IntoIterator<Item = &'a Balance>) -> Option<Account> {
-        let single = |step: &Balance| Account {
+        let mut steps = steps.into_iter();
+        let first = Account::from(steps.next()?);
+        Some(steps.fold(first, |account, step| account.followed_by(step)))
+    }
+
+    /// With the step that comes next.
+    pub fn followed_by(&self, step: &Balance) -> Account {
+        let next = Account::from(step);
+        Account {
+            whole: self.whole.followed_by(step),
+            throughput: self.throughput + next.throughput,
+            unexplained: self.unexplained + next.unexplained,
+        }
+    }
+}
+
+impl From<&Balance> for Account {
+    fn from(step: &Balance) -> Self {
+        Account {
             whole: *step,
             throughput: step.throughput(),
             unexplained: step.remainder().abs(),
-        };
-        let both = |sum: Account, next: Account| Account {
-            whole: sum.whole.followed_by(&next.whole),
-            throughput: sum.throughput + next.throughput,
-            unexplained: sum.unexplained + next.unexplained,
-        };
-        steps.into_iter().map(single).reduce(both)
+        }
     }
 }
 

@@ -8,9 +8,12 @@ pub mod picture;
 pub mod plot;
 #[cfg(feature = "cli")]
 pub mod report;
+pub mod series;
 pub mod trajectory;
 
 use serde::Serialize;
+
+pub use series::Series;
 
 /// The stages of a step, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

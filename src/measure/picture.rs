@@ -1,8 +1,14 @@
 //! Plots as pixels. The fonts come with the program, so that a picture is the same everywhere.
 
+use std::io::{self, Cursor};
+use std::path::Path;
+
 use epaint_default_fonts::{HACK_REGULAR, UBUNTU_LIGHT};
+use image::{ImageFormat, RgbImage};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
+
+use crate::file;
 
 /// Pixels per unit of the document: texts of 13 units are to be read on any display.
 const SCALE: f32 = 2.0;
@@ -27,6 +33,18 @@ pub fn png(svg: &str) -> Result<Vec<u8>, String> {
     let enlarged = Transform::from_scale(SCALE, SCALE);
     resvg::render(&tree, enlarged, &mut picture.as_mut());
     picture.encode_png().map_err(|e| e.to_string())
+}
+
+/// Writes a picture as PNG, as a whole or not at all.
+///
+/// # Errors
+/// It cannot be written.
+pub fn save(picture: &RgbImage, path: &Path) -> io::Result<()> {
+    let mut bytes = Cursor::new(Vec::new());
+    picture
+        .write_to(&mut bytes, ImageFormat::Png)
+        .map_err(io::Error::other)?;
+    file::save(path, bytes.get_ref())
 }
 
 /// Raised digits as plain ones that are raised: the first font has not all of them, and a number of two fonts looks

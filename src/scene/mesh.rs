@@ -3,6 +3,7 @@
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+use crate::file::Content;
 use crate::math::Vec3;
 
 /// Copies of files inside the program, by their names.
@@ -18,9 +19,6 @@ pub(super) use embedded;
 
 /// Copies of `assets/`.
 static ASSETS: &[(&str, &str)] = embedded!("assets", ".obj", "rock", "terrain");
-
-/// Largest OBJ file that is read (bytes).
-const LARGEST_FILE: u64 = 64 << 20;
 
 /// Where a scene's files are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,14 +51,8 @@ impl Files {
             Self::Folder(folder) => {
                 let path = folder.join(file);
                 let label = path.display().to_string();
-                let missing = |e| format!("the mesh {label} cannot be read: {e}");
-                let size = std::fs::metadata(&path).map_err(missing)?.len();
-                if size > LARGEST_FILE {
-                    return Err(format!(
-                        "the mesh {label} has {size} bytes, more than the {LARGEST_FILE} that are read"
-                    ));
-                }
-                let bytes = std::fs::read(&path).map_err(missing)?;
+                let missing = |e: std::io::Error| format!("the mesh {label} cannot be read: {e}");
+                let bytes = Content::Mesh.read(&path).map_err(missing)?;
                 (label, bytes)
             }
             Self::Shipped => {

@@ -34,7 +34,7 @@ pub mod random;
 pub mod schema;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ron::extensions::Extensions;
@@ -46,10 +46,11 @@ pub use joints::{Drive, Joint};
 pub use random::Random;
 pub use schema::{Body, Camera, DEFAULT_MATERIAL, Parameter, View};
 
+use crate::file::Content;
 pub use crate::material::{Anisotropy, Material};
 use crate::solve::SolverConfig;
 use crate::step::Simulation;
-use crate::world::{Edit, Settings, World};
+use crate::world::{Edit, Geometry, Settings, World};
 use build::Builder;
 use mesh::Files;
 
@@ -128,10 +129,12 @@ impl Scene {
     /// A file that cannot be read, or anything wrong with the scene, short of missing meshes.
     pub fn load(path: &Path) -> Result<Self, SceneError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| SceneError::Read {
-            file: file.clone(),
-            message: format!("the scene cannot be read: {e}"),
-        })?;
+        let text = Content::Scene
+            .read_text(path)
+            .map_err(|e| SceneError::Read {
+                file: file.clone(),
+                message: format!("the scene cannot be read: {e}"),
+            })?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         Self::read(&text, file, Files::Folder(folder))
     }
@@ -156,6 +159,29 @@ impl Scene {
         };
         scene.check()?;
         Ok(scene)
+    }
+
+    /// The files that it was read from: its own, and the meshes that it names.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let Files::Folder(folder) = &self.origin.files else {
+            return Vec::new();
+        };
+        let mut files = vec![PathBuf::from(&self.origin.file)];
+        let mut shapes: Vec<&Geometry> = self
+            .bodies
+            .iter()
+            .filter_map(|b| b.shape.as_ref())
+            .collect();
+        while let Some(shape) = shapes.pop() {
+            match shape {
+                Geometry::ConvexHullFile { file, .. } | Geometry::TriMeshFile { file, .. } => {
+                    files.push(folder.join(file));
+                }
+                Geometry::Compound { parts } => shapes.extend(parts.iter().map(|p| &p.shape)),
+                _ => {}
+            }
+        }
+        files
     }
 
     /// The first sentence about it.

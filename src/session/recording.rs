@@ -33,6 +33,8 @@ pub struct Recording {
     /// What was held at the start.
     pub(super) held: Option<Drag>,
     pub(super) steps: Vec<RecordedStep>,
+    /// Number of their inputs.
+    inputs: usize,
 }
 
 /// A step of a recording.
@@ -94,7 +96,23 @@ impl Recording {
             start: simulation.snapshot(),
             held: None,
             steps: Vec::new(),
+            inputs: 0,
         })
+    }
+
+    /// The memory that the steps of one take at most (bytes); what comes later is not recorded.
+    pub const MOST_BYTES: u64 = 640 << 20;
+    /// The most steps that one has where nothing is done before them: 93 hours of 60 a second.
+    pub const MOST_STEPS: u64 = Self::MOST_BYTES / size_of::<RecordedStep>() as u64;
+
+    /// Whether it takes no more steps.
+    pub fn is_full(&self) -> bool {
+        self.bytes() >= Self::MOST_BYTES
+    }
+
+    /// Memory of its steps (bytes).
+    fn bytes(&self) -> u64 {
+        (self.steps.len() * size_of::<RecordedStep>() + self.inputs * size_of::<Input>()) as u64
     }
 
     /// The number of the step after which it begins.
@@ -112,10 +130,15 @@ impl Recording {
         let kept = step.saturating_sub(self.first_step());
         self.steps
             .truncate(usize::try_from(kept).unwrap_or(usize::MAX));
+        self.inputs = self.steps.iter().map(|step| step.inputs.len()).sum();
     }
 
-    /// Adds a step that was taken, with what was done before it.
+    /// Adds a step that was taken, with what was done before it, unless [`Recording::is_full`].
     pub fn add(&mut self, inputs: Vec<Input>, simulation: &Simulation) {
+        if self.is_full() {
+            return;
+        }
+        self.inputs += inputs.len();
         self.steps.push(RecordedStep {
             inputs,
             hash: simulation.world().state_hash(),
@@ -160,6 +183,7 @@ impl Recording {
             solver,
             start: Snapshot::from_bytes(&start)?,
             held: held.filter(Drag::is_finite),
+            inputs: steps.iter().map(|step| step.inputs.len()).sum(),
             steps,
         })
     }

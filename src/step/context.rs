@@ -1,7 +1,8 @@
 //! What the stages of a step read and write besides the world.
 
+use super::report::StepError;
 use super::{assemble, integrate, joints, rounds, stiffness, sweep};
-use crate::collide::Collider;
+use crate::collide::{Collider, Crowd};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::ResidualWorkspace;
@@ -33,6 +34,19 @@ pub struct Context {
 }
 
 impl Context {
+    /// Refuses a step in which more bodies meet than it can hold.
+    pub fn check_crowd(&self, world: &World) -> Result<(), StepError> {
+        match self.collider.crowd() {
+            Some(Crowd { count, what, most }) => Err(StepError::TooMany {
+                step: world.step_index + 1,
+                count,
+                what,
+                most,
+            }),
+            None => Ok(()),
+        }
+    }
+
     /// Forces at M: M̃⁻¹ and u_free = u_S + M̃⁻¹ h f.
     pub fn apply_forces(&mut self, world: &World) {
         let h = world.settings.substep();

@@ -191,11 +191,13 @@ impl Simulation {
         let finds = substep == 0 || world.settings.detection == Detection::Substep;
         if finds {
             c.collider.update_pairs(world, &c.problem.bodies);
+            c.check_crowd(world)?;
         }
         watch.lap(Stage::Broadphase);
         if finds {
             let problem = &mut c.problem;
             (c.collider).find_contacts(world, &problem.bodies, &mut problem.contacts);
+            c.check_crowd(world)?;
             c.note_seen(world);
         } else {
             c.collider.carry(world, &mut c.problem.contacts);
@@ -255,6 +257,7 @@ impl Simulation {
             c.remember(world, finds, 0.0);
         }
         c.sweep.half_step(world, &mut c.collider, h);
+        c.check_crowd(world)?;
         watch.lap(Stage::Integrate);
         account(&mut self.book, watch, |book| book.add_end(world));
         let (packed, solver) = self.solvers.for_positions(failed);

@@ -95,6 +95,20 @@ pub enum StepError {
         /// The body.
         body: String,
     },
+    /// More bodies are in one place than a step can hold.
+    #[error(
+        "step {step}: {count} {what} or more; at most {most} fit into a step, which was not taken"
+    )]
+    TooMany {
+        /// Index of the step.
+        step: u64,
+        /// How many there are, at least or about.
+        count: u64,
+        /// Pairs of bodies, or contacts.
+        what: &'static str,
+        /// How many there may be.
+        most: usize,
+    },
     /// The solver failed, and so did the fallback.
     #[error(
         "step {step}: {solver} failed ({reason}), and so did the fallback; the step was not taken"

@@ -12,6 +12,7 @@ use image::imageops::{FilterType, resize};
 use super::keep::{free_name, full};
 use super::keys::Action;
 use super::toasts::Toasts;
+use crate::file::Pending;
 
 /// Time from one picture to the next.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -133,9 +134,9 @@ fn write(path: &Path, frames: Vec<image::RgbaImage>) -> Result<String, String> {
         ));
     };
     let failed = |e: &dyn std::fmt::Display| format!("{} cannot be written: {e}", full(path));
-    let file = std::fs::File::create(path).map_err(|e| failed(&e))?;
-    let mut encoder =
-        Encoder::new(std::io::BufWriter::new(file), width, height, &[]).map_err(|e| failed(&e))?;
+    let mut pending = Pending::create(path).map_err(|e| failed(&e))?;
+    let mut out = std::io::BufWriter::new(pending.file());
+    let mut encoder = Encoder::new(&mut out, width, height, &[]).map_err(|e| failed(&e))?;
     encoder
         .set_repeat(Repeat::Infinite)
         .map_err(|e| failed(&e))?;
@@ -147,6 +148,10 @@ fn write(path: &Path, frames: Vec<image::RgbaImage>) -> Result<String, String> {
         encoder.write_frame(&frame).map_err(|e| failed(&e))?;
         count += 1;
     }
+    drop(encoder);
+    std::io::Write::flush(&mut out).map_err(|e| failed(&e))?;
+    drop(out);
+    pending.finish().map_err(|e| failed(&e))?;
     Ok(format!(
         "saved an animation of {count} pictures: {}",
         full(path)

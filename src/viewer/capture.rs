@@ -11,6 +11,7 @@ use super::keep::{free_name, full};
 use super::keys::Action;
 use super::playback::Playback;
 use super::toasts::Toasts;
+use crate::measure::picture as pictures;
 
 /// A picture to take some time after the first frame, after which the program ends.
 #[derive(Resource, Clone, Debug)]
@@ -80,8 +81,6 @@ fn save(image: &Image, path: &Path) -> Result<(), String> {
         .clone()
         .try_into_dynamic()
         .map_err(|e| format!("the picture cannot be read back: {e}"))?;
-    picture
-        .to_rgb8()
-        .save_with_format(path, image::ImageFormat::Png)
+    pictures::save(&picture.to_rgb8(), path)
         .map_err(|e| format!("{} cannot be written: {e}", path.display()))
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::file;
+use crate::file::{self, Content};
 use crate::scene::Scene;
 use crate::session::{Divergence, Recording, Replayed, Session};
 use crate::solve::SolverConfig;
@@ -114,8 +114,15 @@ pub fn save_scene(mut scene: Scene, session: &Session, path: &Path) -> News {
 /// Opens a recording, to be replayed, or a state.
 pub fn open(path: &Path, threads: usize, solver: Option<SolverConfig>) -> Result<Session, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", full(path));
-    let bytes = std::fs::read(path).map_err(|e| format!("{} cannot be read: {e}", full(path)))?;
-    if has_extension(path, RECORDING) {
+    let is_recording = has_extension(path, RECORDING);
+    let content = match is_recording {
+        true => Content::Recording,
+        false => Content::State,
+    };
+    let bytes = content
+        .read(path)
+        .map_err(|e| format!("{} cannot be read: {e}", full(path)))?;
+    if is_recording {
         let recording = Recording::from_bytes(&bytes).map_err(|e| named(&e))?;
         return Session::replay(recording, threads).map_err(|e| named(&e));
     }

@@ -13,6 +13,7 @@ mod camera;
 mod capture;
 mod comparison;
 mod draw;
+mod ending;
 mod frame;
 mod graphics;
 mod hands;
@@ -111,6 +112,7 @@ pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
             panic
         })
     })?;
+    let ended = physics.ended();
     app.insert_resource(physics);
     let (outcome, saved) = std::sync::mpsc::channel();
     let wanted = options.screenshot.is_some();
@@ -122,6 +124,7 @@ pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
         });
     }
     app.run();
+    ended.wait();
     match saved.try_recv() {
         Ok(saved) => saved.map_err(ViewerError::Screenshot),
         Err(_) if wanted => Err(ViewerError::Screenshot(
@@ -189,6 +192,7 @@ fn window_app(creation: RenderCreation, options: &ViewerOptions, store: remember
             panels::plugin,
             capture::plugin,
             animation::plugin,
+            ending::plugin,
         ))
         .add_systems(Startup, spawn_camera)
         .add_systems(Update, set_title);

@@ -2,10 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use bevy::log::{error, info};
 use bevy::prelude::Resource;
 use thread_priority::{ThreadPriority, set_current_thread_priority};
 
@@ -72,6 +73,29 @@ pub struct Physics {
     exchange: Arc<Exchange>,
     arena: Arc<Arena>,
     advice: Board,
+    ended: Ended,
+}
+
+/// Tells when the physics thread has ended, which it does once the window is gone and what it recorded is saved.
+#[derive(Clone)]
+pub struct Ended(Arc<Mutex<Receiver<News>>>);
+
+/// A program that is closed must end, whatever step is being taken.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+impl Ended {
+    /// Waits for it, and says what was saved meanwhile.
+    pub fn wait(&self) {
+        let begin = Instant::now();
+        while let Ok(news) = self.0.lock()
+            && let Ok(news) = news.recv_timeout(LONGEST_WAIT.saturating_sub(begin.elapsed()))
+        {
+            match news {
+                Ok(text) => info!("{text}"),
+                Err(text) => error!("{text}"),
+            }
+        }
+    }
 }
 
 impl Physics {
@@ -81,6 +105,7 @@ impl Physics {
         let exchange = Arc::new(Exchange::default());
         let arena = Arc::new(Arena::default());
         let advice = Board::default();
+        let (last_news, heard) = channel();
         let worker = Worker {
             clock: Instant::now(),
             inbox,
@@ -101,13 +126,25 @@ impl Physics {
             },
         };
         let thread = std::thread::Builder::new().name("physics".into());
-        thread.spawn(move || worker.run())?;
+        thread.spawn(move || {
+            // Nobody hears of it where the window was not waited for.
+            worker
+                .run()
+                .into_iter()
+                .for_each(|news| _ = last_news.send(news));
+        })?;
         Ok(Self {
             commands,
             exchange,
             arena,
             advice,
+            ended: Ended(Arc::new(Mutex::new(heard))),
         })
+    }
+
+    /// Tells when the thread has ended.
+    pub fn ended(&self) -> Ended {
+        self.ended.clone()
     }
 
     /// The other solvers, which get the simulation's problems.
@@ -270,7 +307,8 @@ impl Challenge {
 }
 
 impl Worker {
-    fn run(mut self) {
+    /// Works until the window is gone; returns what was saved then.
+    fn run(mut self) -> Vec<News> {
         while self.obey() {
             if let Some(step) = self.state.wish.take() {
                 self.seek(step);
@@ -288,6 +326,9 @@ impl Worker {
                 self.publish();
             }
         }
+        self.state.news.clear();
+        self.stop_recording();
+        self.state.news
     }
 
     /// Follows the commands that have come, waiting for one while there is nothing else to do;
@@ -691,7 +732,11 @@ impl Worker {
                 self.state.due = now;
             }
         }
+        let is_full = session.recording().is_some_and(Recording::is_full);
         self.session = Some(session);
+        if is_full {
+            self.stop_recording();
+        }
         if arrives {
             self.with_worlds(Worlds::arrive);
         }

@@ -12,7 +12,7 @@ use super::panels::theme::Scheme;
 use super::panels::{Open, SCALES};
 use super::scenes::Scenes;
 use super::toasts::Toasts;
-use crate::file;
+use crate::file::{self, Content};
 
 /// Another version is not read.
 const VERSION: u32 = 1;
@@ -20,8 +20,6 @@ const VERSION: u32 = 1;
 const EVERY: std::time::Duration = std::time::Duration::from_secs(2);
 /// The smallest and the largest window (pixels).
 const SIZES: [u32; 2] = [320, 16_384];
-/// No settings are as large as this (bytes): something else has been put in their place.
-const LARGEST: u64 = 1 << 20;
 
 /// What is remembered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -166,16 +164,11 @@ impl Store {
 
 /// The default where there is no file.
 fn read(path: &Path) -> Result<Memory, String> {
-    let size = match path.metadata() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Memory::default()),
-        Err(error) => return Err(error.to_string()),
-        Ok(metadata) => metadata.len(),
-    };
-    if size > LARGEST {
-        return Err(format!("they take {size} bytes"));
+    match Content::Settings.read_text(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Memory::default()),
+        Err(error) => Err(error.to_string()),
+        Ok(text) => Memory::read(&text),
     }
-    let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
-    Memory::read(&text)
 }
 
 /// Remembers from now on; without a [`Store`] nothing is.

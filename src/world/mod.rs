@@ -251,6 +251,13 @@ pub struct World {
     pub(crate) revision: u64,
 }
 
+/// The pair of bodies that do not collide because of a joint; the lower slot first.
+fn joined(joint: &Joint) -> Option<[u32; 2]> {
+    let [a, b] = joint.bodies;
+    let pair = [a.min(b), a.max(b)];
+    (!joint.collide && pair[1] != joint::WORLD).then_some(pair)
+}
+
 impl Default for World {
     fn default() -> Self {
         Self::new(Settings::default())
@@ -325,8 +332,12 @@ impl World {
         if let joint::JointKind::Gear(terms) = &joint.kind {
             joint.gear_offset = self.gear_sum(terms)?;
         }
+        if let Some(pair) = joined(&joint)
+            && let Err(place) = self.joined.binary_search(&pair)
+        {
+            self.joined.insert(place, pair);
+        }
         self.joints.push(joint);
-        self.find_joined();
         self.revision += 1;
         Ok(self.joints.len() as u32 - 1)
     }
@@ -367,21 +378,22 @@ impl World {
         if indices.is_empty() {
             return;
         }
-        let mut doomed = indices.to_vec();
-        for (k, joint) in (0u32..).zip(&self.joints) {
+        let mut is_doomed = vec![false; self.joints.len()];
+        indices.iter().for_each(|k| is_doomed[*k as usize] = true);
+        for (k, joint) in self.joints.iter().enumerate() {
             if let joint::JointKind::Gear(terms) = &joint.kind
-                && terms.iter().any(|t| indices.contains(&t.joint))
+                && terms.iter().any(|t| is_doomed[t.joint as usize])
             {
-                doomed.push(k);
+                is_doomed[k] = true;
             }
         }
         // Where each joint goes.
         let mut kept = 0;
-        let place: Vec<Option<u32>> = (0..self.joints.len() as u32)
-            .map(|k| {
-                let stays = !doomed.contains(&k);
-                kept += u32::from(stays);
-                stays.then(|| kept - 1)
+        let place: Vec<Option<u32>> = is_doomed
+            .iter()
+            .map(|is_doomed| {
+                kept += u32::from(!is_doomed);
+                (!is_doomed).then(|| kept - 1)
             })
             .collect();
         let mut stays = place.iter().map(Option::is_some);
@@ -409,12 +421,7 @@ impl World {
 
     fn find_joined(&mut self) {
         self.joined.clear();
-        let pairs = self.joints.iter().filter(|j| !j.collide).map(|j| j.bodies);
-        self.joined.extend(
-            pairs
-                .map(|[a, b]| [a.min(b), a.max(b)])
-                .filter(|p| p[1] != joint::WORLD),
-        );
+        self.joined.extend(self.joints.iter().filter_map(joined));
         self.joined.sort_unstable();
         self.joined.dedup();
     }

@@ -3,4 +3,5 @@
 mod bench;
 mod cli;
 mod fclib;
+mod files;
 mod program;
