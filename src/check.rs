@@ -67,22 +67,28 @@ pub(crate) fn demand(
     }
 }
 
-/// Refuses what is infinite or not a number.
+/// Largest number where no other bound is known: a step multiplies several of them, and nothing overflows.
+pub(crate) const LARGEST: f64 = 1e40;
+
+/// Refuses what is not a number, infinite, or so large that a step would overflow.
 pub(crate) fn finite<'a>(
     field: &str,
     values: impl IntoIterator<Item = &'a f64>,
 ) -> Result<(), Invalid> {
-    let mut values = values.into_iter();
-    match values.find(|v| !v.is_finite()) {
+    // Written so that a NaN is found.
+    let is_fine = |v: &f64| v.abs() <= LARGEST;
+    match values.into_iter().find(|v| !is_fine(v)) {
+        Some(v) if v.is_finite() => Err(Invalid::new(field, "within ±1e40", format!("{v:e}"))),
         Some(v) => Err(Invalid::new(field, "finite", v)),
         None => Ok(()),
     }
 }
 
-/// Refuses what is negative, infinite or not a number.
+/// Refuses what is negative, not a number, infinite, or so large that a step would overflow.
 pub(crate) fn not_negative(field: &str, value: f64) -> Result<(), Invalid> {
     let is_fine = value.is_finite() && value >= 0.0;
-    demand(is_fine, field, "0 or more and finite", value)
+    demand(is_fine, field, "0 or more and finite", value)?;
+    finite(field, [&value])
 }
 
 #[cfg(test)]

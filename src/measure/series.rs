@@ -183,7 +183,7 @@ mod tests {
         let mut series = Series::default();
         (0..10_000).for_each(|_| series.add(0.0));
         assert_eq!(series.summary(), Some(Summary::default()));
-        for extreme in [f64::MIN_POSITIVE / 2f64.powi(52), f64::MAX, -f64::MAX] {
+        for extreme in [f64::MIN_POSITIVE, f64::MAX, -f64::MAX] {
             let mut series = Series::default();
             (0..10_000).for_each(|_| series.add(extreme));
             let off = series.summary().unwrap().median / extreme - 1.0;

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::report::StepError;
 use crate::math::{Quat, SymMat3, Twist, Vec3, rotate_by};
 use crate::problem::Problem;
-use crate::world::joint::RowMemory;
+use crate::world::joint::{Motor, RowMemory};
 use crate::world::manifolds::Manifolds;
 use crate::world::{BodyKind, ContactMemory, World, is_speed_usable};
 
@@ -193,6 +193,8 @@ pub struct Saved {
     is_replaced: bool,
     joints: Vec<([f64; 3], Vec3)>,
     drives: Vec<f64>,
+    /// The motors that drives move, in their order.
+    motors: Vec<Option<Motor>>,
     joint_memory: Vec<RowMemory>,
     memory_step: f64,
 }
@@ -209,6 +211,12 @@ impl Saved {
             .extend(world.joints.iter().map(|j| (j.angles, j.force)));
         self.drives.clear();
         self.drives.extend(world.drives.iter().map(|d| d.value));
+        self.motors.clear();
+        let driven = world.drives.iter().flat_map(|drive| &drive.motors);
+        self.motors.extend(driven.map(|driven| {
+            let joint = world.joints.get(driven.joint as usize)?;
+            joint.axes.get(driven.axis as usize)?.motor
+        }));
         self.joint_memory.clone_from(&world.joint_memory);
         self.memory_step = world.memory_step;
     }
@@ -248,6 +256,13 @@ impl Saved {
         }
         for (drive, value) in world.drives.iter_mut().zip(&self.drives) {
             drive.value = *value;
+        }
+        let driven = world.drives.iter().flat_map(|drive| &drive.motors);
+        for (driven, motor) in driven.zip(&self.motors) {
+            let joint = world.joints.get_mut(driven.joint as usize);
+            if let Some(axis) = joint.and_then(|j| j.axes.get_mut(driven.axis as usize)) {
+                axis.motor = *motor;
+            }
         }
         world.joint_memory.clone_from(&self.joint_memory);
         world.memory_step = self.memory_step;

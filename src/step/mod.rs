@@ -104,9 +104,10 @@ impl Simulation {
     }
 
     fn all_substeps(&mut self, watch: &mut Stopwatch<'_>) -> Result<(), StepError> {
-        let step = self.world.step_index + 1;
+        let step = self.world.step_index.saturating_add(1);
         let invalid = |invalid| StepError::BadWorld { step, invalid };
         self.world.check().map_err(invalid)?;
+        integrate::check_bounds(&self.world)?;
         self.before.save(&self.world);
         if let Some(book) = &mut self.book {
             book.begin(&self.world);

@@ -120,6 +120,13 @@ impl Drive {
         }
     }
 
+    /// Checks that its motors can be there, of so many joints.
+    pub(super) fn check_motors(&self, joints: usize) -> Result<(), Invalid> {
+        let missing = self.motors.iter().find(|m| m.joint as usize >= joints);
+        let found = missing.map_or(0, |motor| motor.joint);
+        demand(missing.is_none(), "motors", "those of joints", found)
+    }
+
     /// Checks every value.
     ///
     /// # Errors

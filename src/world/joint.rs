@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Bodies, BodyId};
-use crate::check::{Invalid, demand, finite, not_negative};
+use crate::check::{Invalid, LARGEST, demand, finite, not_negative};
 use crate::math::{Pose, Twist, Vec3};
 
 /// Stands for the world in [`Joint::bodies`].
@@ -374,10 +374,11 @@ impl Joint {
             let is_fine = damping == 0.0 || compliance > 0.0;
             demand(is_fine, damped, "0 without a compliance", damping)?;
         }
-        let is_length = s.length.is_finite() && s.length > 0.0;
-        demand(is_length, "length", "positive and finite", s.length)?;
+        let is_length = LENGTHS.contains(&s.length);
+        demand(is_length, "length", "positive, from 1e-9 to 1e9", s.length)?;
         if let JointKind::Screw(lead) = &self.kind {
-            finite("lead", [lead])?;
+            let is_fine = lead.abs() <= *LENGTHS.end();
+            demand(is_fine, "lead", "within ±1e9", lead)?;
         }
         self.axes.iter().try_for_each(Axis::check)
     }
@@ -386,7 +387,9 @@ impl Joint {
 impl Axis {
     fn check(&self) -> Result<(), Invalid> {
         if let Motion::Limited([lo, hi]) = self.motion {
+            let within = |end: f64| end.is_infinite() || end.abs() <= LARGEST;
             let is_fine = lo <= hi && lo < f64::INFINITY && hi > f64::NEG_INFINITY;
+            let is_fine = is_fine && within(lo) && within(hi);
             demand(is_fine, "limits", "ascending", format_args!("{lo} to {hi}"))?;
         }
         not_negative("friction", self.friction)?;
@@ -415,6 +418,11 @@ impl Axis {
     }
 }
 
+/// Lengths that a joint can have (m).
+const LENGTHS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
+/// Sizes of a gear's coefficients (-).
+const COEFFICIENTS: std::ops::RangeInclusive<f64> = 1e-12..=1e12;
+
 /// Share of a gear's coefficients that is taken for rounding where they are to cancel (-): some thousand last digits.
 const CANCELS: f64 = 1e-12;
 
@@ -432,8 +440,9 @@ pub(super) fn check_gear(terms: &[GearTerm], joints: &[Joint]) -> Result<(), Joi
             return Err(JointError::BadGear);
         }
         let c = term.coefficient;
-        let is_fine = c.is_finite() && c != 0.0;
-        demand(is_fine, "coefficient", "finite and not 0", c)?;
+        let is_fine = COEFFICIENTS.contains(&c.abs());
+        let expected = "finite and not 0, of a size from 1e-12 to 1e12";
+        demand(is_fine, "coefficient", expected, c)?;
         bodies.extend(joint.bodies.iter().filter(|b| **b != WORLD));
     }
     bodies.sort_unstable();

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::joint::{JointKind, WORLD, check_gear};
-use super::{Bodies, BodyKind, Geometry, Joint, Shape, WORLD_LIMIT, World, is_speed_usable};
-use crate::check::{Invalid, demand};
+use super::{Bodies, Geometry, Shape, WORLD_LIMIT, World, is_speed_usable};
+use crate::check::{Invalid, LARGEST, demand, finite};
 use crate::file::{FileError, FileKind};
-use crate::math::{Pose, Quat, Vec3};
+use crate::math::Vec3;
 
 /// A world as a file.
 const KIND: FileKind = FileKind {
@@ -136,13 +135,14 @@ impl World {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
         let mut world: Self = KIND.read(bytes)?;
         world.check_references()?;
-        world.check_state().map_err(|e| KIND.damaged(e))?;
+        world.check_free_list().map_err(|e| KIND.damaged(e))?;
         world.check().map_err(|e| KIND.damaged(e))?;
+        world.check_state().map_err(|e| KIND.damaged(e))?;
         world.find_joined();
         Ok(world)
     }
 
-    /// Whether everything that the world names is there.
+    /// Whether everything is there that is named by what only a file can break.
     fn check_references(&self) -> Result<(), FileError> {
         let there = |is_there: bool, what: &str| {
             let error = || KIND.damaged(format!("it names a {what} that is not there"));
@@ -154,52 +154,39 @@ impl World {
         let boxes = self.manifolds.of_pair.iter().flat_map(|m| &m.bodies);
         let mut named = named.chain(boxes);
         there(named.all(|slot| (*slot as usize) < slots), "body")?;
-        let joined = self.joints.iter().flat_map(|j| &j.bodies);
-        let mut joined = joined.filter(|b| **b != WORLD);
-        there(
-            joined.all(|slot| self.bodies.is_alive(*slot as usize)),
-            "body",
-        )?;
 
         let joints = self.joints.len();
-        let driven = self.drives.iter().flat_map(|d| &d.motors);
-        let driven = driven.map(|m| m.joint);
-        let mut named = self.joint_memory.iter().map(|m| m.joint).chain(driven);
+        let mut named = self.joint_memory.iter().map(|m| m.joint);
         there(named.all(|k| (k as usize) < joints), "joint")?;
         let couples = self.couples.len();
         there([0, self.memory.len()].contains(&couples), "contact")?;
         there(self.manifolds.is_sound(), "contact point")
     }
 
-    /// Whether the state is one that the engine can have written: what [`World::check`] leaves out because nothing
-    /// but a file can break it.
-    fn check_state(&self) -> Result<(), Invalid> {
-        usable("time", [&self.time])?;
-        let steps = self.step_index;
-        demand(
-            steps <= MOST_STEPS,
-            "step_index",
-            "far from overflowing",
-            steps,
-        )?;
-        let materials = self.materials.len();
-        demand(materials > 0, "materials", "one or more", materials)?;
+    fn check_free_list(&self) -> Result<(), Invalid> {
         let b = &self.bodies;
-        let free = format_args!("{:?}", b.free);
+        let expected = "all empty slots, each of them once";
         demand(
             b.is_free_list_sound(),
             "free",
-            "all empty slots, each of them once",
-            free,
-        )?;
+            expected,
+            format_args!("{:?}", b.free),
+        )
+    }
+
+    /// Whether the state is one that the engine can have written: what [`World::check`] leaves out because nothing
+    /// but a file can break it, or a step looks at it by itself.
+    fn check_state(&self) -> Result<(), Invalid> {
+        let b = &self.bodies;
         for slot in 0..b.slots() {
-            check_body(b, slot).map_err(|e| e.inside(b.label(slot)))?;
+            check_moving(b, slot).map_err(|e| e.inside(b.label(slot)))?;
         }
         for (k, joint) in self.joints.iter().enumerate() {
-            let checked = check_joint(joint, &self.joints[..k]);
+            let checked = finite("angles", &joint.angles);
+            let checked = checked.and_then(|()| finite("force", joint.force.iter()));
             checked.map_err(|e| e.inside(joint.label(k)))?;
         }
-        usable("drives.value", self.drives.iter().map(|d| &d.value))?;
+        finite("drives.value", self.drives.iter().map(|d| &d.value))?;
         self.check_memory()
     }
 
@@ -211,14 +198,14 @@ impl World {
             vectors.chain([&m.normal])
         });
         let couples = self.couples.iter().flat_map(|couple| couple.iter());
-        usable("contacts", numbers.chain(couples))?;
+        finite("contacts", numbers.chain(couples))?;
         let rows = &self.joint_memory;
-        usable(
+        finite(
             "joint_memory",
             rows.iter()
                 .flat_map(|m| [&m.impulse, &m.force, &m.aim, &m.damper]),
         )?;
-        usable("manifolds", self.manifolds.numbers())?;
+        finite("manifolds", self.manifolds.numbers())?;
         let h = self.memory_step;
         demand((0.0..=LARGEST).contains(&h), "memory_step", "0 or more", h)?;
         let are_sorted =
@@ -227,13 +214,6 @@ impl World {
     }
 }
 
-/// Most steps that a world has taken: a run that goes on cannot count beyond `u64`.
-const MOST_STEPS: u64 = u64::MAX / 2;
-/// Largest number of a state where no other bound is known: a step multiplies a few of them.
-const LARGEST: f64 = 1e40;
-/// How far the square of a quaternion's length may be from 1 (-): a file rounds nothing.
-const SKEW: f64 = 1e-6;
-
 /// Whether what a step has found can be calculated with by the next one, which else starts from nothing.
 pub(crate) fn is_memorable<'a>(values: impl IntoIterator<Item = &'a f64>) -> bool {
     // All of them, without a branch for each.
@@ -241,85 +221,26 @@ pub(crate) fn is_memorable<'a>(values: impl IntoIterator<Item = &'a f64>) -> boo
     values.into_iter().fold(true, is_fine)
 }
 
-/// Refuses numbers with which nothing can be calculated.
-fn usable<'a>(field: &str, values: impl IntoIterator<Item = &'a f64>) -> Result<(), Invalid> {
-    // Written so that a NaN is found.
-    let is_fine = |v: &f64| v.abs() <= LARGEST;
-    match values.into_iter().find(|v| !is_fine(v)) {
-        Some(v) => Err(Invalid::new(field, "within ±1e40", v)),
-        None => Ok(()),
-    }
-}
-
-fn check_turn(field: &str, rotation: &Quat) -> Result<(), Invalid> {
-    let norm = rotation.coords.norm_squared();
-    let is_turn = (norm - 1.0).abs() <= SKEW;
-    demand(is_turn, field, "a quaternion of length 1", norm.sqrt())
-}
-
-fn check_pose(field: &str, pose: &Pose) -> Result<(), Invalid> {
-    usable(field, pose.position.iter())?;
-    check_turn(field, &pose.rotation)
-}
-
-fn check_body(b: &Bodies, slot: usize) -> Result<(), Invalid> {
-    check_turn("rotation", &b.rotation[slot])?;
-    usable("shape_offset", b.shape_offset[slot].iter())?;
-    let (x, u, force) = (&b.position[slot], &b.velocity[slot], b.force(slot));
+fn check_moving(b: &Bodies, slot: usize) -> Result<(), Invalid> {
+    let (x, u) = (&b.position[slot], &b.velocity[slot]);
     let is_placed = x.iter().all(|x| x.abs() <= WORLD_LIMIT);
     demand(is_placed, "position", "within ±1e8 m", x)?;
     let expected = "within ±1e8 m/s and rad/s";
     let found = format_args!("{} and {}", u.linear, u.angular);
     demand(is_speed_usable(u), "velocity", expected, found)?;
-    usable("force", force.linear.iter().chain(force.angular.iter()))?;
-    let color = b.color[slot].iter().flatten();
-    let color: Vec<f64> = color.map(|c| f64::from(*c)).collect();
-    usable("color", &color)?;
-
     let expected = "positive, with an inertia that some body has, or nothing at all";
     let found = b.inverse_mass[slot];
-    demand(b.is_mass_usable(slot), "inverse mass", expected, found)?;
-    let Some(shape) = &b.shape[slot] else {
-        return Ok(());
-    };
-    let is_solid = shape.is_solid() || b.kind[slot] != BodyKind::Dynamic;
-    let what = "a mesh, a height field or a half-space";
-    demand(is_solid, "shape", "solid where the body is dynamic", what)?;
-    let radius = shape.bounding_radius();
-    let is_infinite = matches!(shape.geometry(), Geometry::HalfSpace { .. });
-    demand(
-        is_infinite || radius <= LARGEST,
-        "shape",
-        "within 1e40 m of its origin",
-        radius,
-    )
-}
-
-/// `before` are the joints that it may couple.
-fn check_joint(joint: &Joint, before: &[Joint]) -> Result<(), Invalid> {
-    let bodies = joint.bodies;
-    match &joint.kind {
-        JointKind::Gear(terms) => {
-            let checked = check_gear(terms, before);
-            checked.map_err(|e| Invalid::new("terms", "those of a gear", e))?;
-        }
-        _ => demand(bodies[0] != bodies[1], "bodies", "two bodies", "one twice")?,
-    }
-    let mut frames = joint.frames.iter();
-    frames.try_for_each(|pose| check_pose("frames", pose))?;
-    usable("gear_offset", [&joint.gear_offset])?;
-    usable("angles", &joint.angles)?;
-    usable("force", joint.force.iter())
+    demand(b.is_mass_usable(slot), "inverse mass", expected, found)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::joint::{Axis, GearTerm, Motion};
+    use super::super::joint::{Axis, GearTerm, JointKind, Motion, WORLD};
     use super::*;
-    use crate::math::{SymMat3, Twist};
+    use crate::math::{Quat, SymMat3, Twist};
     use crate::scene::Scene;
     use crate::step::Simulation;
-    use crate::world::{ContactMemory, Settings};
+    use crate::world::{BodyKind, ContactMemory, Settings};
 
     /// A machine with a gear, a drive and a hole where a body was, in the middle of its run.
     fn machine() -> World {
@@ -397,7 +318,7 @@ mod tests {
         refused("velocity must be within", |w| {
             w.bodies.velocity[3].angular.z = f64::INFINITY
         });
-        refused("force must be within", |w| {
+        refused("force must be", |w| {
             w.bodies
                 .set_force(3, Twist::new(Vec3::x() * nan, Vec3::zeros()))
         });
@@ -444,7 +365,7 @@ mod tests {
             w.bodies.kind[empty] = BodyKind::Dynamic;
         });
         // A body that is there and yet is not.
-        refused("it names a body that is not there", |w| {
+        refused(expected, |w| {
             let pinned = w.joints[0].bodies[1];
             w.bodies.alive[pinned as usize] = false;
         });
@@ -480,7 +401,9 @@ mod tests {
         refused("angles must be", |w| w.joints[0].angles[1] = f64::INFINITY);
         refused("force must be", |w| w.joints[1].force.x = nan);
         refused("gear_offset must be", |w| w.joints[2].gear_offset = nan);
-        refused("names a body", |w| w.joints[0].bodies[1] = 1000);
+        refused("bodies must be slots of bodies", |w| {
+            w.joints[0].bodies[1] = 1000
+        });
         refused("bodies must be two bodies", |w| {
             w.joints[0].bodies = [WORLD; 2]
         });
@@ -520,7 +443,9 @@ mod tests {
         refused("rate must be", |w| w.drives[0].rate = -1.0);
         refused("value must be", |w| w.drives[0].live = Some(f64::INFINITY));
         refused("drives.value must be", |w| w.drives[0].value = f64::NAN);
-        refused("names a joint", |w| w.drives[0].motors[0].joint = 3);
+        refused("motors must be those of joints", |w| {
+            w.drives[0].motors[0].joint = 3
+        });
         refused("settings.step must be", |w| w.settings.step = f64::NAN);
         refused("settings.substeps must be", |w| {
             w.settings = Settings {

@@ -803,7 +803,7 @@ fn sealed(like: &[u8], data: &[u8]) -> Vec<u8> {
 }
 
 /// A simulation of few bodies, in which there is everything that a file can hold.
-fn everything() -> Simulation {
+pub fn everything() -> Simulation {
     let text = r##"(
         settings: (friction_law: Pyramid(sides: 6)),
         solver: (budget: (iterations: 20)),
@@ -1146,6 +1146,7 @@ fn recorded_inputs_that_cannot_be_are_refused_or_harmless() {
         (throw(f64::NAN, 0.0, 0.0), "radius must be above 0"),
         (throw(-1.0, 0.0, 0.0), "radius must be above 0"),
         (throw(1.0, f64::INFINITY, 0.0), "start must be finite"),
+        (throw(1.0, 1e300, 0.0), "start must be within ±1e40"),
         (throw(1.0, 0.0, f64::NAN), "velocity must be finite"),
         (settings(|s| s.step = f64::NAN), "step must be in (0, 1] s"),
         (
@@ -1185,7 +1186,7 @@ fn recorded_inputs_that_cannot_be_are_refused_or_harmless() {
         drive(u32::MAX, 0.0),
         drive(0, f64::NAN),
         drive(0, f64::INFINITY),
-        throw(1e30, 1e300, -1e300),
+        throw(1e30, 1e39, -1e39),
     ] {
         let recording = with(input).expect("what it asks for can be ignored");
         let mut replay = Replay::new(&recording, 1).expect("a good solver");

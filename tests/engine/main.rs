@@ -6,6 +6,7 @@
 mod ablation;
 mod accuracy;
 mod advice;
+mod api_edits;
 mod auto;
 mod bad_input;
 mod bpp;
