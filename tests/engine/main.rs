@@ -17,6 +17,7 @@ mod common;
 mod compare;
 mod compliant_contacts;
 mod contacts_exact;
+mod crowds;
 mod delassus;
 mod determinism;
 mod docs;

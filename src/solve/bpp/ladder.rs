@@ -250,6 +250,7 @@ impl IslandSolver {
             most_tight: tally.most_tight.into(),
             pivots,
             most_pivots: pivots,
+            work: 1e-6 * pivots * island.work_of_a_pivot(),
             single_pivots: tally.single.into(),
             outer_iterations: outer,
             most_outer_iterations: outer,

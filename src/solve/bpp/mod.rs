@@ -119,6 +119,15 @@ impl Bpp {
         }
     }
 
+    /// Pivots that every island can make within the work of all of them; one in any case.
+    fn pivots_within_work(&self, islands: usize) -> u32 {
+        let solvers = self.islands[..islands].iter();
+        let solvers = solvers.filter(|solver| solver.outcome.is_ok());
+        let each: f64 = solvers.map(|s| s.lcp.island.work_of_a_pivot()).sum();
+        // Where there is nothing to do, or no limit, it is infinite.
+        ((self.settings.work / each) as u32).max(1)
+    }
+
     /// Solves the islands that are assembled, since `start`.
     fn solve_assembled(
         &mut self,
@@ -136,7 +145,10 @@ impl Bpp {
         };
         let solving = Instant::now();
         let limits = Limits {
-            budget: request.budget.iterations,
+            budget: request
+                .budget
+                .iterations
+                .min(self.pivots_within_work(islands)),
             deadline: request.budget.time_limit().map(|limit| solving + limit),
         };
         if self.islands[..islands]

@@ -126,6 +126,17 @@ pub static INFO: SolverInfo = SolverInfo {
             },
         },
         Parameter {
+            name: "work",
+            unit: "1e6 multiplications",
+            summary: "most of a solve, all islands together, a quarter of those that factorisations make side by side: each \
+                      island makes as many pivots as all of them can; 0 is no limit",
+            source: "-",
+            kind: ParameterKind::Number {
+                default: 2000.0,
+                range: [0.0, 1e9],
+            },
+        },
+        Parameter {
             name: "memory",
             unit: "MB",
             summary: "most memory of an island's matrix, and of its cached factors; a larger one is refused",
@@ -165,6 +176,8 @@ pub struct Settings {
     pub warm_start: bool,
     /// Share of tight rows above which A_FF is factored instead of downdated.
     pub refactor_share: f64,
+    /// Most multiplications of a solve; infinite where there is no limit.
+    pub work: f64,
     /// Most bytes of an island's matrix, and of its cached factors.
     pub memory: usize,
     pub condition_bound: f64,
@@ -190,6 +203,10 @@ impl Settings {
             },
             warm_start: parameters.flag("warm_start"),
             refactor_share: parameters.number("refactor_share"),
+            work: match parameters.number("work") {
+                0.0 => f64::INFINITY,
+                work => 1e6 * work,
+            },
             memory: (parameters.number("memory") * MEGABYTE) as usize,
             condition_bound: parameters.number("condition_bound"),
             verify: parameters.flag("verify"),
