@@ -163,7 +163,7 @@ impl BroadPhase {
         &self.pairs
     }
 
-    /// About how many pairs there are, where they are more than [`MOST_PAIRS`] and were not found.
+    /// About how many pairs there are, where they are too many and were not found.
     pub fn crowd(&self) -> Option<u64> {
         self.crowd
     }

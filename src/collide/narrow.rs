@@ -69,7 +69,7 @@ pub struct NarrowPhase {
 pub const MOST_CONTACTS: usize = 4_000_000;
 
 impl NarrowPhase {
-    /// How many contacts there were of a part of the pairs, where those of all are more than [`MOST_CONTACTS`].
+    /// How many contacts there were of a part of the pairs, where those of all are too many.
     pub fn crowd(&self) -> Option<u64> {
         self.crowd
     }
