@@ -80,6 +80,8 @@ pub mod prelude;
 pub mod problem;
 pub mod scene;
 pub mod session;
+#[cfg(unix)]
+pub mod signals;
 pub mod solve;
 pub mod step;
 pub mod verify;

@@ -20,6 +20,7 @@ pub fn catch() -> Result<(), Failure> {
 
 #[cfg(unix)]
 fn catch_signals() -> std::io::Result<()> {
+    use moreau::signals::is_ignored;
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::flag;
     let is_asked = Arc::new(AtomicBool::new(false));
@@ -33,15 +34,6 @@ fn catch_signals() -> std::io::Result<()> {
         flag::register_usize(signal, SIGNAL.clone(), signal as usize)?;
     }
     Ok(())
-}
-
-/// Whether a signal was ignored when the program began, as far as the system says.
-#[cfg(unix)]
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 #[cfg(not(unix))]

@@ -20,8 +20,11 @@ pub fn plugin(app: &mut App) {
 
 #[cfg(unix)]
 fn listen(asked: &Asked) -> std::io::Result<()> {
+    use crate::signals::is_ignored;
     use signal_hook::consts::{SIGHUP, SIGTERM};
-    for signal in [SIGTERM, SIGHUP] {
+    // Whoever has started this with `nohup` wants it to outlive the terminal.
+    let signals = [SIGTERM, SIGHUP].into_iter();
+    for signal in signals.filter(|signal| !is_ignored(*signal)) {
         signal_hook::flag::register(signal, asked.0.clone())?;
     }
     Ok(())

@@ -6,7 +6,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bevy::log::{error, info};
 use bevy::prelude::Resource;
 use thread_priority::{ThreadPriority, set_current_thread_priority};
 
@@ -90,10 +89,8 @@ impl Ended {
         while let Ok(news) = self.0.lock()
             && let Ok(news) = news.recv_timeout(LONGEST_WAIT.saturating_sub(begin.elapsed()))
         {
-            match news {
-                Ok(text) => info!("{text}"),
-                Err(text) => error!("{text}"),
-            }
+            let (Ok(text) | Err(text)) = news;
+            eprintln!("moreau: {text}");
         }
     }
 }
