@@ -213,7 +213,9 @@ impl BroadPhase {
         let of = |slot: usize| match self.in_tree(world, slot) {
             true => {
                 let own = BvhNode::leaf(self.fat[slot].aabb(), 0);
-                self.bvh.leaves(move |node| node.intersects(&own)).count() as u64 - 1
+                let met = self.bvh.leaves(move |node| node.intersects(&own)).count();
+                // It meets itself.
+                met.saturating_sub(1) as u64
             }
             false => 0,
         };
