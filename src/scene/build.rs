@@ -161,7 +161,7 @@ impl<'a> Builder<'a> {
 
     /// Adds a body.
     pub(super) fn add(&mut self, spec: BodySpec) -> Result<BodyId, FieldError> {
-        check::finite("position", spec.pose.position.as_slice())?;
+        check::in_world("position", spec.pose.position.as_slice())?;
         let name = spec.name.clone();
         let id = self.world.add_body(spec).map_err(|e| {
             let field = match e {
@@ -172,6 +172,13 @@ impl<'a> Builder<'a> {
             };
             FieldError::new(field, e.to_string())
         })?;
+        let (bodies, slot) = (&self.world.bodies, id.index());
+        // That of the centre of mass.
+        check::in_world("position", bodies.position[slot].as_slice())?;
+        if !bodies.is_mass_calculable(slot) {
+            let message = "the shape and its mass make a mass or an inertia beyond 1e±40";
+            return Err(FieldError::new("shape", message));
+        }
         if !name.is_empty() && self.body_names.insert(name.clone(), id).is_some() {
             let message = format!("there are two bodies of the name \"{name}\"");
             return Err(FieldError::new("name", message));

@@ -4,6 +4,7 @@
 use super::error::FieldError;
 use crate::check::{Invalid, demand};
 use crate::math::{SHORTEST, Vec3};
+use crate::world::{SPEED_LIMIT, WORLD_LIMIT};
 
 /// Result of a check.
 pub(super) type Check = Result<(), FieldError>;
@@ -105,6 +106,19 @@ pub(super) fn finite(field: &str, values: &(impl Numbers + ?Sized)) -> Check {
         }
     }
     Ok(())
+}
+
+/// A place (m) or a speed (m/s, rad/s) that a step accepts.
+pub(super) fn in_world(field: &str, values: &(impl Numbers + ?Sized)) -> Check {
+    const { assert!(WORLD_LIMIT == SPEED_LIMIT) };
+    finite(field, values)?;
+    match values.numbers().into_iter().find(|v| v.abs() > WORLD_LIMIT) {
+        Some(v) => {
+            let expected = format!("within ±{WORLD_LIMIT:e}");
+            Err(Invalid::new(field, expected, format_args!("{v:e}")).into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Above zero.

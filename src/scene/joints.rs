@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::build::{Builder, frame_rotation};
-use super::check::{Check, Fields, direction, fields, finite, not_negative, positive, within};
+use super::check::{
+    Check, Fields, direction, fields, finite, in_world, not_negative, positive, within,
+};
 use super::error::FieldError;
 use crate::check::demand;
 use crate::math::{Pose, Quat, Vec3, tangent};
@@ -21,9 +23,9 @@ fields! {
         /// What it leaves free.
         pub kind: JointKind = JointKind::Fixed,
         /// Where it is (m).
-        pub at: [f64; 3] = [0.0; 3] => finite,
+        pub at: [f64; 3] = [0.0; 3] => in_world,
         /// Where it is on the second body (m), for a distance; without it the same place.
-        pub at_second: Option<[f64; 3]> = None => finite,
+        pub at_second: Option<[f64; 3]> = None => in_world,
         /// Its axis x; need not be of unit length.
         pub axis: [f64; 3] = [1.0, 0.0, 0.0] => direction,
         /// A direction in the plane of its axes x and y; without it the engine chooses.

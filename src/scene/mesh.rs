@@ -78,9 +78,9 @@ fn parse(bytes: &[u8], scale: f64) -> Result<Mesh, String> {
     };
     // Materials play no part in collision.
     let without_materials = |_: &Path| Ok(Default::default());
-    let (models, _) =
-        tobj::load_obj_buf(&mut BufReader::new(bytes), &options, without_materials)
-            .map_err(|e| format!("{}: it is not a good OBJ file: {e}", bad_line(bytes)))?;
+    let shape = shape_alone(bytes);
+    let (models, _) = tobj::load_obj_buf(&mut BufReader::new(&*shape), &options, without_materials)
+        .map_err(|e| format!("{}: it is not a good OBJ file: {e}", bad_line(bytes)))?;
     let mut mesh = Mesh {
         vertices: Vec::new(),
         triangles: Vec::new(),
@@ -98,6 +98,20 @@ fn parse(bytes: &[u8], scale: f64) -> Result<Mesh, String> {
         return Err(" has no face".into());
     }
     Ok(mesh)
+}
+
+/// The lines that say something about the shape. Texture coordinates and normals play no part either, and the reader
+/// multiplies their indices, which may overflow.
+fn shape_alone(bytes: &[u8]) -> Vec<u8> {
+    let mut shape = Vec::with_capacity(bytes.len());
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let mut words = line.split(u8::is_ascii_whitespace);
+        let first = words.find(|word| !word.is_empty());
+        if first.is_some_and(|word| [&b"v"[..], b"f", b"o", b"g"].contains(&word)) {
+            shape.extend_from_slice(line);
+        }
+    }
+    shape
 }
 
 /// `:line` of the first line that cannot be read, as far as a simple look tells.
@@ -140,6 +154,14 @@ mod tests {
         assert_eq!(mesh.vertices.len(), 4);
         assert_eq!(mesh.triangles, [[0, 1, 2], [0, 2, 3]]);
         assert_eq!(mesh.vertices[2], Vec3::new(2.0, 0.0, 2.0));
+    }
+
+    #[test]
+    fn texture_coordinates_and_normals_are_not_looked_at() {
+        let text = b"v 0 0 0\nv 1 0 0\nv 1 0 1\nvt one\nvn 0 1 0\nvt 0 1\n\
+                     f 1/9223372036854775807/9223372036854775807 2/1/1 3//7\n";
+        let mesh = parse(text, 1.0).unwrap();
+        assert_eq!(mesh.triangles, [[0, 1, 2]]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::check::{Check, Fields, direction, fields, finite, positive, within};
+use super::check::{Check, Fields, direction, fields, finite, in_world, positive, within};
 use super::error::FieldError;
 use crate::math::{Rotation, SymMat3, Vec3};
 use crate::world::{BodyKind, Geometry, Groups};
@@ -172,13 +172,13 @@ fields! {
         /// Collision shape. A body without one needs `mass` and `inertia`.
         pub shape: Option<Geometry> = None,
         /// Position of the shape's origin (m).
-        pub position: [f64; 3] = [0.0; 3] => finite,
+        pub position: [f64; 3] = [0.0; 3] => in_world,
         /// Orientation of the shape.
         pub rotation: Rotation = Rotation::default(),
         /// Velocity of the centre of mass (m/s).
-        pub velocity: [f64; 3] = [0.0; 3] => finite,
+        pub velocity: [f64; 3] = [0.0; 3] => in_world,
         /// Angular velocity, world axes (rad/s).
-        pub angular_velocity: [f64; 3] = [0.0; 3] => finite,
+        pub angular_velocity: [f64; 3] = [0.0; 3] => in_world,
         /// Mass (kg); without it the density decides.
         pub mass: Option<f64> = None => positive,
         /// Density (kg/m³); without it that of the material.

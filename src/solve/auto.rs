@@ -127,6 +127,7 @@ impl Auto {
             work: self.work,
             tolerance: budget.tolerance,
             sweeps: budget.iterations,
+            admits_all: false,
         };
         let islands = (0..problem.islands.len()).into_par_iter();
         let refused = islands.map(|island| grants.refuse(problem, island, lambda));
@@ -365,6 +366,7 @@ impl Solver for Auto {
             work: self.work,
             tolerance: request.budget.tolerance,
             sweeps: 0,
+            admits_all: false,
         };
         let Some(report) = newton::without_bodies::solve(problem, request, &grants, lambda) else {
             return self.sweeps.solve_matrices(problem, request, lambda);

@@ -27,6 +27,7 @@ pub mod reference;
 mod report;
 mod solver;
 pub mod sweeps;
+mod work;
 
 pub use budget::{Budget, ToleranceNorm};
 pub use choice::{Choice, Choices, Method, Reason};

@@ -12,6 +12,8 @@ const MOST_STEPS: u64 = u64::MAX / 2;
 /// How far the square of a quaternion's length may be from 1 (-): a step keeps it within a few last digits, and a file
 /// rounds nothing.
 const SKEW: f64 = 1e-6;
+/// How far a joint may be from the centre of its body (m): both are within the world, whose corners are so far apart.
+const FARTHEST: f64 = 4.0 * WORLD_LIMIT;
 /// Bodies that are looked at in one go.
 const CHUNK: usize = 4096;
 
@@ -80,7 +82,7 @@ impl World {
             );
         }
         check_turn("rotation", &b.rotation[slot])?;
-        within_world("shape_offset", &b.shape_offset[slot])?;
+        near("shape_offset", &b.shape_offset[slot])?;
         let force = b.force(slot);
         finite("force", force.linear.iter().chain(force.angular.iter()))?;
         let is_color = b.color[slot].iter().flatten().all(|c| c.is_finite());
@@ -133,7 +135,7 @@ impl World {
 
 impl Bodies {
     /// Whether a step can calculate with what a body weighs.
-    fn is_mass_calculable(&self, slot: usize) -> bool {
+    pub(crate) fn is_mass_calculable(&self, slot: usize) -> bool {
         let (m, i) = (self.inverse_mass[slot], &self.inertia[slot]);
         let within = |x: f64| x.abs() <= LARGEST;
         let numbers = [m, i.xx, i.xy, i.xz, i.yy, i.yz, i.zz];
@@ -149,11 +151,11 @@ impl Bodies {
     }
 }
 
-fn within_world(field: &str, place: &Vec3) -> Result<(), Invalid> {
+fn near(field: &str, place: &Vec3) -> Result<(), Invalid> {
     // Written so that a NaN is found.
-    let is_fine = place.iter().all(|x| x.abs() <= WORLD_LIMIT);
+    let is_fine = place.iter().all(|x| x.abs() <= FARTHEST);
     let found = format_args!("{:e} {:e} {:e}", place.x, place.y, place.z);
-    demand(is_fine, field, "within ±1e8 m", found)
+    demand(is_fine, field, "within ±4e8 m", found)
 }
 
 fn check_turn(field: &str, rotation: &Quat) -> Result<(), Invalid> {
@@ -163,6 +165,6 @@ fn check_turn(field: &str, rotation: &Quat) -> Result<(), Invalid> {
 }
 
 fn check_pose(field: &str, pose: &Pose) -> Result<(), Invalid> {
-    within_world(field, &pose.position)?;
+    near(field, &pose.position)?;
     check_turn(field, &pose.rotation)
 }

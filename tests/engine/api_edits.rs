@@ -12,6 +12,7 @@ use moreau::world::joint::{Axis, GearTerm, JointKind, Motion, Motor, Target};
 use moreau::world::{Bodies, BodyKind, Drive, Joint, Stabilisation, World};
 
 use crate::bad_input::everything;
+use crate::common::fuzz::as_long_as_wanted;
 
 /// Numbers that are seldom thought of.
 const ODD: &[f64] = &[
@@ -477,15 +478,5 @@ fn edits_through_public_fields_are_stepped_or_refused_and_never_panic() {
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn measure_edits_for_as_long_as_wanted() {
-    let seconds: u64 = std::env::var("MOREAU_FUZZ_SECONDS")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or(60);
-    let begin = std::time::Instant::now();
-    for k in 1.. {
-        if begin.elapsed().as_secs() >= seconds {
-            break;
-        }
-        attempts(10_000 * k..10_000 * k + 2000);
-    }
+    as_long_as_wanted(2000, attempts);
 }

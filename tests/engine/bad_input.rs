@@ -1,6 +1,7 @@
 //! Whatever a scene file, a snapshot, a recording or a problem holds, the answer is what it says or a clear message,
 //! never a panic: also where the checksum is right.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
@@ -648,7 +649,7 @@ const NUMBERS: &[&str] = &[
 ];
 
 #[derive(Clone, Debug)]
-enum Mutation {
+pub enum Mutation {
     Delete(usize),
     Duplicate(usize),
     Replace(usize, usize),
@@ -667,7 +668,22 @@ fn mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-fn mutate(text: &str, mutation: &Mutation) -> String {
+impl Mutation {
+    /// Another way to draw one.
+    pub fn draw(random: &mut Random) -> Self {
+        let mut any = || random.below(usize::MAX);
+        let [kind, a, b] = [any(), any(), any()];
+        match kind % 17 {
+            0 => Self::Delete(a),
+            1 => Self::Duplicate(a),
+            2 | 3 => Self::Replace(a, b),
+            4 => Self::SwapLines(a, b),
+            _ => Self::Number(a, b),
+        }
+    }
+}
+
+pub fn mutate(text: &str, mutation: &Mutation) -> String {
     let all = tokens(text);
     let is_word = |t: &str| !t.trim().is_empty();
     let words: Vec<usize> = (0..all.len()).filter(|k| is_word(all[*k])).collect();
@@ -716,6 +732,38 @@ const SMALL: &[&str] = &[
     "sphere_box_300",
 ];
 
+/// Reads a scene, builds it within bounds, and takes a few steps.
+fn live(text: &str) -> Result<(), SceneError> {
+    let scene = Scene::parse(text, "mutated.ron")?;
+    let mut world = scene.build_within(1000)?;
+    assert!(world.bodies.len() <= 1000);
+    // Steps of a monstrous budget say nothing about panics.
+    let mut solver = scene.solver.clone();
+    solver.budget.iterations = solver.budget.iterations.min(50);
+    world.settings.substeps = world.settings.substeps.min(4);
+    if world.bodies.len() < 200 {
+        let mut simulation = Simulation::new(world, solver, 1).expect("checked");
+        for _ in 0..3 {
+            if simulation.step().is_err() {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Scenes with one to three mutations.
+pub fn scenes(seeds: Range<u64>) {
+    spoiled(seeds, |random| {
+        let name = SMALL[random.below(SMALL.len())];
+        let mut text = library::shipped_text(name).expect("shipped").to_owned();
+        for _ in 0..=random.below(3) {
+            text = mutate(&text, &Mutation::draw(random));
+        }
+        live(&text)
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -729,27 +777,7 @@ proptest! {
         for m in &mutations {
             text = mutate(&text, m);
         }
-        if let Ok(scene) = Scene::parse(&text, "mutated.ron")
-            && let Ok(world) = scene.build_within(1000)
-        {
-            prop_assert!(world.bodies.len() <= 1000);
-            // Steps of a monstrous budget say nothing about panics.
-            let mut solver = scene.solver.clone();
-            solver.budget.iterations = solver.budget.iterations.min(50);
-            let mut settings = world.settings;
-            settings.substeps = settings.substeps.min(4);
-            if world.bodies.len() < 200 {
-                let mut world = world;
-                world.settings = settings;
-                let mut simulation =
-                    moreau::step::Simulation::new(world, solver, 1).expect("checked");
-                for _ in 0..3 {
-                    if simulation.step().is_err() {
-                        break;
-                    }
-                }
-            }
-        }
+        let _ = live(&text);
     }
 
     /// Values given by paths are as harmless as those in files.
@@ -896,7 +924,7 @@ const ODD: &[f64] = &[
 ];
 
 /// Changes bytes of `data` within a range in one of several ways.
-fn spoil(data: &mut Vec<u8>, random: &mut Random) {
+pub fn spoil(data: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..=random.below(2) {
         let at = random.below(data.len());
         let put = |data: &mut Vec<u8>, bytes: &[u8]| {
@@ -924,9 +952,13 @@ fn spoil(data: &mut Vec<u8>, random: &mut Random) {
 
 /// Spoils files so often, reads and uses each, and fails where that panics. Both what is good all the same and
 /// what is refused must be among them.
-fn spoiled(count: u64, spoil_and_use: impl Fn(&mut Random) -> Result<(), FileError>) {
+pub fn spoiled<E: std::fmt::Display>(
+    seeds: Range<u64>,
+    spoil_and_use: impl Fn(&mut Random) -> Result<(), E>,
+) {
+    let count = seeds.end - seeds.start;
     let mut good = 0;
-    for seed in 0..count {
+    for seed in seeds {
         let mut random = Random::new(seed);
         let outcome = catch_unwind(AssertUnwindSafe(|| spoil_and_use(&mut random)));
         match outcome.unwrap_or_else(|_| panic!("seed {seed}")) {
@@ -965,6 +997,10 @@ fn go_on(snapshot: &Snapshot, solver: &str) {
 
 #[test]
 fn spoiled_snapshots_with_right_checksums_never_panic() {
+    snapshots(0..6000);
+}
+
+pub fn snapshots(seeds: Range<u64>) {
     let mut simulation = everything();
     for _ in 0..3 {
         simulation.step().expect("a step");
@@ -972,7 +1008,7 @@ fn spoiled_snapshots_with_right_checksums_never_panic() {
     let bytes = simulation.snapshot().to_bytes();
     let (world, solver, state): (Vec<u8>, String, Vec<u8>) =
         postcard::from_bytes(&bytes[HEADER..]).expect("three parts");
-    spoiled(6000, |random| {
+    spoiled(seeds, |random| {
         let (mut world, mut state) = (world.clone(), state.clone());
         if random.below(8) == 0 {
             spoil(&mut state, random);
@@ -984,12 +1020,16 @@ fn spoiled_snapshots_with_right_checksums_never_panic() {
         let data = postcard::to_allocvec(&(world, &solver, state)).expect("plain data");
         let snapshot = Snapshot::from_bytes(&sealed(&bytes, &data))?;
         go_on(&snapshot, ["colored-gs", "bpp", "nncg"][random.below(3)]);
-        Ok(())
+        Ok::<_, FileError>(())
     });
 }
 
 #[test]
 fn spoiled_recordings_with_right_checksums_never_panic() {
+    recordings(0..3000);
+}
+
+pub fn recordings(seeds: Range<u64>) {
     let bytes = played().to_bytes();
     let data = &bytes[HEADER..];
     // The state within was spoiled above: here all around it is.
@@ -999,7 +1039,7 @@ fn spoiled_recordings_with_right_checksums_never_panic() {
         .expect("a snapshot");
     let length = u64::from_le_bytes(data[begin + 12..begin + 20].try_into().expect("8 bytes"));
     let end = begin + HEADER + length as usize;
-    spoiled(3000, |random| {
+    spoiled(seeds, |random| {
         let (mut before, mut behind) = (data[..begin].to_vec(), data[end..].to_vec());
         spoil(
             if random.below(3) == 0 {
@@ -1014,12 +1054,16 @@ fn spoiled_recordings_with_right_checksums_never_panic() {
         recording.solver.budget.iterations = recording.solver.budget.iterations.min(20);
         let mut replay = Replay::new(&recording, 1).expect("a good solver");
         while let Some(Ok(_)) = replay.step() {}
-        Ok(())
+        Ok::<_, FileError>(())
     });
 }
 
 #[test]
 fn spoiled_problems_with_right_checksums_never_panic() {
+    problems_as_stored(0..3000);
+}
+
+pub fn problems_as_stored(seeds: Range<u64>) {
     let mut simulation = everything();
     for _ in 0..3 {
         simulation.step().expect("a step");
@@ -1035,7 +1079,7 @@ fn spoiled_problems_with_right_checksums_never_panic() {
         iterations: 20,
         ..Budget::default()
     };
-    spoiled(3000, |random| {
+    spoiled(seeds, |random| {
         let mut data = bytes[HEADER..].to_vec();
         spoil(&mut data, random);
         let read = StoredProblem::from_bytes(&sealed(&bytes, &data))?;
@@ -1043,7 +1087,7 @@ fn spoiled_problems_with_right_checksums_never_panic() {
         let config = problems::config(solver, budget);
         let (lambda, ..) = problems::solve(&config, &read.problem, false);
         problems::residual_of(&read.problem, &lambda);
-        Ok(())
+        Ok::<_, FileError>(())
     });
 }
 

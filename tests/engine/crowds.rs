@@ -88,10 +88,7 @@ fn pivoting_ends_within_its_work() {
         let world = scene.build().expect("a world");
         let mut simulation = Simulation::new(world, config, 0).expect("a solver");
         let report = simulation.step().expect("a step").solve.clone();
-        (
-            report.statistic("work of pivots").expect("counted"),
-            report.status,
-        )
+        (report.statistic("work").expect("counted"), report.status)
     };
     let (spent, status) = solve(500.0);
     assert!(spent > 100.0 && spent <= 500.0, "{spent}");

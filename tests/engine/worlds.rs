@@ -8,6 +8,8 @@ use moreau::scene::{Scene, SceneError};
 use moreau::solve::SOLVERS;
 use moreau::step::{Simulation, Snapshot};
 use moreau::world::World;
+
+use crate::common::fuzz::as_long_as_wanted;
 use proptest::prelude::*;
 
 /// Draws the text of a scene: a few bodies, of masses over twelve orders of magnitude, under joints of every
@@ -17,14 +19,57 @@ struct Draw {
     text: String,
     /// Which joints have a motor, and on which coordinate.
     motors: Vec<(usize, &'static str)>,
+    /// What bodies are made of, and the ground.
+    shapes: &'static [&'static str],
+    grounds: &'static [&'static str],
 }
+
+/// The shapes of few corners.
+const PLAIN: &[&str] = &[
+    "Ball(radius: 0.3)",
+    "Cuboid(half_extents: (0.3, 0.2, 0.1))",
+    "Cuboid(half_extents: (0.5, 1e-3, 1e-3))",
+    "Capsule(half_height: 0.2, radius: 0.1)",
+];
+const FLAT: &[&str] = &["HalfSpace()"];
+
+/// All that there are.
+const ALL: &[&str] = &[
+    "Ball(radius: 0.3)",
+    "Ball(radius: 1e-3)",
+    "Cuboid(half_extents: (0.3, 0.2, 0.1))",
+    "Cuboid(half_extents: (0.5, 1e-3, 1e-3))",
+    "Capsule(half_height: 0.2, radius: 0.1)",
+    "Cylinder(half_height: 0.2, radius: 0.3)",
+    "Cone(half_height: 0.3, radius: 0.2)",
+    "ConvexHull(points: [(0.3, 0, 0), (-0.3, 0, 0.1), (0, 0.3, 0), (0, -0.2, 0), (0, 0, 0.3), (0, 0.1, -0.3)])",
+    "Compound(parts: [(shape: Ball(radius: 0.2)), (shape: Cuboid(half_extents: (0.1, 0.1, 0.4)), position: (0, 0, 0.5)), \
+     (shape: Cone(half_height: 0.1, radius: 0.1), position: (0.2, 0, 0))])",
+];
+const GROUNDS: &[&str] = &[
+    "HalfSpace()",
+    "Cuboid(half_extents: (5, 0.1, 5))",
+    "TriMesh(vertices: [(-5, 0, -5), (5, 0.3, -5), (-5, 0, 5), (5, 0, 5)], triangles: [(0, 2, 1), (1, 2, 3)])",
+    "HeightField(size: (10, 10), heights: [[0, 0.1, 0], [0.1, 0, 0.2], [0, 0, 0]])",
+];
 
 impl Draw {
     fn scene(seed: u64) -> String {
+        Self::of(seed, PLAIN, FLAT)
+    }
+
+    /// The same of bodies and grounds of every shape.
+    fn wide(seed: u64) -> String {
+        Self::of(seed, ALL, GROUNDS)
+    }
+
+    fn of(seed: u64, shapes: &'static [&str], grounds: &'static [&str]) -> String {
         let mut draw = Self {
             random: Random::new(seed),
             text: String::from("(\n"),
             motors: Vec::new(),
+            shapes,
+            grounds,
         };
         draw.settings();
         let bodies = 2 + draw.random.below(6);
@@ -83,16 +128,16 @@ impl Draw {
     }
 
     fn bodies(&mut self, count: usize) {
-        self.add(
-            "bodies: [(name: \"ground\", kind: Fixed, shape: HalfSpace(), position: (0, -1, 0)),\n",
+        let ground = match self.grounds {
+            [one] => one,
+            several => self.one_of(several),
+        };
+        let _ = writeln!(
+            self.text,
+            "bodies: [(name: \"ground\", kind: Fixed, shape: {ground}, position: (0, -1, 0)),"
         );
         for k in 0..count {
-            let shape = self.one_of(&[
-                "Ball(radius: 0.3)",
-                "Cuboid(half_extents: (0.3, 0.2, 0.1))",
-                "Cuboid(half_extents: (0.5, 1e-3, 1e-3))",
-                "Capsule(half_height: 0.2, radius: 0.1)",
-            ]);
+            let shape = self.one_of(self.shapes);
             let kind = self.one_of(&["Dynamic", "Dynamic", "Dynamic", "Dynamic", "Kinematic"]);
             let (mass, speed) = (self.size(-6.0, 6.0), self.size(-3.0, 4.0));
             let (position, velocity) = (self.vector(1.0), self.vector(speed));
@@ -232,10 +277,18 @@ fn is_finite(world: &World) -> bool {
     places.chain(turns).chain(speeds).all(|x| x.is_finite())
 }
 
+/// More than any solver may take by default for a step of few bodies, of several solves, and the iteration that ends it
+/// (1e6 multiplications).
+const MOST_WORK: f64 = 5000.0;
+
 /// Takes a step; whether it was taken.
 fn step(simulation: &mut Simulation, text: &str) -> bool {
     let before = simulation.world().state_hash();
-    let result = simulation.step().map(|_| ()).map_err(|e| e.to_string());
+    let result = simulation.step().map_err(|e| e.to_string());
+    let result = result.map(|report| {
+        let work = report.solve.statistic("work").unwrap_or(0.0);
+        assert!(work <= MOST_WORK, "{work} million multiplications: {text}");
+    });
     assert!(is_finite(simulation.world()), "{result:?} of\n{text}");
     if let Err(message) = &result {
         assert_eq!(simulation.world().state_hash(), before, "{message}: {text}");
@@ -275,6 +328,34 @@ proptest! {
     fn worlds_with_joints_and_drives_never_panic(seed in any::<u64>()) {
         let _ = live(&Draw::scene(seed));
     }
+
+    #[test]
+    fn worlds_of_every_shape_never_panic(seed in any::<u64>()) {
+        let _ = live(&Draw::wide(seed));
+    }
+}
+
+/// Worlds of bodies of every shape, for as long as wanted.
+#[test]
+#[ignore = "takes as long as it is told to"]
+fn measure_worlds() {
+    let (mut worlds, mut taken, mut longest) = (0_u64, 0, (0.0, 0));
+    as_long_as_wanted(1000, |seeds| {
+        for seed in seeds {
+            let begin = std::time::Instant::now();
+            let text = Draw::wide(seed);
+            let live = std::panic::catch_unwind(|| live(&text));
+            let steps = live.unwrap_or_else(|_| panic!("seed {seed}"));
+            worlds += u64::from(steps.is_ok());
+            taken += steps.unwrap_or(0);
+            let time = begin.elapsed().as_secs_f64();
+            if time > longest.0 {
+                longest = (time, seed);
+            }
+        }
+    });
+    let (time, seed) = longest;
+    println!("{worlds} worlds, {taken} steps; the longest world took {time:.3} s, of seed {seed}");
 }
 
 /// A world whose joints are pulled with 6e88 N s: the next step starts without them, and the state remains one that can be

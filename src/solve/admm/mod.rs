@@ -20,7 +20,7 @@ use crate::solve::method::alternating_directions::{
 };
 use crate::solve::{
     HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport,
-    Solver, SolverInfo, Status,
+    Solver, SolverInfo, Status, work,
 };
 
 /// The entry in the list.
@@ -58,6 +58,7 @@ pub static INFO: SolverInfo = SolverInfo {
                 range: [0.1, 1.9],
             },
         },
+        work::parameter(work::DIRECT),
     ],
     make: |parameters| Box::new(Admm::new(parameters)),
 };
@@ -81,6 +82,8 @@ impl<I: Operator> Engine<I> {
 /// The solver. It carries no state from step to step, only memory.
 struct Admm {
     options: Options,
+    /// Most multiplications of a solve of islands with bodies.
+    work: f64,
     islands: Vec<Engine<Bodies>>,
     /// Number of each body within its island.
     local: Vec<u32>,
@@ -95,6 +98,7 @@ impl Admm {
         };
         Self {
             options,
+            work: work::limit(parameters),
             islands: Vec::new(),
             local: Vec::new(),
         }
@@ -123,12 +127,16 @@ impl Solver for Admm {
         let engines = &mut self.islands[..islands];
         let (options, tolerance) = (self.options, request.budget.tolerance);
         let deadline = request.budget.time_limit().map(|limit| start + limit);
+        let share = self.work / lambda.len().max(1) as f64;
         let each = engines.par_iter_mut().enumerate();
         each.for_each(|(island, engine)| {
             let bodies = &mut engine.island;
             bodies.refill(problem, island, local);
             bodies.system.set_deadline(deadline);
             (bodies.island).load(problem, lambda, &mut engine.directions.y);
+            bodies
+                .system
+                .set_most(share * engine.directions.y.len() as f64);
             engine.begin(options, tolerance);
         });
         // What belongs to no island moves nothing.
@@ -142,6 +150,7 @@ impl Solver for Admm {
             store,
             lambda,
             workspace: ResidualWorkspace::default(),
+            work: self.work,
         };
         let mut report = run.run(engines, request);
         report.prepare_time = prepare_time;
@@ -180,6 +189,7 @@ impl Solver for Admm {
             store,
             lambda,
             workspace: ResidualWorkspace::default(),
+            work: f64::INFINITY,
         };
         let mut report = run.run(&mut engines, request);
         report.prepare_time = prepare_time;
@@ -194,6 +204,8 @@ struct Run<'a, P, S> {
     store: S,
     lambda: &'a mut [f64],
     workspace: ResidualWorkspace,
+    /// Most multiplications.
+    work: f64,
 }
 
 impl<P: Form, S> Run<'_, P, S> {
@@ -222,6 +234,7 @@ impl<P: Form, S> Run<'_, P, S> {
             running.for_each(|engine| {
                 let (island, tally) = (&mut engine.island, &mut engine.tally);
                 (engine.directions).iterate(island, budget.tolerance, tally);
+                tally.work += work_of_an_iteration(island);
             });
             report.iterations += 1;
             report.delta = engines
@@ -247,7 +260,7 @@ impl<P: Form, S> Run<'_, P, S> {
                 });
                 report.record_time += pause.elapsed().as_secs_f64();
             }
-            if is_late(&report) {
+            if is_late(&report) || work(engines) >= self.work {
                 break;
             }
         }
@@ -265,6 +278,17 @@ impl<P: Form, S> Run<'_, P, S> {
         let judged = self.problem.residual(self.lambda, law, &mut self.workspace);
         judged.residual
     }
+}
+
+/// Multiplications of an iteration, about: two substitutions, and J and its transpose twice each.
+fn work_of_an_iteration(island: &impl Operator) -> f64 {
+    const PER_ROW: f64 = 60.0;
+    island.work_of_a_solve() + PER_ROW * island.offset().len() as f64
+}
+
+/// Multiplications of all islands.
+fn work<I>(engines: &[Engine<I>]) -> f64 {
+    engines.iter().map(|e| e.tally.work).sum()
 }
 
 fn status<I>(engines: &[Engine<I>], tolerance: f64, is_late: bool) -> Status {
@@ -308,6 +332,13 @@ fn note<I: Operator>(engines: &[Engine<I>], report: &mut SolveReport) {
     for (name, summary, over, value) in numbers {
         report.note(name, summary, "-", over, value);
     }
+    report.note(
+        work::NAME,
+        work::SUMMARY,
+        "1e6",
+        Over::Sum,
+        1e-6 * work(engines),
+    );
 }
 
 /// The last point of a history is the result.

@@ -4,7 +4,7 @@ use super::Bpp;
 use super::factor::FACTORIZATIONS;
 use super::island::MEGABYTE;
 use super::tuning::Tuning;
-use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo};
+use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo, work};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -125,17 +125,7 @@ pub static INFO: SolverInfo = SolverInfo {
                 range: [0.0, 1.0],
             },
         },
-        Parameter {
-            name: "work",
-            unit: "1e6 multiplications",
-            summary: "most of a solve, all islands together, a quarter of those that factorisations make side by side: each \
-                      island makes as many pivots as all of them can; 0 is no limit",
-            source: "-",
-            kind: ParameterKind::Number {
-                default: 2000.0,
-                range: [0.0, 1e9],
-            },
-        },
+        work::parameter(work::DIRECT),
         Parameter {
             name: "memory",
             unit: "MB",
@@ -203,10 +193,7 @@ impl Settings {
             },
             warm_start: parameters.flag("warm_start"),
             refactor_share: parameters.number("refactor_share"),
-            work: match parameters.number("work") {
-                0.0 => f64::INFINITY,
-                work => 1e6 * work,
-            },
+            work: work::limit(parameters),
             memory: (parameters.number("memory") * MEGABYTE) as usize,
             condition_bound: parameters.number("condition_bound"),
             verify: parameters.flag("verify"),

@@ -66,7 +66,7 @@ report! {
     pivots: "pivots of all islands" ["-"] add Sum;
     most_pivots: "most pivots of an island" ["-"] max Max;
     /// Multiplications, about; a quarter of those that factorisations make side by side.
-    work: "work of pivots" ["1e6"] add Sum;
+    work: "work" ["1e6"] add Sum;
     /// Of the pivots, those of Murty's rule: one row moved.
     single_pivots: "single pivots" ["-"] add Sum;
     /// With fixed friction bounds, solved one after the other.

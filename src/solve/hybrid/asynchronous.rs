@@ -9,7 +9,7 @@ use super::{ASYNC, Numbers, Run, conclude};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
-use crate::solve::{HistoryPoint, Over, Parameters, PartsView, Request, SolveReport, Status};
+use crate::solve::{HistoryPoint, Over, Parameters, PartsView, Request, SolveReport, Status, work};
 
 /// Units that are solved side by side. Keeps its memory.
 pub struct Asynchronous {
@@ -28,7 +28,7 @@ impl Asynchronous {
     pub fn new(parameters: &Parameters, law: JudgedLaw) -> Self {
         Self {
             law,
-            units: Units::new(Solvers::new(parameters)),
+            units: Units::new(Solvers::new(parameters), work::limit(parameters)),
             workspace: ResidualWorkspace::default(),
             order: Vec::new(),
             iterations: Vec::new(),
@@ -75,6 +75,7 @@ impl Asynchronous {
         let numbers = Numbers {
             couplings: solved / (parts + couplings).max(1) as f64,
             times: self.units.times(),
+            work: self.units.work(),
         };
         numbers.note(partition, &mut report);
         let (summary, resting) = (

@@ -19,7 +19,7 @@ use crate::problem::law::{Law, Slope};
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::island::packed::{Island, NONE, Row, add, dot, of};
 use crate::solve::island::system::System;
-use crate::solve::island::{BILATERAL, cone};
+use crate::solve::island::{BILATERAL, SIDE_BY_SIDE, cone};
 
 const N: usize = FrictionLaw::MAX_ROWS;
 /// 1/ρ of the slopes, as a share of A_cc (-): the compliance that rows get which are rigid.
@@ -117,14 +117,15 @@ impl Exact {
     }
 
     /// Solves for the secondary's impulses, where the parts, each kind of them with its impulses, are solved under those that
-    /// are there, near these with a damping above 0; `u` are the velocities with all impulses. False where some part's matrix has no factor, or the small problem no solution.
+    /// are there, near these with a damping above 0, with at most so many multiplications for the small problem; `u` are the
+    /// velocities with all impulses. False where some part's matrix has no factor, or the small problem no solution.
     pub fn solve(
         &mut self,
         secondary: &Problem,
         lambda: &mut [f64],
         u: &[Twist],
         primaries: [(&Problem, &[f64]); 2],
-        (has_boxes, damping): (bool, f64),
+        (has_boxes, damping, work): (bool, f64, f64),
     ) -> bool {
         let mut responses = self.responses.as_mut_slice();
         let couplings = &self.couplings;
@@ -143,7 +144,17 @@ impl Exact {
         self.damp(secondary, damping);
         let mut w = Vec::new();
         gaps(secondary, lambda, u, &mut w);
-        Small::new(secondary, &self.s, lambda, &w, has_boxes).solve(lambda)
+        Small::new(secondary, &self.s, lambda, &w, has_boxes).solve(lambda, work)
+    }
+
+    /// Multiplications of an exact coupling, about: the parts' factors and what they answer, and a few factorisations of S.
+    pub fn work_of_a_coupling(&self) -> f64 {
+        let answer = |response: &Response| {
+            let solves = (response.rows.len() * (1 + REFINEMENTS)) as f64;
+            response.system.work() + 2.0 * solves * response.system.entries()
+        };
+        let n = self.couplings.len() as f64;
+        self.responses.iter().map(answer).sum::<f64>() + SIDE_BY_SIDE * n * n * n
     }
 
     /// ‖S_ij‖ of parts i and j: the last S between the rows that couple them (Frobenius, 1/kg). The largest and the least.

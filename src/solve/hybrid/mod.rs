@@ -38,7 +38,7 @@ use super::bpp::FACTORIZATIONS;
 use super::sweeps::shorten;
 use super::{
     Over, Parameter, ParameterKind, Parameters, PartsView, Request, SolveReport, Solver,
-    SolverInfo, Status, Value,
+    SolverInfo, Status, Value, work,
 };
 use crate::math::Twist;
 use crate::problem::Problem;
@@ -162,6 +162,7 @@ pub static INFO: SolverInfo = SolverInfo {
                 options: &[DETERMINISTIC, ASYNC],
             },
         },
+        work::parameter(work::DIRECT),
     ],
     make: |parameters| Box::new(Hybrid::new(parameters)),
 };
@@ -273,6 +274,8 @@ struct Numbers {
     couplings: f64,
     /// Of parts and of couplings (s).
     times: [f64; 2],
+    /// Of all of them (multiplications).
+    work: f64,
 }
 
 impl Numbers {
@@ -306,6 +309,13 @@ impl Numbers {
                 "-",
                 Over::Sum,
                 self.couplings,
+            ),
+            (
+                work::NAME,
+                work::SUMMARY,
+                "1e6",
+                Over::Sum,
+                1e-6 * self.work,
             ),
             (
                 "time of parts",

@@ -9,7 +9,7 @@ use super::slot::{Slot, Solvers};
 use crate::math::Twist;
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::part::Part;
-use crate::solve::{Budget, Parameters, Status};
+use crate::solve::{Budget, Parameters, Status, work};
 
 /// The kinds of parts, in the order in which they are solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,9 @@ pub struct Parts {
     slots: [Slot; 4],
     solvers: Solvers,
     exact: Exact,
+    /// Most multiplications of a solve, and those of exact couplings.
+    most: f64,
+    coupling_work: f64,
     /// Whether `exact` is of the present parts.
     is_taken: bool,
     /// The secondary's impulses before an iteration, and the direction that it went along.
@@ -53,6 +56,8 @@ impl Parts {
             slots: KINDS.map(|kind| solvers.slot(is_swept(kind))),
             solvers,
             exact: Exact::default(),
+            most: work::limit(parameters),
+            coupling_work: 0.0,
             is_taken: false,
             before: Vec::new(),
             direction: Vec::new(),
@@ -104,6 +109,7 @@ impl Parts {
     /// Takes the impulses of the whole, whose time begins here.
     pub fn load(&mut self, problem: &Problem, lambda: &[f64], budget: &Budget) {
         self.change = 0.0;
+        self.coupling_work = 0.0;
         for slot in &mut self.slots {
             slot.load(problem, lambda, budget);
             slot.momenta.clear();
@@ -161,14 +167,20 @@ impl Parts {
     }
 
     /// Finds the impulses of the couplings from what the parts answer to them, near the present ones with a `damping` above
-    /// 0. False where that is not possible.
+    /// 0. False where that is not possible, or takes more work than there is.
     pub fn couple_exactly(&mut self, problem: &Problem, damping: f64) -> bool {
+        let left = self.most - self.work();
         let [_, main, segments, secondary] = &mut self.slots;
         if !self.is_taken {
             let primaries = [&main.part.problem, &segments.part.problem];
             self.exact.take(&secondary.part.problem, &primaries);
             self.is_taken = true;
         }
+        let work = self.exact.work_of_a_coupling();
+        if work > left {
+            return false;
+        }
+        self.coupling_work += work;
         self.before.clone_from(&secondary.part.lambda);
         let start = Instant::now();
         let u = &mut secondary.velocity;
@@ -183,7 +195,7 @@ impl Parts {
             problem, lambda, ..
         } = &mut secondary.part;
         let is_solved = {
-            let how = (self.solvers.have_boxes(), damping);
+            let how = (self.solvers.have_boxes(), damping, left);
             (self.exact).solve(problem, lambda, u, primaries, how)
         };
         exact::gaps(problem, &self.before, u, &mut self.gaps);
@@ -267,6 +279,16 @@ impl Parts {
     /// The largest and the least ‖S_ij‖ of parts that are coupled (1/kg); none where couplings were not exact.
     pub fn norms(&self, partition: &Partition) -> Option<[f64; 2]> {
         (self.is_taken.then(|| self.exact.norms(&partition.of_body))).flatten()
+    }
+
+    /// What solving the parts, and what couples them, took in all (multiplications).
+    pub fn work(&self) -> f64 {
+        self.slots.iter().map(|slot| slot.work).sum::<f64>() + self.coupling_work
+    }
+
+    /// Whether it is as much as it may be.
+    pub fn are_out_of_work(&self) -> bool {
+        self.work() >= self.most
     }
 
     /// What solving the parts, and what couples them, took in all (s).

@@ -6,7 +6,7 @@ use crate::math::Twist;
 use crate::problem::Problem;
 use crate::solve::part::Part;
 use crate::solve::sweeps::gauss_seidel;
-use crate::solve::{Budget, Parameters, Request, Solver, Status, Value, bpp, newton};
+use crate::solve::{Budget, Parameters, Request, Solver, Status, Value, bpp, newton, work};
 
 /// Where sweeps of segments end: after so many, or where the largest change of an impulse is so small (m/s).
 const SWEEPS: u32 = 20;
@@ -21,6 +21,8 @@ pub struct Solvers {
     /// The direct solver's name, and its parameters.
     name: String,
     factorization: String,
+    /// What each solve may take (1e6 multiplications).
+    work: f64,
     /// Whether segments of chains are swept.
     pub sweeps_segments: bool,
 }
@@ -31,6 +33,7 @@ impl Solvers {
         Self {
             name: parameters.choice("primary").to_owned(),
             factorization: parameters.choice("factorization").to_owned(),
+            work: parameters.number("work"),
             sweeps_segments: parameters.choice("segments") != "direct",
         }
     }
@@ -49,15 +52,17 @@ impl Solvers {
     }
 
     fn direct(&self) -> Box<dyn Solver> {
-        match self.have_boxes() {
-            true => {
-                let mut own = Parameters::defaults(bpp::INFO.parameters);
-                let factorization = Value::Choice(self.factorization.clone());
-                own.0.insert("factorization", factorization);
-                (bpp::INFO.make)(&own)
-            }
-            false => newton::INFO.with_defaults(),
+        let info = match self.have_boxes() {
+            true => &bpp::INFO,
+            false => &newton::INFO,
+        };
+        let mut own = Parameters::defaults(info.parameters);
+        own.0.insert(work::NAME, Value::Number(self.work));
+        if self.have_boxes() {
+            let factorization = Value::Choice(self.factorization.clone());
+            own.0.insert("factorization", factorization);
         }
+        (info.make)(&own)
     }
 }
 
@@ -77,8 +82,9 @@ pub struct Slot {
     pub kept: Vec<f64>,
     /// Whether the solver has solved this matrix before.
     pub is_known: bool,
-    /// Solve time (s).
+    /// Solve time (s), and multiplications.
     pub time: f64,
+    pub work: f64,
     /// How the last solve ended.
     pub status: Status,
 }
@@ -99,6 +105,7 @@ impl Slot {
             kept: Vec::new(),
             is_known: false,
             time: 0.0,
+            work: 0.0,
             status: Status::Converged,
         }
     }
@@ -129,6 +136,7 @@ impl Slot {
         self.is_known = true;
         problem.momenta(lambda, &mut self.momenta);
         self.time += start.elapsed().as_secs_f64();
+        self.work += 1e6 * report.statistic(work::NAME).unwrap_or(0.0);
         self.status = report.status;
         match &self.status {
             Status::Failed(why) => Err(why.clone()),
@@ -142,6 +150,7 @@ impl Slot {
         self.begun = Instant::now();
         self.part.load(whole, lambda);
         self.time = 0.0;
+        self.work = 0.0;
     }
 
     /// Finds Jᵀ Λ.

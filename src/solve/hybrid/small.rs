@@ -70,10 +70,10 @@ impl Small {
         }
     }
 
-    /// Solves it. False where that is not possible.
-    pub fn solve(&mut self, lambda: &mut [f64]) -> bool {
+    /// Solves it, within about so many multiplications. False where that is not possible.
+    pub fn solve(&mut self, lambda: &mut [f64], work: f64) -> bool {
         let has_intervals = self.mu.is_empty();
-        if !(has_intervals && self.pivot() || self.by_newton()) {
+        if !(has_intervals && self.pivot() || self.by_newton(work)) {
             return false;
         }
         for (r, x) in self.order.iter().zip(self.x.iter()) {
@@ -145,7 +145,7 @@ impl Small {
     }
 
     /// By `newton`, as a problem without bodies.
-    fn by_newton(&mut self) -> bool {
+    fn by_newton(&mut self, work: f64) -> bool {
         let n = self.order.len();
         let entries = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
         let triplets: Vec<(u32, u32, f64)> = entries
@@ -170,9 +170,10 @@ impl Small {
             history: false,
         };
         let grants = Grants {
-            work: f64::INFINITY,
+            work,
             tolerance,
             sweeps: 0,
+            admits_all: true,
         };
         let report = without_bodies::solve(&problem, &request, &grants, self.x.as_mut_slice());
         report.is_some_and(|r| !matches!(r.status, Status::Failed(_)))

@@ -96,6 +96,7 @@ impl Turns {
         let numbers = Numbers {
             couplings: f64::from(report.iterations),
             times: self.parts.times(),
+            work: self.parts.work(),
         };
         numbers.note(partition, &mut report);
         self.note(partition, &mut report);
@@ -132,6 +133,7 @@ impl Turns {
         let limit = budget.time_limit();
         while report.iterations < budget.iterations
             && limit.is_none_or(|limit| run.start.elapsed() < limit)
+            && !self.parts.are_out_of_work()
         {
             let is_first = report.iterations == 0;
             report.iterations += 1;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::DerefMut;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rayon::Scope;
@@ -73,6 +74,8 @@ pub struct Moment {
 /// The units of a problem. Keeps its memory.
 pub struct Units {
     solvers: Solvers,
+    /// Most multiplications of a solve.
+    most: f64,
     units: Vec<Mutex<Unit>>,
     /// Of each unit in use: its primaries, ascending.
     needs: Vec<Vec<u32>>,
@@ -101,6 +104,9 @@ struct Solving<'a> {
     problem: &'a Problem,
     start: Instant,
     limit: Option<Duration>,
+    /// Most multiplications, and how many there were.
+    most: f64,
+    work: AtomicU64,
     /// What changes a row's velocity by more than this is told to others (m/s).
     matters: f64,
     moments: Option<Mutex<Vec<Moment>>>,
@@ -110,9 +116,10 @@ struct Solving<'a> {
 
 impl Units {
     /// Units that are solved as the parameters have it.
-    pub fn new(solvers: Solvers) -> Self {
+    pub fn new(solvers: Solvers, most: f64) -> Self {
         Self {
             solvers,
+            most,
             units: Vec::new(),
             needs: Vec::new(),
             of_contact: Vec::new(),
@@ -249,6 +256,8 @@ impl Units {
             problem,
             start: Instant::now(),
             limit: budget.time_limit(),
+            most: self.most,
+            work: AtomicU64::new(0),
             matters: MATTERS * budget.tolerance,
             moments: request.history.then(Mutex::default),
             #[cfg(test)]
@@ -301,6 +310,8 @@ impl Units {
             problem,
             start: Instant::now(),
             limit: None,
+            most: f64::INFINITY,
+            work: AtomicU64::new(0),
             matters: 0.0,
             moments: None,
             panics: None,
@@ -376,6 +387,12 @@ impl Units {
     /// The parts that a unit solves or couples; none for that of the islands that are not cut.
     pub fn parts_of(&self, unit: usize) -> &[u32] {
         &self.needs[unit]
+    }
+
+    /// What solving all of them took (multiplications).
+    pub fn work(&self) -> f64 {
+        let units = self.units.iter().take(self.needs.len());
+        units.map(|unit| System::take(unit).slot.work).sum()
     }
 
     /// What solving each unit took (s).
@@ -514,11 +531,14 @@ impl Work for Solving<'_> {
             primary.read(*share as usize, &mut own.others);
         }
         let (bodies, others) = (&own.bodies, &own.others);
+        let before = own.slot.work;
         own.slot.solve(|body| {
             let momentum = others.get(body).copied().unwrap_or(Twist::ZERO);
             self.problem
                 .velocity_after(bodies[body] as usize, &momentum)
         })?;
+        let work = (own.slot.work - before) as u64;
+        self.work.fetch_add(work, Ordering::Relaxed);
         for ((primary, share), k) in data.iter_mut().zip(&own.share).zip(0..) {
             let span = own.start[k] as usize..own.start[k + 1] as usize;
             let momenta = &mut primary.shares[*share as usize].momenta;
@@ -552,7 +572,7 @@ impl Work for Solving<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.limit
-            .is_some_and(|limit| self.start.elapsed() >= limit)
+        self.work.load(Ordering::Relaxed) as f64 >= self.most
+            || (self.limit).is_some_and(|limit| self.start.elapsed() >= limit)
     }
 }

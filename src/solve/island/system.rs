@@ -30,6 +30,8 @@ pub struct System {
     ldl: SparseLdl,
     /// Entries of the factor, and multiplications of a factorisation.
     cost: [f64; 2],
+    /// What a factorisation may take at most (multiplications), if there is a limit.
+    most: Option<f64>,
     /// The order of the unknowns is that of velocities and then rows.
     rhs: Vec<f64>,
 }
@@ -226,6 +228,9 @@ impl System {
     /// # Errors
     /// At a pivot of the wrong sign, or not finite; where it is too large, or time is over.
     pub fn factor(&mut self, island: &Island) -> Result<(), Breakdown> {
+        if self.is_too_large() {
+            return Err(Breakdown::TooLarge);
+        }
         let n = self.start.len() - 1;
         self.ldl.factor_quasi_definite(
             n,
@@ -263,9 +268,14 @@ impl System {
         self.ldl.set_deadline(deadline);
     }
 
-    /// Whether the factor is too large to be stored.
+    /// What a factorisation may take at most (multiplications).
+    pub fn set_most(&mut self, most: f64) {
+        self.most = Some(most);
+    }
+
+    /// Whether the factor is too large to be stored, or takes more than it may.
     pub fn is_too_large(&self) -> bool {
-        self.ldl.is_too_large()
+        self.ldl.is_too_large() || self.most.is_some_and(|most| self.cost_of_factor() > most)
     }
 
     /// Entries of the factor.
@@ -283,6 +293,10 @@ impl System {
         if self.is_too_large() {
             return 0.0;
         }
+        self.cost_of_factor()
+    }
+
+    fn cost_of_factor(&self) -> f64 {
         SIDE_BY_SIDE * self.cost[1] + PER_NODE * self.ldl.nodes() as f64
     }
 }

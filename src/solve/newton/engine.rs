@@ -62,6 +62,7 @@ impl Engine {
         local: &[u32],
         lambda: &[f64],
     ) -> f64 {
+        self.bodies.system.set_most(f64::INFINITY);
         self.bodies.refill(problem, island, local);
         let island = &self.bodies.island;
         island.load(problem, lambda, &mut self.state.x);
@@ -139,6 +140,7 @@ impl Engine {
         self.state.clock.get_or_insert_with(Instant::now);
         self.state.wanted = limits.tolerance;
         self.bodies.system.set_deadline(limits.deadline);
+        self.bodies.system.set_most(self.granted);
     }
 
     /// Why a solve has ended with this residual.

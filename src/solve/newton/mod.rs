@@ -27,7 +27,7 @@ use crate::problem::{MatrixProblem, Problem};
 use crate::solve::conclude::{clear_idle, conclude};
 use crate::solve::island::Operator;
 use crate::solve::method::{Limits, Site, State, write_history};
-use crate::solve::{NeedsBodies, Reason, Request, SolveReport, Solver, SolverInfo, Status};
+use crate::solve::{NeedsBodies, Reason, Request, SolveReport, Solver, SolverInfo, Status, work};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -36,8 +36,13 @@ pub static INFO: SolverInfo = SolverInfo {
     source: "Rockafellar 1976; De Saxcé & Feng 1998; Yamashita & Fukushima 2001; Hintermüller, Ito & Kunisch 2002",
     least_iterations: 500,
     obstacle: || None,
-    parameters: &[WITHOUT],
-    make: |parameters| Box::new(Newton::without(stages::left_out(parameters))),
+    parameters: &[WITHOUT, work::parameter(work::DIRECT)],
+    make: |parameters| {
+        Box::new(Newton {
+            most: Some(work::limit(parameters)),
+            ..Newton::without(stages::left_out(parameters))
+        })
+    },
 };
 
 /// The solver. It carries no state from step to step, only memory.
@@ -45,6 +50,8 @@ pub static INFO: SolverInfo = SolverInfo {
 pub(super) struct Newton {
     /// The name of the stage that is left out.
     without: Option<&'static str>,
+    /// What a solve may take, if there is a limit (multiplications).
+    most: Option<f64>,
     /// The engine of each island that is a candidate: one takes kilobytes before it holds anything, and most of very many
     /// islands are none.
     islands: Vec<Option<Box<Engine>>>,
@@ -124,10 +131,12 @@ impl Newton {
             engine.without = without;
             let error = engine.begin(problem, island, local, lambda);
             let is_solved = engine.accepts(error, grants.tolerance);
-            if is_solved || grants.work == f64::INFINITY {
-                return (error, 0.0);
-            }
-            (error, need(engine))
+            let need = match () {
+                () if is_solved || grants.work == f64::INFINITY => 0.0,
+                () if grants.admits_all => engine.state.x.len() as f64,
+                () => need(engine),
+            };
+            (error, need)
         });
         let begun: Vec<(f64, f64)> = begun.collect();
         self.offered.clear();
@@ -145,7 +154,10 @@ impl Newton {
             .extend(begun.iter().map(|(_, need)| need.max(0.0)));
         for (island, (_, work)) in begun.iter().enumerate() {
             let engine = self.islands[island].as_deref();
-            let share = engine.map_or(1.0, |e| share(e.alternates(), e.is_held()));
+            let share = match engine {
+                Some(engine) if !grants.admits_all => share(engine.alternates(), engine.is_held()),
+                _ => 1.0,
+            };
             if *work >= 0.0 {
                 self.needs.push(Need {
                     island: island as u32,
@@ -169,7 +181,7 @@ impl Newton {
             let mut sum = 0.0;
             let fits = |need: &&Need| {
                 sum += need.work / need.share;
-                sum <= self.work
+                grants.admits_all || sum <= self.work
             };
             let admitted = needs.iter().take_while(fits).count();
             let admitted = &needs[..admitted];
@@ -365,9 +377,10 @@ impl Solver for Newton {
     ) -> SolveReport {
         let start = Instant::now();
         let grants = Grants {
-            work: f64::INFINITY,
+            work: self.most.unwrap_or(f64::INFINITY),
             tolerance: request.budget.tolerance,
             sweeps: 0,
+            admits_all: true,
         };
         self.choose(problem, lambda, u, &grants, (|_| true, |_| true));
         let choosing = start.elapsed().as_secs_f64();
@@ -390,6 +403,7 @@ impl Solver for Newton {
             work: f64::INFINITY,
             tolerance: request.budget.tolerance,
             sweeps: 0,
+            admits_all: true,
         };
         let report = without_bodies::solve(problem, request, &grants, lambda);
         Ok(report.expect("work without limit"))
@@ -445,7 +459,9 @@ impl Newton {
                 .count();
             let why = match large {
                 0 => String::new(),
-                n => format!(", with {n} islands whose matrices are too large to be factored"),
+                n => format!(
+                    ", with {n} islands whose matrices are too large to be factored within the work"
+                ),
             };
             Status::Stalled(format!("no method gets below {worst:.1e} m/s{why}"))
         }

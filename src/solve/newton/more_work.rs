@@ -115,6 +115,8 @@ impl Newton {
             let Some(engine) = engine else {
                 return;
             };
+            engine.granted = *granted;
+            engine.bodies.system.set_most(*granted);
             let limits = limits.with(granted - kept);
             let site = Site {
                 problem,

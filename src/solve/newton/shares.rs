@@ -7,7 +7,7 @@ use crate::problem::Problem;
 use crate::solve::island::packed::DOF;
 use crate::solve::island::{SIDE_BY_SIDE, Tally};
 use crate::solve::method::conjugate_sweeps::WORK_PER_SWEPT_ROW;
-use crate::solve::{Over, Reason, SolveReport};
+use crate::solve::{Over, Reason, SolveReport, work};
 
 /// The finest residual that is asked of an island, whatever the budget says (m/s).
 pub const FINEST: f64 = 1e-13;
@@ -46,6 +46,8 @@ pub(in crate::solve) struct Grants {
     pub tolerance: f64,
     /// Sweeps that are to follow an exact solution that ends early.
     pub sweeps: u32,
+    /// Whether every island is admitted, with a share by its rows, and none gets more at first.
+    pub admits_all: bool,
 }
 
 /// Multiplications that a solution takes at least, about; infinite where its factor is too large.
@@ -198,7 +200,6 @@ pub fn count(islands: impl Iterator<Item = (Tally, [f64; 2])> + Clone, report: &
     let factored = islands.filter(|(tally, _)| tally.factors > 0);
     let entries: f64 = factored.clone().map(|(_, cost)| cost[0]).sum();
     let one: f64 = factored.map(|(_, cost)| cost[1]).sum();
-    let work: f64 = tallies.clone().map(|t| t.work).sum();
     let numbers = [
         (
             "proximal points",
@@ -236,12 +237,11 @@ pub fn count(islands: impl Iterator<Item = (Tally, [f64; 2])> + Clone, report: &
             1e-6 * one,
         ),
         (
-            "work",
-            "Multiplications, about, in millions; a quarter of those that factorisations make side by side. All islands \
-             together.",
+            work::NAME,
+            work::SUMMARY,
             "1e6",
             Over::Sum,
-            1e-6 * work,
+            1e-6 * tallies.clone().map(|t| t.work).sum::<f64>(),
         ),
     ];
     for (name, summary, unit, over, value) in numbers {

@@ -18,7 +18,7 @@ use crate::solve::newton::{Grants, Newton};
 use crate::solve::sweeps::nncg;
 use crate::solve::{
     Budget, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver,
-    SolverInfo, Status, admm,
+    SolverInfo, Status, admm, work,
 };
 
 /// The entry in the list.
@@ -28,18 +28,23 @@ pub static INFO: SolverInfo = SolverInfo {
     source: "as newton",
     least_iterations: 4000,
     obstacle: || None,
-    parameters: &[Parameter {
-        name: "twice",
-        unit: "-",
-        summary: "solve once more from another start, and say how far the velocities are from the first ones",
-        source: "-",
-        kind: ParameterKind::Flag { default: true },
-    }],
+    parameters: &[
+        Parameter {
+            name: "twice",
+            unit: "-",
+            summary: "solve once more from another start, and say how far the velocities are from the first ones",
+            source: "-",
+            kind: ParameterKind::Flag { default: true },
+        },
+        work::parameter(PATIENCE * work::DIRECT),
+    ],
     make: |parameters| Box::new(Reference::new(parameters)),
 };
 
 /// The residual that is asked for at least, whatever the budget says (m/s).
 const GOAL: f64 = 1e-10;
+/// How much more work it may take than a direct solver (-).
+const PATIENCE: f64 = 10.0;
 /// What rounding may leave of w, over ε‖|A||Λ| + |b|‖∞ (-).
 const ROUNDING: f64 = 4.0;
 /// Iterations of `admm` and of sweeps that make another start: redundant contacts that push apart by a rounded gap need
@@ -81,6 +86,8 @@ pub fn rounding(problem: &impl Form, lambda: &[f64]) -> f64 {
 /// The solver.
 struct Reference {
     twice: bool,
+    /// Most multiplications of a solve.
+    work: f64,
     newton: Newton,
     others: [Box<dyn Solver>; 2],
     /// The best impulses, and the residual of each island (m/s).
@@ -94,6 +101,7 @@ impl Reference {
     fn new(parameters: &Parameters) -> Self {
         Self {
             twice: parameters.flag("twice"),
+            work: work::limit(parameters),
             newton: Newton::default(),
             others: OTHERS.map(|(info, _)| info.with_defaults()),
             best: Vec::new(),
@@ -104,12 +112,18 @@ impl Reference {
     }
 
     /// `newton` from the impulses in `trial`, on the islands that are not at the goal yet; what is better is kept.
-    fn attempt(&mut self, problem: &Problem, request: &Request, goal: f64) -> SolveReport {
+    fn attempt(
+        &mut self,
+        problem: &Problem,
+        (request, work): (&Request, f64),
+        goal: f64,
+    ) -> SolveReport {
         let errors = &self.errors;
         let grants = Grants {
-            work: f64::INFINITY,
+            work,
             tolerance: goal,
             sweeps: 0,
+            admits_all: true,
         };
         let is_open = |island: usize| errors[island] > goal || errors[island].is_nan();
         let u = &mut self.velocity;
@@ -159,14 +173,18 @@ struct Left {
     begin: Instant,
     budget: Budget,
     history: bool,
+    /// Multiplications in all.
+    work: f64,
 }
 
 impl Left {
-    /// The request of the next start, or none if iterations or time are used up.
-    fn next(&self, used: u32, goal: f64) -> Option<Request> {
-        let iterations = self.budget.iterations.saturating_sub(used).min(STEPS);
+    /// The request of the start after those that are reported, and its work; none if iterations, work or time are used up.
+    fn next(&self, used: &SolveReport, goal: f64) -> Option<(Request, f64)> {
+        let iterations = self.budget.iterations.saturating_sub(used.iterations);
+        let iterations = iterations.min(STEPS);
+        let work = self.work - 1e6 * used.statistic("work").unwrap_or(0.0);
         let time = self.time()?;
-        (iterations > 0).then_some(Request {
+        let request = Request {
             budget: Budget {
                 iterations,
                 tolerance: goal,
@@ -174,11 +192,12 @@ impl Left {
                 ..self.budget
             },
             history: self.history,
-        })
+        };
+        (iterations > 0 && work > 0.0).then_some((request, work))
     }
 
     /// The status of a residual after so many iterations.
-    fn status(&self, residual: f64, used: u32, goal: f64) -> Status {
+    fn status(&self, residual: f64, used: &SolveReport, goal: f64) -> Status {
         if residual <= goal {
             Status::Converged
         } else if !residual.is_finite() {
@@ -216,6 +235,7 @@ impl Solver for Reference {
             begin: Instant::now(),
             budget: request.budget,
             history: request.history,
+            work: self.work,
         };
         let finest = GOAL.min(request.budget.tolerance);
         let islands = problem.islands.len();
@@ -230,7 +250,7 @@ impl Solver for Reference {
         let mut goal = finest;
         let mut starts = 0;
         for turn in usize::from(is_cold)..2 + TURNS {
-            let Some(next) = left.next(report.iterations, goal) else {
+            let Some((next, _)) = left.next(&report, goal) else {
                 break;
             };
             match turn {
@@ -238,11 +258,11 @@ impl Solver for Reference {
                 1 => self.trial.fill(0.0),
                 _ => self.start_elsewhere(turn % 2, problem, next.budget.time),
             }
-            let Some(next) = left.next(report.iterations, goal) else {
+            let Some((next, work)) = left.next(&report, goal) else {
                 break;
             };
             starts += 1;
-            report = joined(report, self.attempt(problem, &next, goal));
+            report = joined(report, self.attempt(problem, (&next, work), goal));
             if !report.status.is_usable() || self.worst() <= finest {
                 break;
             }
@@ -282,6 +302,7 @@ impl Solver for Reference {
             begin: Instant::now(),
             budget: request.budget,
             history: request.history,
+            work: f64::INFINITY,
         };
         let finest = GOAL.min(request.budget.tolerance);
         let mut workspace = ResidualWorkspace::default();
@@ -296,7 +317,7 @@ impl Solver for Reference {
         self.trial.clear();
         self.trial.extend_from_slice(lambda);
         for _ in 0..2 {
-            let Some(next) = left.next(report.iterations, goal) else {
+            let Some((next, _)) = left.next(&report, goal) else {
                 break;
             };
             starts += 1;
@@ -320,7 +341,7 @@ impl Solver for Reference {
             self.trial.fill(0.0);
         }
         if report.status.is_usable() {
-            report.status = left.status(least, report.iterations, goal);
+            report.status = left.status(least, &report, goal);
         }
         note(&mut report, starts, goal, None);
         if let Some(last) = report.history.last_mut() {
@@ -338,7 +359,7 @@ impl Reference {
         }
         let mut workspace = ResidualWorkspace::default();
         let found = problem.residual(&self.best, JudgedLaw::Own, &mut workspace);
-        report.status = left.status(found.residual, report.iterations, goal);
+        report.status = left.status(found.residual, report, goal);
     }
 
     /// Solves from another start, and returns how far w is from that of the best; none where that start leads nowhere.
@@ -350,20 +371,20 @@ impl Reference {
         goal: f64,
         report: &mut SolveReport,
     ) -> Option<f64> {
-        let mut next = left.next(report.iterations, goal)?;
+        let (mut next, mut work) = left.next(report, goal)?;
         next.history = false;
         let first = self.best.clone();
         let errors = self.errors.clone();
         self.best.fill(0.0);
         if from_others {
             self.start_elsewhere(0, problem, next.budget.time);
-            next = left.next(report.iterations, goal)?;
+            (next, work) = left.next(report, goal)?;
             next.history = false;
         } else {
             self.trial.fill(0.0);
         }
         self.errors.fill(f64::INFINITY);
-        let second = self.attempt(problem, &next, goal);
+        let second = self.attempt(problem, (&next, work), goal);
         let is_exact = second.status.is_usable() && self.worst() <= goal;
         let distance = is_exact.then(|| {
             let mut w = [vec![0.0; first.len()], vec![0.0; first.len()]];

@@ -91,6 +91,7 @@ impl Refiner {
             work: WORK,
             tolerance,
             sweeps: 0,
+            admits_all: false,
         };
         let is_candidate = |island| grants.refuse(problem, island, lambda).is_none();
         let u = self.workspace.velocities_mut();

@@ -1,5 +1,6 @@
 //! What tests share: small worlds here, problems and solves, running machines.
 
+pub mod fuzz;
 pub mod machine;
 pub mod problems;
 
