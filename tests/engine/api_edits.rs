@@ -4,8 +4,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use moreau::math::{Pose, Quat, SymMat3, Twist, Vec3};
+use moreau::scene::Scene;
 use moreau::scene::random::Random;
-use moreau::solve::SolverConfig;
+use moreau::solve::{SOLVERS, SolverConfig};
 use moreau::step::Simulation;
 use moreau::world::drive::{DrivenMotor, Interpolation, Moves};
 use moreau::world::joint::{Axis, GearTerm, JointKind, Motion, Motor, Target};
@@ -479,4 +480,55 @@ fn edits_through_public_fields_are_stepped_or_refused_and_never_panic() {
 #[ignore = "takes as long as it is told to"]
 fn measure_edits_for_as_long_as_wanted() {
     as_long_as_wanted(2000, attempts);
+}
+
+/// A gear between joints that nothing can move, and beside it a pendulum.
+const IDLE_GEAR: &str = r#"(
+    bodies: [
+        (name: "turntable", kind: Kinematic, shape: Ball(radius: 0.5), angular_velocity: (0, 1, 0)),
+        (name: "wall", kind: Fixed, shape: Ball(radius: 0.5), position: (3, 0, 0)),
+        (name: "bob", shape: Ball(radius: 0.2), position: (6, 1, 0)),
+    ],
+    joints: [
+        (name: "axle", bodies: ("", "turntable"), kind: Hinge(), at: (0, 0, 0), axis: (0, 1, 0)),
+        (name: "bolt", bodies: ("", "wall"), kind: Hinge(), at: (3, 0, 0), axis: (0, 1, 0)),
+        (name: "string", bodies: ("", "bob"), kind: Hinge(), at: (6, 2, 0), axis: (0, 0, 1)),
+        (name: "idle", kind: Gear(terms: [(joint: "axle", coefficient: 1), (joint: "bolt", coefficient: 2)])),
+    ],
+)"#;
+
+#[test]
+fn gears_without_effect_stop_no_world_under_any_solver() {
+    let scene = Scene::parse(IDLE_GEAR, "idle.ron").expect("a good scene");
+    for info in SOLVERS.iter().filter(|info| (info.obstacle)().is_none()) {
+        let mut config = SolverConfig::default();
+        config.switch(info.name);
+        let world = scene.build().expect("a good scene");
+        let mut simulation = Simulation::new(world, config, 1).expect("a good solver");
+        for _ in 0..30 {
+            let step = simulation.step();
+            step.unwrap_or_else(|error| panic!("{}: {error}", info.name));
+        }
+        let bob = simulation.world().bodies.velocity[2];
+        assert!(bob.linear.norm() < 1e-6, "{}: it hangs at rest", info.name);
+        // What a program makes of it later.
+        let gear = simulation.world_mut().joint_mut(3).expect("the gear");
+        if let JointKind::Gear(terms) = &mut gear.kind {
+            terms[1] = GearTerm {
+                coefficient: -terms[0].coefficient,
+                ..terms[0]
+            };
+        }
+        let before = simulation.world().to_bytes();
+        let said = simulation
+            .step()
+            .map(drop)
+            .expect_err("refused")
+            .to_string();
+        assert!(
+            said.contains("\"idle\"") && said.contains("without effect"),
+            "{said}"
+        );
+        assert_eq!(simulation.world().to_bytes(), before, "{}", info.name);
+    }
 }
