@@ -462,12 +462,14 @@ fn build(geometry: &Geometry) -> Result<SharedShape, ShapeError> {
     })
 }
 
-/// The polyhedron that a shape is, if it is one.
+/// The polyhedron that a shape is, if it is one that has not lost too many faces to rounding to enclose anything.
 fn hull(parry: &SharedShape) -> Option<Hull> {
-    if let Some(cuboid) = parry.as_cuboid() {
-        return Some(Hull::cuboid(cuboid.half_extents.into()));
-    }
-    parry.as_convex_polyhedron().map(Hull::of_polyhedron)
+    const FEWEST_FACES: usize = 4;
+    let hull = match parry.as_cuboid() {
+        Some(cuboid) => Hull::cuboid(cuboid.half_extents.into()),
+        None => Hull::of_polyhedron(parry.as_convex_polyhedron()?),
+    };
+    (hull.planes.len() >= FEWEST_FACES).then_some(hull)
 }
 
 /// Least ratio of a hull's extents: below about 1e-3 the hull loses faces, and with them mass.

@@ -505,30 +505,30 @@ fn gears_without_effect_stop_no_world_under_any_solver() {
         config.switch(info.name);
         let world = scene.build().expect("a good scene");
         let mut simulation = Simulation::new(world, config, 1).expect("a good solver");
-        for _ in 0..30 {
-            let step = simulation.step();
-            step.unwrap_or_else(|error| panic!("{}: {error}", info.name));
+        let hangs = |simulation: &mut Simulation| {
+            for _ in 0..30 {
+                let step = simulation.step();
+                step.unwrap_or_else(|error| panic!("{}: {error}", info.name));
+            }
+            let bob = simulation.world().bodies.velocity[2];
+            assert!(bob.linear.norm() < 1e-3, "{}: {bob:?}", info.name);
+        };
+        hangs(&mut simulation);
+        // What a program makes of it later: terms that cancel, and terms of which rounding leaves 5e-17.
+        for coefficients in [&[1.0, -1.0][..], &[0.1, 0.2, -0.3]] {
+            let gear = simulation.world_mut().joint_mut(3).expect("the gear");
+            if let JointKind::Gear(terms) = &mut gear.kind {
+                let of = GearTerm {
+                    joint: 2,
+                    ..terms[0]
+                };
+                let of = |coefficient: &f64| GearTerm {
+                    coefficient: *coefficient,
+                    ..of
+                };
+                *terms = coefficients.iter().map(of).collect();
+            }
+            hangs(&mut simulation);
         }
-        let bob = simulation.world().bodies.velocity[2];
-        assert!(bob.linear.norm() < 1e-6, "{}: it hangs at rest", info.name);
-        // What a program makes of it later.
-        let gear = simulation.world_mut().joint_mut(3).expect("the gear");
-        if let JointKind::Gear(terms) = &mut gear.kind {
-            terms[1] = GearTerm {
-                coefficient: -terms[0].coefficient,
-                ..terms[0]
-            };
-        }
-        let before = simulation.world().to_bytes();
-        let said = simulation
-            .step()
-            .map(drop)
-            .expect_err("refused")
-            .to_string();
-        assert!(
-            said.contains("\"idle\"") && said.contains("without effect"),
-            "{said}"
-        );
-        assert_eq!(simulation.world().to_bytes(), before, "{}", info.name);
     }
 }

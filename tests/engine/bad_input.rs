@@ -268,6 +268,16 @@ fn numbers_that_make_no_sense_name_the_body_and_stand_at_their_place() {
         &["position must be within"],
     );
     refused(
+        &ball("position: (0, 2e8, 0)"),
+        "2:53",
+        &["position must be within ±1e8, not 2e8"],
+    );
+    refused(
+        &ball("velocity: (2e8, 0, 0)"),
+        "2:53",
+        &["velocity must be within ±1e8"],
+    );
+    refused(
         &ball("velocity: (NaN, 0, 0)"),
         "2:53",
         &["velocity must be finite"],
@@ -307,6 +317,7 @@ fn shapes_that_enclose_nothing() {
         "1:32",
         &["body 0: radius must be positive and finite, not 0"],
     );
+    refused(&body("Ball(radius: 1e9)"), "1:19", &["beyond 1e±40"]);
     refused(
         &body("Cuboid(half_extents: (1, 0, 1))"),
         "1:44",

@@ -110,6 +110,8 @@ fn attempt(seed: u64) -> Result<bool, String> {
         }));
         match outcome {
             Err(_) => return Err(format!("{seed}: {said}: panics")),
+            // A joint torn apart by 1e6 m pulls faster than that.
+            Ok(Err(why)) if why.contains("would move out of bounds") => return Ok(false),
             Ok(Err(why)) => return Err(format!("{seed}: {said}: step {step}: {why}")),
             Ok(Ok(())) => {}
         }
