@@ -328,6 +328,10 @@ proptest! {
     fn worlds_with_joints_and_drives_never_panic(seed in any::<u64>()) {
         let _ = live(&Draw::scene(seed));
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn worlds_of_every_shape_never_panic(seed in any::<u64>()) {

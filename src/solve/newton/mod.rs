@@ -455,7 +455,9 @@ impl Newton {
         } else {
             let large = self
                 .taken()
-                .filter(|(_, e)| e.bodies.system.is_too_large())
+                .filter(|(island, e)| {
+                    self.errors[*island] > tolerance && e.bodies.system.is_too_large()
+                })
                 .count();
             let why = match large {
                 0 => String::new(),
