@@ -16,7 +16,7 @@ use crate::solve::island::bodies::Bodies;
 use crate::solve::island::rows::Rows;
 use crate::solve::island::{Operator, Tally};
 use crate::solve::method::alternating_directions::{
-    AlternatingDirections, Options, PENALTY, RELAXATION,
+    AlternatingDirections, Options, PENALTY, RELAXATION, work_of_an_iteration,
 };
 use crate::solve::{
     HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport,
@@ -234,7 +234,7 @@ impl<P: Form, S> Run<'_, P, S> {
             running.for_each(|engine| {
                 let (island, tally) = (&mut engine.island, &mut engine.tally);
                 (engine.directions).iterate(island, budget.tolerance, tally);
-                tally.work += work_of_an_iteration(island);
+                tally.work += work_of_an_iteration(island, island.offset().len());
             });
             report.iterations += 1;
             report.delta = engines
@@ -278,12 +278,6 @@ impl<P: Form, S> Run<'_, P, S> {
         let judged = self.problem.residual(self.lambda, law, &mut self.workspace);
         judged.residual
     }
-}
-
-/// Multiplications of an iteration, about: two substitutions, and J and its transpose twice each.
-fn work_of_an_iteration(island: &impl Operator) -> f64 {
-    const PER_ROW: f64 = 60.0;
-    island.work_of_a_solve() + PER_ROW * island.offset().len() as f64
 }
 
 /// Multiplications of all islands.

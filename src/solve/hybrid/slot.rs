@@ -33,7 +33,7 @@ impl Solvers {
         Self {
             name: parameters.choice("primary").to_owned(),
             factorization: parameters.choice("factorization").to_owned(),
-            work: parameters.number("work"),
+            work: parameters.number(work::NAME),
             sweeps_segments: parameters.choice("segments") != "direct",
         }
     }

@@ -29,6 +29,13 @@ const LATER: f64 = 1.5;
 /// A start whose residual is at most this share of the tolerance is a solution (-).
 const ACCEPTED: f64 = 0.1;
 
+/// Multiplications of an iteration on an island of so many rows, about: two substitutions, and per row J and its transpose
+/// twice each, and the projection.
+pub(in crate::solve) fn work_of_an_iteration(island: &impl Operator, rows: usize) -> f64 {
+    const PER_ROW: f64 = 60.0;
+    island.work_of_a_solve() + PER_ROW * rows as f64
+}
+
 /// Choices of the iteration.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::solve) struct Options {

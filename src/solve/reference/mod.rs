@@ -182,7 +182,7 @@ impl Left {
     fn next(&self, used: &SolveReport, goal: f64) -> Option<(Request, f64)> {
         let iterations = self.budget.iterations.saturating_sub(used.iterations);
         let iterations = iterations.min(STEPS);
-        let work = self.work - 1e6 * used.statistic("work").unwrap_or(0.0);
+        let work = self.work - 1e6 * used.statistic(work::NAME).unwrap_or(0.0);
         let time = self.time()?;
         let request = Request {
             budget: Budget {

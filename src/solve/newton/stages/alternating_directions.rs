@@ -1,9 +1,8 @@
 //! Alternating directions on islands with redundant contacts.
 
 use super::super::engine::{Engine, Stage};
-use crate::solve::island::Operator;
 use crate::solve::island::bodies::{Bodies, WORK_PER_SYSTEM_ROW};
-use crate::solve::method::alternating_directions::Options;
+use crate::solve::method::alternating_directions::{self, Options};
 use crate::solve::method::{Limits, Site};
 
 /// They go on while the residual falls to this share (-) in so many iterations. From nothing it may rest for 20 of them,
@@ -13,8 +12,6 @@ const FALL: f64 = 0.5;
 const ROUND: usize = 30;
 /// The residual that they go on to, as a share of what other methods go on to while it is cheap (-).
 const AIM: f64 = 0.3;
-/// Multiplications of a row in an iteration: J and its transpose twice each, and the projection.
-const WORK_PER_ALTERNATING_ROW: f64 = 60.0;
 
 /// First where contacts are redundant.
 pub const STAGE: Stage = Stage {
@@ -63,5 +60,5 @@ pub fn work(bodies: &Bodies, iterations: f64) -> f64 {
 }
 
 fn work_of_an_iteration(bodies: &Bodies) -> f64 {
-    bodies.work_of_a_solve() + WORK_PER_ALTERNATING_ROW * bodies.island.contact_rows() as f64
+    alternating_directions::work_of_an_iteration(bodies, bodies.island.contact_rows())
 }
