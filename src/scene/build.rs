@@ -176,7 +176,8 @@ impl<'a> Builder<'a> {
         // That of the centre of mass.
         check::in_world("position", bodies.position[slot].as_slice())?;
         if !bodies.is_mass_calculable(slot) {
-            let message = "the shape and its mass make a mass or an inertia beyond 1e±40";
+            let message = "the shape and its mass make a mass or an inertia beyond 1e±40, or an inertia 1e14 times \
+                           smaller about one axis than about another";
             return Err(FieldError::new("shape", message));
         }
         if !name.is_empty() && self.body_names.insert(name.clone(), id).is_some() {

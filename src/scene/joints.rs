@@ -233,13 +233,13 @@ fields! {
         /// The motors that it moves.
         pub motors: Vec<Driven> = Vec::new(),
         /// Times (s) and values; a value is what its motors aim at: m, m/s, degrees or rad/s.
-        pub script: Vec<[f64; 2]> = Vec::new(),
+        pub script: Vec<[f64; 2]> = Vec::new() => finite,
         /// What lies between them.
         pub interpolation: Interpolation = Interpolation::default(),
         /// Smallest and largest value of its slider.
-        pub range: [f64; 2] = [-1.0, 1.0],
+        pub range: [f64; 2] = [-1.0, 1.0] => finite,
         /// How fast hands change the value (1/s); 0: at once, and a key acts only as long as it is held.
-        pub rate: f64 = 0.0,
+        pub rate: f64 = 0.0 => finite,
         /// Keys that lower and raise the value: ("Q", "E"); letters, digits, Left, Right, Up, Down, PageUp,
         /// PageDown.
         pub keys: [String; 2] = Default::default(),
@@ -262,7 +262,10 @@ impl Drive {
                 return Err(FieldError::new(format!("keys.{side}"), message));
             }
         }
-        Ok(())
+        for (k, driven) in self.motors.iter().enumerate() {
+            finite(&format!("motors.{k}.factor"), &driven.factor)?;
+        }
+        self.check_fields()
     }
 }
 

@@ -90,8 +90,8 @@ impl World {
         self.check_material(b.material[slot])?;
         let m = b.inverse_mass[slot];
         let is_fine = b.is_mass_calculable(slot);
-        let expected =
-            "positive and finite, with an inertia that is positive definite, or nothing at all";
+        let expected = "positive and finite, with an inertia that is positive definite and not 1e14 times \
+                        smaller about one axis than about another, or nothing at all";
         demand(is_fine, "inverse mass", expected, m)?;
         let has_mass = !b.is_dynamic(slot) || m > 0.0;
         demand(has_mass, "mass", "positive for a dynamic body", 0)?;
@@ -133,6 +133,10 @@ impl World {
     }
 }
 
+/// How much larger one principal moment of inertia may be than another (-), roughly: turning the inertia rounds it by some
+/// 1e-16 of the largest, of which the smallest must be left. A wire of 1 mm across and 1 km long has 7e11.
+const MOST_UNEQUAL: f64 = 1e14;
+
 impl Bodies {
     /// Whether a step can calculate with what a body weighs.
     pub(crate) fn is_mass_calculable(&self, slot: usize) -> bool {
@@ -143,11 +147,15 @@ impl Bodies {
             return false;
         }
         // A body without mass has no inertia either.
-        let is_definite = || {
-            i.inverse()
-                .is_some_and(|i| i.xx > 0.0 && i.yy > 0.0 && i.zz > 0.0)
+        let is_positive = |x: f64| x > 0.0 && within(x);
+        let is_usable = || {
+            i.inverse().is_some_and(|inverse| {
+                let [moments, inverses] = [i, &inverse].map(|m| [m.xx, m.yy, m.zz]);
+                inverses.into_iter().all(is_positive)
+                    && moments.iter().sum::<f64>() * inverses.iter().sum::<f64>() <= MOST_UNEQUAL
+            })
         };
-        m == 0.0 || m > 0.0 && within(1.0 / m) && is_definite()
+        m == 0.0 || is_positive(m) && within(1.0 / m) && is_usable()
     }
 }
 

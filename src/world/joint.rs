@@ -410,8 +410,9 @@ impl Axis {
                 finite("rates", rates)?;
                 not_negative("stiffness", *stiffness)?;
                 not_negative("damping", *damping)?;
-                let is_held = stiffness + damping > 0.0;
-                let expected = "positive where there is no damping";
+                // A step divides by them.
+                let is_held = stiffness + damping >= 1.0 / LARGEST;
+                let expected = "with the damping at least 1e-40";
                 demand(is_held, "stiffness", expected, stiffness)
             }
         }

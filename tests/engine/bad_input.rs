@@ -227,6 +227,32 @@ fn joints_that_make_no_sense_are_named_and_stand_at_their_place() {
             "3:82",
             &["a key is a letter, a digit, Left", "not \"PgUp\""],
         ),
+        (
+            joint(
+                "bodies: (\"\", \"b\"), kind: Hinge())], drives: [(name: \"d\", script: [(0, 0), (1, 1e39)]",
+            ),
+            "3:78",
+            &["script must be within ±1e9, not 1e39"],
+        ),
+        (
+            joint(
+                "bodies: (\"\", \"b\"), kind: Hinge())], drives: [(name: \"d\", range: (-1, 1e10)",
+            ),
+            "3:77",
+            &["range must be within ±1e9, not 1e10"],
+        ),
+        (
+            joint("bodies: (\"\", \"b\"), kind: Hinge())], drives: [(name: \"d\", rate: 1e10"),
+            "3:76",
+            &["rate must be within ±1e9, not 1e10"],
+        ),
+        (
+            joint(
+                "bodies: (\"\", \"b\"), kind: Hinge())], drives: [(name: \"d\", motors: [(joint: \"j\", factor: 1e39)]",
+            ),
+            "3:100",
+            &["factor must be within ±1e9, not 1e39"],
+        ),
     ] {
         let message = message(&text);
         assert!(
@@ -318,6 +344,11 @@ fn shapes_that_enclose_nothing() {
         &["body 0: radius must be positive and finite, not 0"],
     );
     refused(&body("Ball(radius: 1e9)"), "1:19", &["beyond 1e±40"]);
+    refused(
+        &body("Capsule(radius: 1e-8, half_height: 10)"),
+        "1:19",
+        &["1e14 times smaller about one axis than about another"],
+    );
     refused(
         &body("Cuboid(half_extents: (1, 0, 1))"),
         "1:44",

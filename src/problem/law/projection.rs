@@ -215,7 +215,8 @@ fn root(mut low: (f64, f64), mut high: (f64, f64), mut value: impl FnMut(f64) ->
     let mut last = 0_i32;
     for _ in 0..100 {
         let width = high.0 - low.0;
-        if high.1 <= 0.0 || width <= CLOSE * high.0 {
+        // Numbers beyond all bounds have no root.
+        if high.1 <= 0.0 || width.is_nan() || width <= CLOSE * high.0 {
             break;
         }
         let guess = high.0 - width * (high.1 / (high.1 - low.1));
@@ -261,6 +262,22 @@ mod tests {
                 (v[0] - a[0] * t.cos()).hypot(v[1] - a[1] * t.sin())
             })
             .fold(f64::INFINITY, f64::min)
+    }
+
+    /// What overflows on the way ends, whatever with.
+    #[test]
+    fn a_cone_of_impulses_beyond_all_bounds_ends() {
+        for size in [1e-310, 1e160, 1e300, f64::MAX] {
+            for normal in [-size, 0.0, 1e-318, size] {
+                let mut impulse = [normal, size, -size];
+                cone(&mut impulse, |f, n| {
+                    f.copy_from_slice(&disc([f[0], f[1]], 0.5 * n))
+                });
+            }
+        }
+        let slope = |x: f64| if x.is_infinite() { f64::NAN } else { -1.0 };
+        let _ = root((f64::NEG_INFINITY, -1.0), (f64::NAN, f64::NAN), slope);
+        let _ = root((0.0, -1.0), (f64::NAN, f64::NAN), |x| x);
     }
 
     #[test]
