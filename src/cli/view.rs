@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use moreau::scene::library;
+use moreau::session::DEFAULT_LIMIT;
 use moreau::viewer::{self, ViewerError, ViewerOptions};
 
 use super::{Failure, ViewArgs};
@@ -20,6 +21,10 @@ pub struct WindowArgs {
     /// Begin as if for the first time, and remember nothing
     #[arg(long)]
     fresh: bool,
+    /// Memory for the states that one can go back to, in MiB; for those of worlds beside it as much again
+    #[arg(long, value_name = "MIB", default_value_t = (DEFAULT_LIMIT >> 20) as u32,
+          value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    past: u32,
     /// Save a picture of the window and end
     #[arg(long, value_name = "PNG", hide = true)]
     screenshot: Option<PathBuf>,
@@ -63,6 +68,7 @@ pub fn run(args: &ViewArgs) -> Result<(), Failure> {
         size: window.window,
         screenshot: window.screenshot.clone().map(|path| (path, window.after)),
         panels: !window.no_panels,
+        past: (window.past as usize) << 20,
     };
     viewer::run(options).map_err(|error| {
         let hint = match error {

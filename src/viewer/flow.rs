@@ -27,7 +27,7 @@ use super::tools::Tools;
 use crate::math::Vec3 as Vector;
 use crate::measure::Summary;
 use crate::scene::library;
-use crate::session::{Drag, Input};
+use crate::session::{DEFAULT_LIMIT, Drag, Input};
 use crate::step::Simulation;
 
 pub fn window(scene: &str) -> App {
@@ -40,7 +40,7 @@ pub fn window(scene: &str) -> App {
         .init_resource::<Bounds>()
         .init_resource::<Drawing>()
         .init_resource::<Hands>()
-        .insert_resource(Physics::start().expect("a thread"))
+        .insert_resource(Physics::start(DEFAULT_LIMIT).expect("a thread"))
         .insert_resource(Scenes::new(scene))
         .add_plugins((
             super::playback::plugin,

@@ -67,6 +67,8 @@ pub struct ViewerOptions {
     pub screenshot: Option<(PathBuf, f64)>,
     /// Whether the panels are shown.
     pub panels: bool,
+    /// Memory that past states may take (bytes), and those of worlds beside the simulation's own as much again.
+    pub past: usize,
 }
 
 /// Why the viewer cannot run.
@@ -99,7 +101,7 @@ pub fn run(options: ViewerOptions) -> Result<(), ViewerError> {
     } else {
         RenderCreation::Manual(resources)
     };
-    let physics = physics::Physics::start()?;
+    let physics = physics::Physics::start(options.past)?;
     let store = match options.fresh {
         true => remember::Store::default(),
         false => remember::Store::open(),

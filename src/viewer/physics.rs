@@ -18,7 +18,7 @@ use super::worlds::{Wanted, Worlds};
 use crate::compare::{Arena, Posed};
 use crate::math::Vec3;
 use crate::problem::StoredProblem;
-use crate::session::{DEFAULT_LIMIT, Input, Recording, Session, Spacing, approach, step_all};
+use crate::session::{Input, Recording, Session, Spacing, approach, step_all};
 use crate::solve::{MatrixView, SolverConfig, Status};
 use crate::step::{ResidualSchedule, Simulation, Snapshot};
 
@@ -96,8 +96,9 @@ impl Ended {
 }
 
 impl Physics {
-    /// Starts the thread, without a simulation.
-    pub fn start() -> std::io::Result<Self> {
+    /// Starts the thread, without a simulation. Past states may take so many bytes, and those of worlds beside it as many
+    /// again.
+    pub fn start(past: usize) -> std::io::Result<Self> {
         let (commands, inbox) = channel();
         let exchange = Arc::new(Exchange::default());
         let arena = Arc::new(Arena::default());
@@ -109,7 +110,8 @@ impl Physics {
             exchange: exchange.clone(),
             challenge: Challenge::new(arena.clone()),
             adviser: Adviser::new(advice.clone()),
-            worlds: Worlds::default(),
+            worlds: Worlds::new(past),
+            past,
             verdicts: Verdicts::default(),
             session: None,
             start: None,
@@ -212,6 +214,8 @@ struct Worker {
     challenge: Challenge,
     adviser: Adviser,
     worlds: Worlds,
+    /// What past states may take (bytes).
+    past: usize,
     verdicts: Verdicts,
     session: Option<Session>,
     start: Option<Snapshot>,
@@ -432,7 +436,7 @@ impl Worker {
     /// Takes a session over in place of the one that there is.
     fn begin(&mut self, mut session: Session, play: Option<bool>) {
         self.stop_recording();
-        session.keep(DEFAULT_LIMIT, Spacing::Measured);
+        session.keep(self.past, Spacing::Measured);
         session.watch_falls();
         self.start = Some(session.simulation().snapshot());
         self.session = Some(session);
@@ -880,6 +884,7 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
 mod tests {
     use super::*;
     use crate::scene::library;
+    use crate::session::DEFAULT_LIMIT;
     use crate::viewer::frame::Frame;
     use crate::world::{Edit, Geometry};
 
@@ -912,7 +917,7 @@ mod tests {
 
     #[test]
     fn somebody_goes_back_and_does_something_else() {
-        let physics = Physics::start().expect("a thread");
+        let physics = Physics::start(DEFAULT_LIMIT).expect("a thread");
         load(&physics, "rolling_ball");
         physics.send(Command::Step(40));
         let (frame, _) = wait(&physics, |f, _| f.step == 40);
@@ -952,7 +957,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("moreau-keep-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let path = |name: &str| folder.join(name);
-        let physics = Physics::start().expect("a thread");
+        let physics = Physics::start(DEFAULT_LIMIT).expect("a thread");
         let keep = |keep| physics.send(Command::Keep(keep));
         let open = |name: &str| {
             let (path, threads) = (path(name), 1);

@@ -2,15 +2,13 @@
 
 use super::frame::{Frame, RivalSample, RivalView, isometry};
 use super::verdicts;
-use crate::session::{DEFAULT_LIMIT, Input, Rival, Session, Spacing, distance};
+use crate::session::{Input, Rival, Session, Spacing, distance};
 use crate::solve::SolverConfig;
 use crate::step::{ResidualSchedule, Simulation};
 use crate::world::World;
 
 /// Most worlds beside the simulation's own: four share a picture.
 pub const MOST: usize = 3;
-/// What the past of one may take (bytes): together as much as the simulation's own.
-const LIMIT: usize = DEFAULT_LIMIT / MOST;
 
 /// A world that is wanted.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,15 +31,26 @@ struct Name {
 }
 
 /// The worlds that there are.
-#[derive(Default)]
 pub struct Worlds {
     names: Vec<Name>,
     /// In the same order.
     pub rivals: Vec<Rival>,
     last: u64,
+    /// What the past of one may take (bytes).
+    past: usize,
 }
 
 impl Worlds {
+    /// None yet; what is past in all of them may take so many bytes.
+    pub fn new(past: usize) -> Self {
+        Self {
+            names: Vec::new(),
+            rivals: Vec::new(),
+            last: 0,
+            past: past / MOST,
+        }
+    }
+
     /// Wants these from now on: those that there are go on, the others begin with the present state.
     pub fn want(&mut self, wanted: Vec<Wanted>, now: &Session) -> Result<(), String> {
         let mut old: Vec<_> = self.names.drain(..).zip(self.rivals.drain(..)).collect();
@@ -86,7 +95,7 @@ impl Worlds {
     fn add(&mut self, wanted: Wanted, now: &Session) -> Result<(), String> {
         let rival = Rival::new(&wanted.label, now, wanted.config.clone(), 1);
         let mut rival = rival.map_err(|e| format!("no world for {}: {e}", wanted.label))?;
-        rival.keep(LIMIT, Spacing::Measured);
+        rival.keep(self.past, Spacing::Measured);
         self.last += 1;
         self.names.push(Name {
             wanted,
