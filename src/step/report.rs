@@ -111,7 +111,7 @@ pub enum StepError {
     },
     /// The solver failed, and so did the fallback.
     #[error(
-        "step {step}: {solver} failed ({reason}), and so did the fallback; the step was not taken"
+        "step {step}: {solver} failed ({reason}), and so did the fallback ({fallback}); the step was not taken"
     )]
     SolverFailed {
         /// Index of the step.
@@ -120,6 +120,8 @@ pub enum StepError {
         solver: &'static str,
         /// Its own words.
         reason: String,
+        /// The fallback's.
+        fallback: String,
     },
 }
 

@@ -1,7 +1,5 @@
 //! Which solver takes the step, how often, and what happens when it fails.
 
-use std::collections::BTreeMap;
-
 use super::context::Context;
 use super::report::StepError;
 use super::rounds::{self, Progress, ROUGH_ROUNDS, ROUGH_SHARE};
@@ -12,7 +10,6 @@ use crate::problem::residual::JudgedLaw;
 use crate::solve::sweeps::colored_gs::{self, ColoredGs};
 use crate::solve::{
     Budget, ConfigError, Over, Parameters, Request, SolveReport, Solver, SolverConfig, Status,
-    Value,
 };
 use crate::world::World;
 
@@ -48,10 +45,9 @@ impl Solvers {
     /// # Errors
     /// An unknown solver, or parameters out of range.
     pub fn new(config: SolverConfig) -> Result<Self, ConfigError> {
-        // Plain sequential sweeps, with half the step length that diverges last.
+        // It ends no worse than it starts, whatever the mass ratios are, and fails only at what is no number.
         let fallback = SolverConfig {
-            name: "gauss-seidel".into(),
-            parameters: BTreeMap::from([("alpha".into(), Value::Number(0.5))]),
+            name: "newton".into(),
             ..SolverConfig::default()
         };
         Ok(Self {
@@ -271,8 +267,7 @@ impl Solvers {
         report
     }
 
-    /// What failed is never applied to the world: the plain sequential solver takes the step instead, from
-    /// nothing and with shorter steps, in case it is the one that failed.
+    /// What failed is never applied to the world: `newton` takes the step instead, from nothing.
     fn fall_back(
         &mut self,
         world: &World,
@@ -288,10 +283,11 @@ impl Solvers {
             .fallback
             .solve(&c.problem, &request, &mut c.lambda, &mut c.velocity);
         match (second.status, failure) {
-            (Status::Failed(_), Status::Failed(reason)) => Err(StepError::SolverFailed {
+            (Status::Failed(fallback), Status::Failed(reason)) => Err(StepError::SolverFailed {
                 step: world.step_index + 1,
                 solver: self.chosen.info().name,
                 reason: reason.clone(),
+                fallback,
             }),
             _ => Ok(()),
         }

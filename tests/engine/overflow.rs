@@ -144,6 +144,10 @@ fn attempts(seeds: Range<u64>) {
 #[test]
 fn what_is_accepted_is_stepped() {
     attempts(0..2000);
+    // A drive's values of 1e39, a rod of 1e-9 kg between a carriage and a mast, and one that stands 1e6 m away.
+    for seed in [1_052_594, 1_147_277, 1_246_301] {
+        attempt(seed).unwrap();
+    }
 }
 
 /// The same of other seeds.
