@@ -310,19 +310,26 @@ pub const MOST_BYTES: &str = "MOREAU_MAX_FILE_BYTES";
 impl Content {
     /// The most that is read of one file (bytes): enough for 64,000 bodies, 188,800 contacts and a day's steps, and
     /// less than fills a memory where a file never ends.
-    pub fn most_bytes(self) -> u64 {
-        let set = std::env::var(MOST_BYTES).ok();
-        set.and_then(|set| set.parse().ok()).unwrap_or(match self {
-            Self::Scene | Self::Mesh => 64 << 20,
-            Self::Settings => 1 << 20,
-            Self::Problem | Self::Recording | Self::State => 1 << 30,
-        })
+    ///
+    /// # Errors
+    /// [`MOST_BYTES`] is set to something else than a number of bytes.
+    pub fn most_bytes(self) -> io::Result<u64> {
+        let Some(set) = std::env::var_os(MOST_BYTES) else {
+            return Ok(match self {
+                Self::Scene | Self::Mesh => 64 << 20,
+                Self::Settings => 1 << 20,
+                Self::Problem | Self::Recording | Self::State => 1 << 30,
+            });
+        };
+        let bytes = set.to_str().and_then(|text| text.parse().ok());
+        let message = || format!("{MOST_BYTES} must be a whole number, not {}", set.display());
+        bytes.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, message()))
     }
 
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, or is larger than [`Content::most_bytes`].
+    /// It cannot be read, or is larger than [`Content::most_bytes`], or what sets that is no number.
     pub fn read(self, path: &Path) -> io::Result<Vec<u8>> {
         self.read_from(File::open(path)?)
     }
@@ -341,7 +348,7 @@ impl Content {
     }
 
     fn read_from(self, file: File) -> io::Result<Vec<u8>> {
-        let most = self.most_bytes();
+        let most = self.most_bytes()?;
         let length = file.metadata()?.len();
         let mut bytes = Vec::new();
         if length <= most {
@@ -488,7 +495,7 @@ mod tests {
         assert!(save(&folder.0.join("loop"), b"").is_err());
         for content in [Content::Scene, Content::Recording] {
             let error = content.read(Path::new("/dev/zero")).unwrap_err();
-            let most = content.most_bytes();
+            let most = content.most_bytes().unwrap();
             assert!(
                 error
                     .to_string()

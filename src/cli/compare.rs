@@ -7,7 +7,7 @@ use moreau::scene::library;
 use moreau::step::{ResidualSchedule, Simulation};
 
 use super::entrants::{EntrantArgs, Results, Stated};
-use super::{Changes, Failure};
+use super::{Changes, Failure, interrupt};
 
 /// Arguments of `compare`. `--solver` drives the scenes where `--solvers` says who is compared, and is taken as that
 /// where it stands alone.
@@ -56,6 +56,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     {
         args.entrants.name(solver);
     }
+    interrupt::catch()?;
     let mut results = Results::default();
     for name in &args.scenes {
         let mut scene = library::open(name)?;
@@ -70,11 +71,15 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
             "{bar:40} {pos}/{len} steps, {eta} left",
         );
         for step in 1..=args.last_step() {
-            if let Err(error) = simulation.step() {
+            let ended = match interrupt::is_asked() {
+                true => Err(Failure::Interrupted(step - 1, args.last_step())),
+                false => simulation.step().map(drop).map_err(Failure::from),
+            };
+            if let Err(ended) = ended {
                 // What was found until then is not lost.
                 progress.finish_and_clear();
                 args.entrants.finish(&results)?;
-                return Err(error.into());
+                return Err(ended);
             }
             progress.inc(1);
             if args.wants(step) {

@@ -44,7 +44,7 @@ fn inputs_and_doubles_are_refused_before_the_first_step() {
     std::fs::copy(&scene, &link).expect("a copy");
     let times = path_of("refused.times.npy");
     let folder = std::env::temp_dir().to_str().expect("plain").to_owned();
-    let endless = "20000000";
+    let endless = "10000000";
     let run = |more: &[&str]| {
         let args = [&["run", scene.as_str(), "--steps", endless], more].concat();
         let (code, said) = bad(&args);
@@ -149,6 +149,11 @@ fn what_never_ends_is_not_read_to_its_end() {
         said.contains("it is larger than 10 bytes; MOREAU_MAX_FILE_BYTES=N"),
         "{said}"
     );
+    let said = text(&limited("64M").stderr);
+    assert!(
+        said.contains("MOREAU_MAX_FILE_BYTES must be a whole number, not 64M"),
+        "{said}"
+    );
 }
 
 /// An endless run; with `ignored`, as `nohup` begins it.
@@ -161,7 +166,7 @@ fn endless(args: &[&str], ignored: bool) -> Child {
     }
     let spawned = command
         .args(args)
-        .args(["--steps", "20000000", "--report", "json", "--threads", "1"])
+        .args(["--steps", "10000000", "--report", "json", "--threads", "1"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
@@ -211,6 +216,54 @@ fn a_run_that_is_told_to_end_writes_what_it_did() {
         assert_eq!(shape(&scratch(&name("energy.npy")))[0], steps);
         good(&["replay", &recording, "--check"]);
     }
+}
+
+/// Waits until a program has used so much computing time (s).
+#[cfg(target_os = "linux")]
+fn wait_until_busy_for(seconds: u64, child: &Child) {
+    let begin = std::time::Instant::now();
+    loop {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("it runs");
+        let used = stat
+            .split(' ')
+            .nth(13)
+            .and_then(|ticks| ticks.parse::<u64>().ok());
+        if used.expect("a number") >= 100 * seconds {
+            return;
+        }
+        assert!(begin.elapsed().as_secs() < 120, "it does nothing: {stat}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_comparison_that_is_told_to_end_says_what_it_found() {
+    let scene = scene("compared.ron");
+    let child = endless(
+        &["compare", &scene, "--solvers", "newton", "--every", "100"],
+        false,
+    );
+    wait_until_busy_for(1, &child);
+    send("-INT", &child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let steps: Vec<_> = report
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|row| row["step"].as_u64())
+        .collect();
+    assert!(steps.len() > 1, "{steps:?}");
+    assert!(
+        (1..)
+            .map(|k| Some(100 * k))
+            .zip(&steps)
+            .all(|(is, step)| is == *step),
+        "{steps:?}"
+    );
+    assert!(text(&output.stderr).contains("interrupted after step"));
 }
 
 /// SIGKILL cannot be seen; what was written until then can be read.
