@@ -19,3 +19,25 @@ pub fn as_long_as_wanted(each: u64, mut attempt: impl FnMut(Range<u64>)) {
     }
     println!("{} attempts in {:?}", seed - first, begin.elapsed());
 }
+
+/// Makes an attempt with each of these seeds: true where a world was stepped, false where it was refused as it may be. All
+/// that goes wrong is told, and of both kinds there has to be at least a twentieth.
+pub fn attempts(seeds: Range<u64>, attempt: impl Fn(u64) -> Result<bool, String>) {
+    let count = seeds.end - seeds.start;
+    let (mut stepped, mut wrong) = (0, Vec::new());
+    for seed in seeds {
+        match attempt(seed) {
+            Ok(is_stepped) => stepped += u64::from(is_stepped),
+            Err(why) => wrong.push(why),
+        }
+    }
+    println!(
+        "{stepped} of {count} were stepped, {} went wrong",
+        wrong.len()
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(
+        stepped * 20 > count && stepped * 20 < count * 19,
+        "{stepped} of {count} were stepped"
+    );
+}
