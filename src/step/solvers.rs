@@ -275,8 +275,11 @@ impl Solvers {
         failure: &Status,
     ) -> Result<(), StepError> {
         c.lambda.fill(0.0);
+        let mut budget = self.config.budget;
+        let least = self.fallback.info().least_iterations;
+        budget.iterations = budget.iterations.max(least);
         let request = Request {
-            budget: self.config.budget,
+            budget,
             history: false,
         };
         let second = self
