@@ -251,6 +251,7 @@ impl Simulation {
         let (world, c) = (&mut self.world, &mut self.context);
         let h = world.settings.substep();
         c.end(world);
+        integrate::check_bounds(world)?;
         // Impulses replace those of before when nothing can fail any more, unless somebody counts their energy earlier.
         let is_early = !is_last || world.has_soft_contacts();
         if is_early {

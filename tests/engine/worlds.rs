@@ -369,6 +369,12 @@ fn impulses_beyond_all_bounds_are_not_remembered() {
     let _ = live(&Draw::scene(1848793841774892523));
 }
 
+/// A world whose bodies a step would throw out of bounds: it is refused before they look for what is on that way.
+#[test]
+fn nobody_looks_along_a_way_without_end() {
+    let _ = live(&Draw::wide(4022447));
+}
+
 /// The worlds above are worth stepping: nearly all are built, and most steps are taken, by every solver.
 #[test]
 fn drawn_worlds_are_built_and_stepped() {
