@@ -57,6 +57,21 @@ impl Delassus {
     /// last bit for every number of threads.
     pub fn refill(&mut self, problem: &Problem) {
         self.number_blocks(problem);
+        self.fill_numbered(problem);
+    }
+
+    /// The same with its blocks in another order: `sources` as in [`Delassus::source`], and the first of each island, or
+    /// of each run of islands, and one past the last; contacts before general rows in each.
+    pub(crate) fn refill_in_order(&mut self, problem: &Problem, sources: &[u32], starts: &[u32]) {
+        self.source.clear();
+        self.source.extend_from_slice(sources);
+        self.island_start.clear();
+        self.island_start.extend_from_slice(starts);
+        self.number_rows(problem);
+        self.fill_numbered(problem);
+    }
+
+    fn fill_numbered(&mut self, problem: &Problem) {
         self.find_touches(problem);
         self.count_entries(problem);
         let blocks = self.blocks();
@@ -245,6 +260,10 @@ impl Delassus {
             self.source.extend(rows.iter().map(|r| contacts + r));
             self.island_start.push(self.source.len() as u32);
         }
+        self.number_rows(problem);
+    }
+
+    fn number_rows(&mut self, problem: &Problem) {
         self.block_row.clear();
         self.block_row.push(0);
         let mut row = 0;

@@ -33,7 +33,7 @@ impl Method {
     }
 
     /// The solver's name, and what it is given as name=value.
-    fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
         let given = |text: &'static str| text.split_once(": ").map_or("", |(_, given)| given);
         [self.base, self.variant]
             .into_iter()

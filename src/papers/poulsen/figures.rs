@@ -1,7 +1,10 @@
 //! The thesis's figures as data. Curves of which the text gives no numbers are not here.
 
-use super::{BALANCED, RELAXED_JACOBI, RELAXED_NAIVE};
-use crate::papers::measure::method::{COLORED_F64, JACOBI, JACOBI_T, Method};
+use super::{
+    BALANCED, HIS_BALANCED, HIS_BALANCED_T, HIS_JACOBI, HIS_JACOBI_T, HIS_RELAXED_JACOBI,
+    HIS_RELAXED_NAIVE, HIS_RELAXED_T, HIS_RIGID,
+};
+use crate::papers::measure::method::{COLORED_F64, Method};
 
 /// A sequential solver on one of the problems (tables 3.3 and 3.5): iterations, γ (N² s²), ‖ΔΛ‖∞ of the last
 /// iteration (N s), duration and its standard deviation (s).
@@ -126,23 +129,25 @@ pub type Scheme = (&'static str, &'static str, Method, [Option<f64>; 3]);
 /// 7.2.4, 7.3 and 7.5: the medium ball grid.
 #[rustfmt::skip]
 pub static MEDIUM_GRID: [Scheme; 6] = [
-    ("7.5", "CSP greedy rigid factorized", COLORED_F64, [None; 3]),
-    ("7.5", "CSP greedy relaxed factorized", RELAXED_NAIVE, [Some(57.0), Some(2.6), None]),
-    ("7.5", "CSP greedy relaxed T", RELAXED_JACOBI, [Some(65.0), None, None]),
-    ("7.7", "OpenMP greedy relaxed", RELAXED_JACOBI, [Some(57.0), Some(3.0), Some(2.0)]),
-    ("7.7", "OpenMP balanced", BALANCED, [Some(49.0), Some(3.0), Some(2.0)]),
-    ("7.10", "OpenMP Jacobi factorized", JACOBI, [Some(66.0), Some(6.3), None]),
+    ("7.5", "CSP greedy rigid factorized", HIS_RIGID, [None; 3]),
+    ("7.5", "CSP greedy relaxed factorized", HIS_RELAXED_NAIVE, [Some(57.0), Some(2.6), None]),
+    ("7.5", "CSP greedy relaxed T", HIS_RELAXED_T, [Some(65.0), None, None]),
+    ("7.7", "OpenMP greedy relaxed", HIS_RELAXED_JACOBI, [Some(57.0), Some(3.0), Some(2.0)]),
+    ("7.7", "OpenMP balanced", HIS_BALANCED, [Some(49.0), Some(3.0), Some(2.0)]),
+    ("7.10", "OpenMP Jacobi factorized", HIS_JACOBI, [Some(66.0), Some(6.3), None]),
 ];
 
 /// 7.3 and 7.5: the large ball pile.
 #[rustfmt::skip]
-pub static LARGE_PILE: [Scheme; 6] = [
-    ("7.6", "CSP greedy rigid factorized", COLORED_F64, [None; 3]),
-    ("7.6", "CSP greedy relaxed factorized", RELAXED_NAIVE, [None; 3]),
-    ("7.8", "OpenMP greedy relaxed T", RELAXED_JACOBI, [Some(51.0), Some(6.6), Some(8.4)]),
-    ("7.8", "OpenMP balanced", BALANCED, [Some(50.0), None, None]),
-    ("7.9", "OpenMP Jacobi T", JACOBI_T, [Some(65.0), Some(7.7), None]),
-    ("7.9", "OpenMP Jacobi factorized", JACOBI, [Some(65.0), Some(5.2), None]),
+pub static LARGE_PILE: [Scheme; 8] = [
+    ("7.6", "CSP greedy rigid factorized", HIS_RIGID, [None; 3]),
+    ("7.6", "CSP greedy relaxed factorized", HIS_RELAXED_NAIVE, [None; 3]),
+    ("7.6", "CSP greedy relaxed T", HIS_RELAXED_T, [None; 3]),
+    ("7.8", "OpenMP greedy relaxed T", HIS_RELAXED_T, [Some(51.0), Some(6.6), Some(8.4)]),
+    ("7.8", "OpenMP balanced T", HIS_BALANCED_T, [Some(50.0), None, None]),
+    ("7.8", "OpenMP balanced factorized", HIS_BALANCED, [Some(50.0), None, None]),
+    ("7.9", "OpenMP Jacobi T", HIS_JACOBI_T, [Some(65.0), Some(7.7), None]),
+    ("7.9", "OpenMP Jacobi factorized", HIS_JACOBI, [Some(65.0), Some(5.2), None]),
 ];
 
 /// A colouring, the method that stands in for it here, and what it found: number of colours, and contacts
@@ -150,21 +155,26 @@ pub static LARGE_PILE: [Scheme; 6] = [
 pub type Colors = (&'static str, Method, Option<[f64; 3]>);
 
 /// 7.3: the medium ball grid. The smallest relaxed one is the merged, unsafe colour.
-pub static MEDIUM_GRID_COLORS: [Colors; 3] = [
-    ("greedy rigid", COLORED_F64, None),
-    ("greedy relaxed", RELAXED_JACOBI, Some([7.0, 6912.0, 570.0])),
-    ("balanced", BALANCED, Some([580.0, 70.0, 69.0])),
+pub static MEDIUM_GRID_COLORS: [Colors; 4] = [
+    (
+        "greedy relaxed",
+        HIS_RELAXED_JACOBI,
+        Some([7.0, 6912.0, 570.0]),
+    ),
+    ("balanced", HIS_BALANCED, Some([580.0, 70.0, 69.0])),
+    ("greedy, the ground without colours", COLORED_F64, None),
+    ("balanced, the ground without colours", BALANCED, None),
 ];
 
 /// 7.3: the large ball pile.
 pub static LARGE_PILE_COLORS: [Colors; 3] = [
-    ("greedy rigid", COLORED_F64, Some([3.0, 50_125.0, 3.0])),
+    ("greedy rigid", HIS_RIGID, Some([3.0, 50_125.0, 3.0])),
     (
         "greedy relaxed",
-        RELAXED_JACOBI,
+        HIS_RELAXED_T,
         Some([2.0, 50_125.0, 2784.0]),
     ),
-    ("balanced", BALANCED, Some([3.0, 17_637.0, 17_636.0])),
+    ("balanced", HIS_BALANCED, Some([3.0, 17_637.0, 17_636.0])),
 ];
 
 /// γ of the naive parallel Gauss–Seidel after 50 iterations, with 1 and with 8 parts (7.1), by scene.

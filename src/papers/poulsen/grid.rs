@@ -1,7 +1,7 @@
 //! What is asked of the ball grids alone: our sweeps beside the thesis's, naive Gauss–Seidel, weak scaling.
 
 use super::figures::{NAIVE_QUALITY, NAIVE_SECONDS, sweep};
-use super::{ITERATIONS, NAIVE, Outcome};
+use super::{GRID_SETTINGS, HIS_NAIVE, ITERATIONS, NAIVE, Outcome};
 use crate::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::Bench;
 use crate::papers::measure::method::{COLORED_F32, COLORED_F64, JACOBI, JACOBI_T, Method};
@@ -90,19 +90,29 @@ fn by_size(bench: &Bench, outcomes: &[Outcome], large: &Outcome) -> Plot {
     plot
 }
 
-/// Quality of Gauss–Seidel in parts that do not see each other.
+/// Quality of Gauss–Seidel in parts that do not see each other: with the thesis's R, with ours, and with ours relaxed.
 fn naive(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    let families = [
+        ("his R, undamped", [HIS_NAIVE[0], HIS_NAIVE[1]]),
+        ("local R, undamped", [NAIVE[2], NAIVE[3]]),
+        ("local R, damped", [NAIVE[0], NAIVE[1]]),
+    ];
     let mut rows = Vec::new();
     for (scene, there) in bench.either(&NAIVE_QUALITY[..1], &NAIVE_QUALITY[..]) {
-        let case = bench.case(scene, &[])?;
-        for (k, method) in NAIVE.into_iter().enumerate() {
-            let gamma = bench.gamma(&case, method, ITERATIONS)?;
-            let job = [(method, ITERATIONS)];
-            let timing = bench.race(&case.problem, &job, &[bench.most_threads()], (3, 5.0))?;
-            // The thesis gives the time of 8 parts on the large grid.
-            let seconds = (*scene == "ball_grid_40" && k == 1).then_some(NAIVE_SECONDS);
-            let timed = (seconds, timing.first().map(|t| t.solve));
-            rows.push((scene, [1, 8][k], (there[k], gamma), timed));
+        let case = bench.case(scene, &GRID_SETTINGS)?;
+        for (family, methods) in families {
+            for (k, method) in methods.into_iter().enumerate() {
+                let gamma = bench.gamma(&case, method, ITERATIONS)?;
+                let job = [(method, ITERATIONS)];
+                let timing = bench.race(&case.problem, &job, &[bench.most_threads()], (3, 5.0))?;
+                let is_his = family.starts_with("his");
+                // The thesis gives the time of 8 parts on the large grid.
+                let seconds =
+                    (*scene == "ball_grid_40" && k == 1 && is_his).then_some(NAIVE_SECONDS);
+                let timed = (seconds, timing.first().map(|t| t.solve));
+                let quality = (is_his.then_some(there[k]), gamma);
+                rows.push((scene, family, [1, 8][k], quality, timed));
+            }
         }
     }
     findings.table(
@@ -113,7 +123,8 @@ fn naive(bench: &Bench, findings: &mut Findings) -> Result<()> {
             &rows,
         )
         .key("problem", |(scene, ..)| scene)
-        .key("parts", |(_, parts, ..)| parts)
+        .key("R", |(_, family, ..)| family)
+        .key("parts", |(_, _, parts, ..)| parts)
         .column("γ after 50 iterations [N² s²]", |(.., gamma, _)| *gamma)
         .column("time, 8 cores there [s]", |(.., time)| *time),
     );

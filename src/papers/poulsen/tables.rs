@@ -1,9 +1,9 @@
 //! The thesis's tables and figures, made of what was found on each problem.
 
 use super::figures::{Colors, Demo, Speedup, sweep};
-use super::{Contender, Outcome, Plan};
+use super::{COLORED_T, Contender, HIS_GAUSS_SEIDEL, HIS_JACOBI, Outcome, Plan, is_his};
 use crate::measure::plot::{Axis, Mark, Plot};
-use crate::papers::measure::method::{GAUSS_SEIDEL, JACOBI, JACOBI_T, Method};
+use crate::papers::measure::method::{GAUSS_SEIDEL, GAUSS_SEIDEL_T, JACOBI, JACOBI_T, Method};
 use crate::papers::measure::race::{self, Timing};
 use crate::papers::measure::table::Columns;
 use crate::papers::measure::{Bench, Case};
@@ -20,6 +20,7 @@ pub fn report(bench: &Bench, findings: &mut Findings, plan: &Plan, outcomes: &[O
     if let Some(outcome) = compared {
         equal_quality(bench, findings, plan, outcome);
         all_methods(bench, findings, plan, outcome);
+        colored_t(bench, findings, outcome);
         colors(findings, plan, outcome);
         let time = |method, n| outcome.run(method, n).map(|t| t.solve);
         let plot = by_threads(bench, outcome, "Time to equal quality", time);
@@ -52,7 +53,7 @@ fn sizes(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
 }
 
 fn sequential(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
-    let each = [JACOBI, GAUSS_SEIDEL].into_iter();
+    let each = [HIS_JACOBI, HIS_GAUSS_SEIDEL, JACOBI, GAUSS_SEIDEL].into_iter();
     let rows = each.flat_map(|m| {
         outcomes
             .iter()
@@ -67,9 +68,9 @@ fn sequential(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
         "σ [s]",
     ];
     let pairs = |(o, c): &(&Outcome, &Contender)| {
-        let [iterations, quality, residual, duration, sigma] = match c.method == JACOBI {
-            true => o.demo.jacobi,
-            false => o.demo.gauss_seidel,
+        let [iterations, quality, residual, duration, sigma] = match c.method.solver() {
+            "jacobi" => o.demo.jacobi,
+            _ => o.demo.gauss_seidel,
         };
         let run = o.run(c.method, 1);
         [
@@ -80,8 +81,8 @@ fn sequential(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
             (sigma, run.map(|t| t.sigma)),
         ]
     };
-    let rounding = "50 Gauss–Seidel iterations end in rounding errors here, so that equal quality is the thesis's \
-                    own γ.";
+    let rounding = "50 Gauss–Seidel iterations with local R end in rounding errors, so that their equal quality is the \
+                    thesis's own γ.";
     let title = format!("One thread, factorized: to {}", plan.quality);
     findings.table(
         table(plan.tables[1], &title, &rows)
@@ -89,7 +90,7 @@ fn sequential(findings: &mut Findings, plan: &Plan, outcomes: &[Outcome]) {
             .key("problem", |(o, _)| o.demo.name)
             .columns(names, pairs)
             .remark(|(_, c)| &c.remark)
-            .notes(plan.quality_of_thesis.then_some(rounding)),
+            .notes((!plan.is_grid).then_some(rounding)),
     );
 }
 
@@ -186,9 +187,13 @@ fn sweeps(bench: &Bench, findings: &mut Findings, outcomes: &[Outcome]) {
 }
 
 fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
-    let base = outcome.run(GAUSS_SEIDEL, 1).map(|t| t.solve);
     let rows = plan.schemes.iter().filter_map(|scheme| {
         let (_, _, method, _) = *scheme;
+        let reference = match is_his(&method) {
+            true => HIS_GAUSS_SEIDEL,
+            false => GAUSS_SEIDEL,
+        };
+        let base = outcome.run(reference, 1).map(|t| t.solve);
         let contender = outcome.contender(method)?;
         let time = |threads: &usize| outcome.run(method, *threads).map(|t| t.solve);
         let best = bench.threads.iter().filter_map(time).reduce(f64::min);
@@ -205,24 +210,60 @@ fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &
     let title = format!("To {}: {}", plan.quality, outcome.demo.name);
     let source = format!("Poulsen 2010, {}", plan.figures);
     findings.table(
-        Columns::new(format!("poulsen-7-{scene}"), title, source, &rows.collect::<Vec<_>>())
-            .key("figure", |((figure, ..), ..)| figure)
-            .key("there", |((_, name, ..), ..)| name)
-            .key("here", |((_, _, method, _), ..)| method)
-            .columns(names, |((.., there), _, here)| [0, 1, 2].map(|k| (there[k], here[k])))
-            .remark(|(_, c, _)| &c.remark)
-            .note(format!(
-                "Up to 8 cores there, up to {} threads here; preparation left out. Coloured sweeps are factorized \
-                 here.",
-                bench.most_threads()
-            )),
+        Columns::new(
+            format!("poulsen-7-{scene}"),
+            title,
+            source,
+            &rows.collect::<Vec<_>>(),
+        )
+        .key("figure", |((figure, ..), ..)| figure)
+        .key("there", |((_, name, ..), ..)| name)
+        .key("here", |((_, _, method, _), ..)| method)
+        .columns(names, |((.., there), _, here)| {
+            [0, 1, 2].map(|k| (there[k], here[k]))
+        })
+        .remark(|(_, c, _)| &c.remark)
+        .note(format!(
+            "Up to 8 cores there, up to {} threads here; preparation left out.",
+            bench.most_threads()
+        )),
+    );
+}
+
+/// Coloured Gauss–Seidel with T against sequential Gauss–Seidel with T and without.
+fn colored_t(bench: &Bench, findings: &mut Findings, outcome: &Outcome) {
+    let rows = bench.threads.iter().filter_map(|threads| {
+        let colored = outcome.sweep(COLORED_T, *threads)?;
+        let over = [GAUSS_SEIDEL_T, GAUSS_SEIDEL].map(|method| outcome.sweep(method, 1));
+        Some((*threads, colored, over))
+    });
+    let rows: Vec<_> = rows.collect();
+    let scene = outcome.demo.scene.replace('_', "-");
+    let title = format!("Coloured Gauss–Seidel with T stored: {}", outcome.demo.name);
+    findings.table(
+        Columns::new(
+            format!("colored-t-{scene}"),
+            title,
+            "Poulsen 2010, 7.3 and 7.5",
+            &rows,
+        )
+        .key("threads", |(threads, ..)| threads)
+        .column("iteration [ms]", |(_, colored, _)| 1e3 * colored)
+        .column(
+            "speed-up on its own sequential, with T",
+            |(_, colored, [with_t, _])| with_t.map(|t| t / colored),
+        )
+        .column(
+            "speed-up on sequential, factorized",
+            |(_, colored, [_, factorized])| factorized.map(|t| t / colored),
+        ),
     );
 }
 
 /// Every method to equal quality, ours too: does parallel Gauss–Seidel beat parallel Jacobi?
 fn all_methods(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
     let base = outcome.run(GAUSS_SEIDEL, 1).map(|t| t.solve);
-    let contenders = outcome.contenders.iter();
+    let contenders = outcome.contenders.iter().filter(|c| !is_his(&c.method));
     let rows = contenders.flat_map(|c| bench.threads.iter().map(move |n| (c, *n)));
     let rows: Vec<(&Contender, usize)> = rows.collect();
     let run = |(c, threads): &(&Contender, usize)| outcome.run(c.method, *threads);

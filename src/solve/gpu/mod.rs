@@ -415,7 +415,9 @@ impl Sweeps {
             return count;
         }
         // Where the device fails in these the twin has done them.
-        match self.monitors[0].observe(measured.change(), budget) {
+        // Λ stays on the device, so that limit cycles are not looked for.
+        let unknown = || f64::INFINITY;
+        match self.monitors[0].observe(measured.change(), budget, unknown) {
             Verdict::Checkpoint => {
                 self.on_engine(|engine, layout, program| engine.keep(layout, program));
             }

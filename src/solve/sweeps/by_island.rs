@@ -75,6 +75,7 @@ struct ByIsland<M: Method> {
     bodies: Vec<PackedBody>,
     lambda: Vec<f64>,
     checkpoint: Vec<f64>,
+    mark: Vec<f64>,
     monitors: Vec<Monitor>,
     states: Vec<M::State>,
 }
@@ -100,6 +101,7 @@ impl<M: Method> ByIsland<M> {
             bodies: Vec::new(),
             lambda: Vec::new(),
             checkpoint: Vec::new(),
+            mark: Vec::new(),
             monitors: Vec::new(),
             states: Vec::new(),
         }
@@ -112,6 +114,7 @@ impl<M: Method> ByIsland<M> {
             bodies: &mut self.bodies,
             lambda: &mut self.lambda,
             checkpoint: &mut self.checkpoint,
+            mark: &mut self.mark,
             monitors: &mut self.monitors,
             // Memory of islands that there are no more is kept for those to come.
             states: &mut self.states[..islands],
@@ -128,6 +131,7 @@ impl<P: Packs, M: Prepare<P>> ProxIteration<P> for ByIsland<M> {
         self.method.prepare(problem, &mut self.packed);
         self.packed.load(problem, lambda, &mut self.lambda);
         self.checkpoint.clone_from(&self.lambda);
+        self.mark.resize(self.lambda.len(), 0.0);
         self.bodies.clear();
         self.bodies
             .resize(self.packed.template.len(), PackedBody::default());
@@ -198,7 +202,7 @@ fn iterate_island<M: Method>(
         method.go_on(packed, island, &mut view);
     }
     method.iterate(packed, island, &mut view, &sweep, &mut change);
-    match s.monitors[0].decide(change, budget, view.lambda, s.checkpoint) {
+    match s.monitors[0].decide(change, budget, view.lambda, s.checkpoint, s.mark) {
         Verdict::Stop => {}
         Verdict::RollBack => method.start(packed, island, &mut view),
         Verdict::Continue | Verdict::Checkpoint => {
@@ -214,6 +218,7 @@ pub struct Slices<'a, State> {
     pub bodies: &'a mut [PackedBody],
     pub lambda: &'a mut [f64],
     pub checkpoint: &'a mut [f64],
+    pub mark: &'a mut [f64],
     pub monitors: &'a mut [Monitor],
     pub states: &'a mut [State],
 }
@@ -233,13 +238,15 @@ impl<'a, State> Slices<'a, State> {
         let (b0, b1) = self.bodies.split_at_mut(bodies);
         let (l0, l1) = self.lambda.split_at_mut(impulses);
         let (c0, c1) = self.checkpoint.split_at_mut(impulses);
+        let (k0, k1) = self.mark.split_at_mut(impulses);
         let (m0, m1) = self.monitors.split_at_mut(islands);
         let (s0, s1) = self.states.split_at_mut(islands);
-        [(b0, l0, c0, m0, s0), (b1, l1, c1, m1, s1)].map(
-            |(bodies, lambda, checkpoint, monitors, states)| Self {
+        [(b0, l0, c0, k0, m0, s0), (b1, l1, c1, k1, m1, s1)].map(
+            |(bodies, lambda, checkpoint, mark, monitors, states)| Self {
                 bodies,
                 lambda,
                 checkpoint,
+                mark,
                 monitors,
                 states,
             },

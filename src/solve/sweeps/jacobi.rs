@@ -10,13 +10,13 @@ use rayon::prelude::*;
 use super::block::{Change, PackedBody, PackedContact, Span, Sweep};
 use super::form::Packs;
 use super::matrix::Matrix;
-use super::monitor::{Monitor, State, relative};
+use super::monitor::{Monitor, State, Verdict, relative};
 use super::pack::Packed;
 use super::parameters::{BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
 use super::{ProxIteration, alpha, return_to_checkpoints, solver_of_any_form};
 use crate::math::Twist;
-use crate::problem::FrictionLaw;
 use crate::problem::islands::Grouped;
+use crate::problem::{FrictionLaw, Problem};
 use crate::solve::{Budget, Parameters, SolverInfo};
 
 /// The entry in the list.
@@ -51,16 +51,8 @@ struct WorkBlock {
     /// Contacts, or rows, from here to there.
     span: Span,
     rows: bool,
-    /// Its first impulse in Λ.
-    first: u32,
-}
-
-impl WorkBlock {
-    /// Its impulses in Λ, where contacts have three rows.
-    fn impulses(&self) -> Range<usize> {
-        let first = self.first as usize;
-        first..first + self.span.len() as usize * if self.rows { 1 } else { 3 }
-    }
+    /// Its impulses in Λ.
+    impulses: Span,
 }
 
 /// A block that acts on a body.
@@ -87,6 +79,7 @@ pub struct Jacobi {
     /// Λ of the last iteration, where w = A Λ + b is read while Λ is written.
     before: Vec<f64>,
     checkpoint: Vec<f64>,
+    mark: Vec<f64>,
     monitors: Vec<Monitor>,
     work: Vec<WorkBlock>,
     changes: Vec<Change>,
@@ -114,9 +107,10 @@ impl Jacobi {
 
     /// One whose blocks have colours, and see the impulses of the colours before theirs: no longer Jacobi, but
     /// Gauss–Seidel.
-    pub fn colored(packing: Packing) -> Self {
+    pub fn colored(packing: Packing, choice: SchemeChoice) -> Self {
         Self {
             packing,
+            choice,
             coupled: true,
             ..Self::default()
         }
@@ -145,16 +139,18 @@ impl Jacobi {
                     let end = run.find(|k| color_of(*k) != color);
                     let end = end.unwrap_or((begin + BLOCKS).min(all.end));
                     let within = if rows {
-                        packed.first_row(island) + begin - first
+                        let offset = packed.first_row(island);
+                        offset + begin - first..offset + end - first
                     } else {
-                        packed.block(island, begin).start
+                        packed.block(island, begin).start..packed.block(island, end - 1).end
                     };
+                    let base = packed.lambda_start[island] as usize;
                     self.work.push(WorkBlock {
                         island: island as u32,
                         color,
                         span: Span::new(begin, end),
                         rows,
-                        first: packed.lambda_start[island] + within as u32,
+                        impulses: Span::new(base + within.start, base + within.end),
                     });
                     begin = end;
                 }
@@ -171,6 +167,44 @@ impl Jacobi {
         self.sums.resize(packed.islands(), Change::default());
     }
 
+    /// Begins with A, or T, stored, in the order of `groups` of bodies, contacts and rows, each with its colour and its ω.
+    pub fn prepare_in_order(
+        &mut self,
+        problem: &Problem,
+        scheme: Scheme,
+        groups: [&Grouped; 3],
+        sources: [&[u32]; 2],
+        lambda: &[f64],
+    ) {
+        self.packed.pack_groups(problem, groups, self.packing.alpha);
+        self.packing.apply(problem, &mut self.packed);
+        self.scheme = scheme;
+        self.matrix
+            .refill_in_order(problem, &self.packed, scheme, sources);
+        self.start(problem, lambda);
+    }
+
+    /// What every start from Λ⁰ needs.
+    fn start(&mut self, problem: &impl Packs, lambda: &[f64]) {
+        self.packed.load(problem, lambda, &mut self.lambda);
+        self.before.clone_from(&self.lambda);
+        self.checkpoint.clone_from(&self.lambda);
+        self.mark.resize(self.lambda.len(), 0.0);
+        self.monitors.clear();
+        self.monitors
+            .resize(self.packed.islands(), Monitor::default());
+    }
+
+    /// Relaxes packed contacts and rows, each with its ω; 1 where nothing is given.
+    pub fn use_omega(&mut self, omega: [Vec<f64>; 2]) {
+        self.packed.omega = omega;
+    }
+
+    /// What is packed.
+    pub fn packed(&self) -> &Packed {
+        &self.packed
+    }
+
     /// Cuts the work anew, by the colours of packed contacts and rows.
     pub fn use_colors(&mut self, colors: [&[u32]; 2]) {
         self.find_work(colors);
@@ -180,7 +214,8 @@ impl Jacobi {
     /// 3.6; Nützi 2011, 4.46).
     fn project(&mut self, relative: f64) {
         let is_stored = self.scheme != Scheme::Factorized;
-        if is_stored {
+        // Colours write back what they change.
+        if is_stored && self.colors.len() == 1 {
             self.before.clone_from(&self.lambda);
         }
         for color in &self.colors {
@@ -196,11 +231,11 @@ impl Jacobi {
                 relative,
                 coupled: self.coupled,
             };
-            let first = work[0].first as usize;
+            let first = work[0].impulses.range().start;
             let changes = &mut self.changes[color.clone()];
             projection.run(work, &mut self.lambda[first..], changes);
             if is_stored && self.colors.len() > 1 {
-                for rows in work.iter().map(WorkBlock::impulses) {
+                for rows in work.iter().map(|work| work.impulses.range()) {
                     self.before[rows.clone()].copy_from_slice(&self.lambda[rows]);
                 }
             }
@@ -255,12 +290,16 @@ impl Jacobi {
             }
             let span = self.packed.impulses(island);
             let (lambda, checkpoint) = (&mut self.lambda, &mut self.checkpoint);
-            self.monitors[island].decide(
+            let verdict = self.monitors[island].decide(
                 self.sums[island],
                 budget,
                 &mut lambda[span.clone()],
-                &mut checkpoint[span],
+                &mut checkpoint[span.clone()],
+                &mut self.mark[span.clone()],
             );
+            if verdict == Verdict::RollBack {
+                self.before[span.clone()].copy_from_slice(&lambda[span]);
+            }
         }
     }
 }
@@ -269,12 +308,8 @@ impl<P: Packs> ProxIteration<P> for Jacobi {
     fn prepare(&mut self, problem: &P, lambda: &[f64], _: &mut Vec<Twist>) {
         self.packing.pack(problem, &mut self.packed, usize::MAX);
         self.scheme = problem.scheme(&mut self.choice);
-        self.packed.load(problem, lambda, &mut self.lambda);
-        self.checkpoint.clone_from(&self.lambda);
+        self.start(problem, lambda);
         self.bodies.clone_from(&self.packed.template);
-        self.monitors.clear();
-        self.monitors
-            .resize(self.packed.islands(), Monitor::default());
         self.find_work([&[]; 2]);
         if self.scheme == Scheme::Factorized {
             let bodies = self.packed.template.len();
@@ -354,7 +389,8 @@ impl Projection<'_> {
         if work.len() > 1 {
             let middle = work.len() / 2;
             let (first, second) = work.split_at(middle);
-            let (l0, l1) = lambda.split_at_mut((second[0].first - first[0].first) as usize);
+            let start = |work: &[WorkBlock]| work[0].impulses.range().start;
+            let (l0, l1) = lambda.split_at_mut(start(second) - start(first));
             let (c0, c1) = changes.split_at_mut(middle);
             rayon::join(|| self.run(first, l0, c0), || self.run(second, l1, c1));
         } else if let ([work], [change]) = (work, changes) {

@@ -29,6 +29,23 @@ impl Matrix {
     /// Assembles A, or T, for a problem packed by islands.
     pub fn refill(&mut self, problem: &Problem, packed: &Packed, scheme: Scheme) {
         self.a.refill(problem);
+        self.use_packed(packed, scheme);
+    }
+
+    /// The same for a problem packed in the order of `sources`, with the first one of each group and one past the last.
+    pub fn refill_in_order(
+        &mut self,
+        problem: &Problem,
+        packed: &Packed,
+        scheme: Scheme,
+        [sources, starts]: [&[u32]; 2],
+    ) {
+        self.a.refill_in_order(problem, sources, starts);
+        self.use_packed(packed, scheme);
+    }
+
+    /// b for what is packed; where that is asked for T in place of A, and R b.
+    fn use_packed(&mut self, packed: &Packed, scheme: Scheme) {
         self.is_t = scheme == Scheme::T;
         let bodies = packed.free.par_iter().zip(&packed.template);
         bodies

@@ -46,6 +46,8 @@ pub const NU: f64 = 0.5;
 
 /// Name of the statistic: times that R was halved after divergence, the most of any part.
 pub const HALVINGS: &str = "halvings of R";
+/// Name of the statistic: limit cycles that were found, the most of any part.
+pub const CYCLES: &str = "limit cycles";
 /// Name of the statistic: bytes that one iteration reads, data gathered from bodies included.
 pub const BYTES_READ: &str = "read per iteration";
 /// Name of the statistic: bytes that one iteration writes.
@@ -269,6 +271,16 @@ fn iterate<P: Packs>(
         Over::Sum,
         halvings.unwrap_or(0).into(),
     );
+    let cycles = solver.monitors().iter().map(|m| m.cycles).max();
+    if let Some(cycles) = cycles.filter(|cycles| *cycles > 0) {
+        report.note(
+            CYCLES,
+            "Found where Λ went round; R was then halved from the best impulses kept. The most of any part.",
+            "-",
+            Over::Sum,
+            cycles.into(),
+        );
+    }
     solver.describe(&mut report);
     if let [read, written] = solver.traffic()
         && read > 0
@@ -396,8 +408,17 @@ fn status(monitors: &[Monitor]) -> Status {
             monitors.len()
         ));
     }
+    let went_round = monitors
+        .iter()
+        .filter(|m| m.state != State::Converged && m.cycles > 0)
+        .count();
     if monitors.iter().all(|m| m.state == State::Converged) {
         Status::Converged
+    } else if went_round > 0 {
+        Status::Stalled(format!(
+            "limit cycle: {went_round} of {} parts went round in circles until R was halved",
+            monitors.len()
+        ))
     } else if is_running(monitors) {
         Status::Budget
     } else {

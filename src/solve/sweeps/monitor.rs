@@ -15,13 +15,15 @@ const GROWING_WINDOWS: u32 = 3;
 /// works itself loose (a factor of 10 is common in disc pyramids); divergence grows without end.
 const BLOW_UP: f64 = 100.0;
 
-/// Iterations without a new smallest change that count as going round in circles, if they are also half
-/// of all since the last roll back. Projections bound what would diverge without them: too large an R
-/// then ends in a cycle.
-const CYCLE: u32 = 1000;
-/// A cycle's changes are at least this share of the solve's first one. Slow friction modes may grow for
-/// thousands of iterations, but far below.
-const CYCLE_SHARE: f64 = 0.05;
+/// Projections bound what would diverge without them: too large an R then ends in a limit cycle. It is looked for
+/// where for so many iterations no change was below [`PROGRESS`] times the smallest …
+const QUIET: u32 = 8;
+const PROGRESS: f64 = 0.9;
+/// … and found where Λ is, after as many iterations more and after twice as many, still within this share of the way
+/// that it went, both as ‖·‖∞: what converges, however slowly, leads on, and what goes round leads back. A cycle of two
+/// leaves a sixteenth, a circle of sixteen a third of the half that is seen of it first, and is found when the time to look
+/// has doubled. Slow modes of friction on stacks leave nine tenths and more.
+const LEADS_BACK: f64 = 0.25;
 /// Changes up to this one (m/s) are never a cycle: a good start may leave nothing but rounding.
 const ROUNDING: f64 = 1e-6;
 
@@ -82,6 +84,86 @@ pub struct Monitor {
     window: [f64; 2],
     growing_windows: u32,
     smallest_at: u32,
+    /// Limit cycles that were found.
+    pub cycles: u32,
+    look: Look,
+}
+
+/// The search for a limit cycle.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    /// The last change that was progress (m/s), and its iteration.
+    low: f64,
+    low_at: u32,
+    /// The iteration whose Λ was marked; none while there is progress.
+    mark_at: Option<u32>,
+    /// Iterations until Λ is measured, and again as many.
+    time: u32,
+    /// Σ ‖ΔΛ‖∞ since the mark (N s).
+    way: f64,
+    led_back: bool,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self {
+            low: f64::INFINITY,
+            low_at: 0,
+            mark_at: None,
+            time: QUIET,
+            way: 0.0,
+            led_back: false,
+        }
+    }
+}
+
+impl Look {
+    /// Notes an iteration, counted from the start or the last roll back, and its change; `distance` is ‖Λ − Λ_mark‖∞ (N s).
+    /// Whether Λ goes round in circles.
+    fn goes_round(
+        &mut self,
+        iteration: u32,
+        size: f64,
+        delta: f64,
+        distance: impl FnOnce() -> f64,
+    ) -> bool {
+        if size < PROGRESS * self.low {
+            *self = Self {
+                low: size,
+                low_at: iteration,
+                ..Self::default()
+            };
+            return false;
+        }
+        let Some(mark_at) = self.mark_at else {
+            if iteration - self.low_at >= QUIET {
+                self.mark(iteration);
+            }
+            return false;
+        };
+        self.way += delta;
+        let after = iteration - mark_at;
+        if after != self.time && after != 2 * self.time {
+            return false;
+        }
+        let leads_back = distance() <= LEADS_BACK * self.way;
+        if after == self.time && leads_back {
+            self.led_back = true;
+        } else if self.led_back && leads_back {
+            return true;
+        } else {
+            // Larger circles need more time; where Λ leads on it is looked at ever less often.
+            self.time *= 2;
+            self.mark(iteration);
+        }
+        false
+    }
+
+    fn mark(&mut self, iteration: u32) {
+        self.mark_at = Some(iteration);
+        self.way = 0.0;
+        self.led_back = false;
+    }
 }
 
 impl Default for Monitor {
@@ -102,13 +184,20 @@ impl Default for Monitor {
             window: [0.0, f64::INFINITY],
             growing_windows: 0,
             smallest_at: 0,
+            cycles: 0,
+            look: Look::default(),
         }
     }
 }
 
 impl Monitor {
-    /// Notes an iteration's change and decides.
-    pub fn observe(&mut self, change: Change, budget: &Budget) -> Verdict {
+    /// Notes an iteration's change and decides; `distance` says how far Λ is from where it was marked, ‖·‖∞ (N s).
+    pub fn observe(
+        &mut self,
+        change: Change,
+        budget: &Budget,
+        distance: impl FnOnce() -> f64,
+    ) -> Verdict {
         self.change = change;
         self.iterations += 1;
         self.since += 1;
@@ -137,8 +226,16 @@ impl Monitor {
             };
             self.window = [0.0, self.window[0]];
         }
-        let cycles = self.idle() >= CYCLE.max(self.since / 2)
-            && size > ROUNDING.max(CYCLE_SHARE * self.first);
+        let goes_round = self
+            .look
+            .goes_round(self.since, size, change.delta, distance);
+        // What single precision resolves no better goes round as well.
+        let noise = if change.rounding > 0.0 {
+            IDLE_LARGEST * self.largest
+        } else {
+            0.0
+        };
+        let cycles = goes_round && size > ROUNDING.max(noise);
         let grows = self.growing >= GROWTH || self.growing_windows >= GROWING_WINDOWS;
         let diverges = grows && size > BLOW_UP * self.smallest;
         if !finite || diverges || cycles {
@@ -156,6 +253,7 @@ impl Monitor {
                 largest: self.first,
                 first: self.first,
                 kept: self.kept,
+                cycles: self.cycles + u32::from(cycles),
                 ..Self::default()
             };
             return Verdict::RollBack;
@@ -174,21 +272,33 @@ impl Monitor {
         }
     }
 
-    /// [`Monitor::observe`], and Λ to or from the checkpoint as that decides.
+    /// [`Monitor::observe`], and Λ to the mark, and to or from the checkpoint, as that decides.
     pub fn decide(
         &mut self,
         change: Change,
         budget: &Budget,
         lambda: &mut [f64],
         checkpoint: &mut [f64],
+        mark: &mut [f64],
     ) -> Verdict {
-        let verdict = self.observe(change, budget);
+        let verdict = self.observe(change, budget, || {
+            let apart = lambda.iter().zip(&*mark).map(|(x, y)| (x - y).abs());
+            apart.fold(0.0, f64::max)
+        });
+        if self.takes_mark() {
+            mark.copy_from_slice(lambda);
+        }
         match verdict {
             Verdict::Continue | Verdict::Stop => {}
             Verdict::Checkpoint => checkpoint.copy_from_slice(lambda),
             Verdict::RollBack => lambda.copy_from_slice(checkpoint),
         }
         verdict
+    }
+
+    /// Whether the present Λ is the one to measure from.
+    pub fn takes_mark(&self) -> bool {
+        self.look.mark_at == Some(self.since)
     }
 
     /// Whether the budget ran out on the way to divergence: the checkpoint is then the better result.
@@ -209,6 +319,7 @@ impl Monitor {
     /// Notes that the present Λ has become the one to return to.
     pub fn keep(&mut self) {
         self.kept = self.previous;
+        self.look = Look::default();
     }
 
     /// Whether single precision brings it no further: its changes are as small as roundings of the impulses or of the

@@ -3,7 +3,7 @@
 use super::alpha;
 use super::form::Packs;
 use super::pack::Packed;
-use super::r_factors::use_global_r;
+use super::r_factors::{use_global_r, use_uniform_r};
 use crate::problem::Problem;
 use crate::problem::delassus::{BlockCounter, Coupling};
 use crate::solve::{Parameter, ParameterKind, Parameters};
@@ -34,7 +34,7 @@ pub const fn r_factors(default: &'static str, degree: &'static str) -> Parameter
         source: "Nützi 2011, 4.4.2; Munksgaard & Kaiser, section 4 (degree)",
         kind: ParameterKind::Choice {
             default,
-            options: &["local", "global", "degree"],
+            options: &["local", "uniform", "global", "degree"],
         },
     }
 }
@@ -43,10 +43,23 @@ pub const fn r_factors(default: &'static str, degree: &'static str) -> Parameter
 pub const fn r_factors_by_degree(default: &'static str) -> Parameter {
     r_factors(
         default,
-        "local: R = α/A_ii. global: R = 2α/(λ_min + λ_max) of each island's A. degree: local, and \
-         Λ ← (1 − ω)Λ + ω Λ_local with ω = 1/max(1, adjacent blocks)",
+        "local: R = α/A_ii. uniform: that of the largest A_ii of each island, for normal rows and for friction rows. \
+         global: R = 2α/(λ_min + λ_max) of each island's A. degree: local, and Λ ← (1 − ω)Λ + ω Λ_local with ω = 1/max(1, adjacent blocks)",
     )
 }
+
+/// Whether fixed bodies take colours.
+pub const FIXED_BODIES: Parameter = Parameter {
+    name: "fixed_bodies",
+    unit: "-",
+    summary: "none: bodies that impulses do not move couple nothing and take no colour. as-poulsen: every one of them \
+              takes a colour for each of its contacts, as in the thesis, whose ground makes hundreds",
+    source: "Poulsen 2010, 4.3.1 and 7.3",
+    kind: ParameterKind::Choice {
+        default: "none",
+        options: &["none", "as-poulsen"],
+    },
+};
 
 /// What a contact's step is.
 pub const BLOCK: Parameter = Parameter {
@@ -67,6 +80,8 @@ pub enum RFactors {
     /// R_k = α/diagonal.
     #[default]
     Local,
+    /// The smallest R of an island, one for its normal rows and one for its friction rows.
+    Uniform,
     /// R = 2α/(λ_min + λ_max), one for an island.
     Global,
     /// Local, averaged with the old Λ by what else touches the same bodies.
@@ -77,6 +92,7 @@ impl RFactors {
     /// From checked parameters that have [`r_factors`].
     pub fn from_parameters(parameters: &Parameters) -> Self {
         match parameters.choice("r_factors") {
+            "uniform" => Self::Uniform,
             "global" => Self::Global,
             "degree" => Self::Degree,
             _ => Self::Local,
@@ -117,8 +133,10 @@ impl Packing {
     /// Does to a packed problem what is asked for, but for the ω of [`RFactors::Degree`], which every
     /// solver counts its own way.
     pub fn apply(&self, problem: &impl Packs, packed: &mut Packed) {
-        if self.r_factors == RFactors::Global {
-            use_global_r(problem, packed, self.alpha);
+        match self.r_factors {
+            RFactors::Global => use_global_r(problem, packed, self.alpha),
+            RFactors::Uniform => use_uniform_r(packed),
+            RFactors::Local | RFactors::Degree => {}
         }
         if self.exact {
             problem.find_contact_blocks(packed);
@@ -165,8 +183,13 @@ impl SchemeChoice {
 
     /// Without A wherever there are bodies.
     pub fn factorized() -> Self {
+        Self::of(Scheme::Factorized)
+    }
+
+    /// Always this one.
+    pub fn of(scheme: Scheme) -> Self {
         Self {
-            scheme: Some(Scheme::Factorized),
+            scheme: Some(scheme),
             ..Self::default()
         }
     }

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::block::PackedContact;
 use super::form::Packs;
 use super::pack::{Block, Packed};
 use crate::problem::delassus::Delassus;
@@ -30,6 +31,33 @@ pub fn use_global_r(problem: &impl Packs, packed: &mut Packed, alpha: f64) {
             row.r = r;
             row.inverse_r = 1.0 / r;
         }
+    }
+}
+
+/// The smaller of two pairs of R, of those that are not zero.
+pub fn smaller_r([rn, rt]: [f64; 2], contact: [f64; 2]) -> [f64; 2] {
+    let smaller = |r: f64, of: f64| if of > 0.0 { r.min(of) } else { r };
+    [smaller(rn, contact[0]), smaller(rt, contact[1])]
+}
+
+/// Gives a contact these R in place of its own, where those are not zero.
+pub fn give_r(contact: &mut PackedContact, r: [f64; 2]) {
+    for (k, r) in r.into_iter().enumerate() {
+        if contact.r[k] > 0.0 {
+            contact.r[k] = r;
+            contact.inverse_r[k] = 1.0 / r;
+        }
+    }
+}
+
+/// The smallest R of an island's contacts for all of them: what Poulsen's tables come out with. General rows keep theirs.
+pub fn use_uniform_r(packed: &mut Packed) {
+    for island in 0..packed.islands() {
+        let contacts = packed.contacts_of(island);
+        let contacts = &mut packed.contacts[contacts];
+        let each = contacts.iter().map(|contact| contact.r);
+        let r = each.fold([f64::INFINITY; 2], smaller_r);
+        contacts.iter_mut().for_each(|contact| give_r(contact, r));
     }
 }
 

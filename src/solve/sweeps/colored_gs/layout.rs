@@ -11,7 +11,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::LANES;
-use super::edges::{Edges, MOST_POINTS};
+use super::edges::{Edges, Kind, MOST_POINTS};
 use crate::problem::Problem;
 use crate::problem::islands::{Grouped, span};
 use crate::solve::NO_COLOR;
@@ -98,6 +98,25 @@ fn parts_between<T>(
     first(run.start)..first(run.end)
 }
 
+/// Finds the batch of each island, islands in a row until there are enough edges, and returns how many there are.
+pub fn batches_of(problem: &Problem, batch_of_island: &mut Vec<u32>) -> usize {
+    let islands = &problem.islands;
+    batch_of_island.clear();
+    let (mut batches, mut edges) = (0, 0);
+    for island in 0..islands.len() {
+        let of_island = islands.contacts.of(island).len() + islands.rows.of(island).len();
+        if of_island >= SMALL && edges > 0 {
+            (batches, edges) = (batches + 1, 0);
+        }
+        edges += of_island;
+        batch_of_island.push(batches);
+        if edges >= SMALL {
+            (batches, edges) = (batches + 1, 0);
+        }
+    }
+    batches as usize + usize::from(edges > 0)
+}
+
 impl Layout {
     /// The work blocks of a batch.
     pub fn work_of(&self, batch: &IslandBatch) -> Range<usize> {
@@ -136,8 +155,9 @@ impl Layout {
         kept: bool,
         strategy: Strategy,
         threshold: u32,
+        kind: Kind,
     ) {
-        let is_new = self.edges.update(problem);
+        let is_new = self.edges.update(problem, kind);
         let bodies = problem.bodies.len();
         if self.of_bodies == Some(bodies) && !is_new {
             return;
@@ -146,7 +166,7 @@ impl Layout {
         if !kept {
             coloring.clear();
         }
-        coloring.update(bodies, &self.edges.name, &self.edges.bodies, strategy);
+        coloring.update(bodies, &self.edges.name, self.edges.colored(), strategy);
         self.find_batches(problem);
         self.sort_edges(coloring);
         self.fill(problem, threshold);
@@ -208,23 +228,8 @@ impl Layout {
         self.of_bodies = None;
     }
 
-    /// Islands in a row until there are enough edges.
     fn find_batches(&mut self, problem: &Problem) {
-        let islands = &problem.islands;
-        self.batch_of_island.clear();
-        let (mut batches, mut edges) = (0, 0);
-        for island in 0..islands.len() {
-            let of_island = islands.contacts.of(island).len() + islands.rows.of(island).len();
-            if of_island >= SMALL && edges > 0 {
-                (batches, edges) = (batches + 1, 0);
-            }
-            edges += of_island;
-            self.batch_of_island.push(batches);
-            if edges >= SMALL {
-                (batches, edges) = (batches + 1, 0);
-            }
-        }
-        let count = batches as usize + usize::from(edges > 0);
+        let count = batches_of(problem, &mut self.batch_of_island);
         self.batches.clear();
         self.batches.resize(count, IslandBatch::default());
     }

@@ -10,7 +10,7 @@ use crate::solve::Budget;
 use crate::solve::sweeps::ProxIteration;
 use crate::solve::sweeps::jacobi::Jacobi;
 use crate::solve::sweeps::monitor::Monitor;
-use crate::solve::sweeps::parameters::Packing;
+use crate::solve::sweeps::parameters::{Packing, Scheme, SchemeChoice};
 
 /// The solver without bodies.
 pub struct ColoredMatrices {
@@ -22,14 +22,10 @@ pub struct ColoredMatrices {
 }
 
 impl ColoredMatrices {
-    /// One with R = α/diagonal.
-    pub fn new(alpha: f64) -> Self {
-        let packing = Packing {
-            alpha,
-            ..Packing::default()
-        };
+    /// One with these R-factors, and with A or T.
+    pub fn new(packing: Packing, scheme: Scheme) -> Self {
         Self {
-            jacobi: Jacobi::colored(packing),
+            jacobi: Jacobi::colored(packing, SchemeChoice::of(scheme)),
             ordered: MatrixProblem::default(),
             counts: Vec::new(),
         }

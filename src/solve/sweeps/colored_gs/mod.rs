@@ -15,26 +15,30 @@ mod noted;
 mod run;
 mod scalar;
 mod shared;
+mod stored;
 mod sweep;
 mod wide;
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use rayon::prelude::*;
 
+use edges::Kind;
 use lanes::Real;
 use layout::{EMPTY, Layout};
 use matrices::ColoredMatrices;
 use momentum::velocities;
 use run::Run;
-use scalar::{ScalarEdges, UnsafeColor};
+use scalar::{ScalarEdges, Unsafe, UnsafeColor};
 use shared::Shared;
+use stored::{Stored, Treatment};
 use wide::{Start, WideContacts};
 
 use super::block::Change;
 use super::color::{Coloring, Strategy};
 use super::monitor::{Monitor, State, relative};
-use super::parameters::ALPHA;
+use super::parameters::{ALPHA, FIXED_BODIES, Packing, RFactors, SCHEME, Scheme, SchemeChoice};
 use super::{ProxIteration, REBUILD, iterate};
 use crate::math::Twist;
 use crate::problem::{MatrixProblem, Problem};
@@ -62,11 +66,13 @@ pub static INFO: SolverInfo = SolverInfo {
     least_iterations: 1,
     obstacle: || None,
     parameters: &[
+        SCHEME,
         Parameter {
             name: "precision",
             unit: "-",
             summary: "f32: sweeps in single precision, against velocities known in double. f64: all in double. \
-                      mixed: f32 until its rounding is reached, then f64. Problems without bodies: f64, greedy, rigid",
+                      mixed: f32 until its rounding is reached, then f64. With A or T stored: f64; without bodies greedy \
+                      and rigid besides",
             source: "Nützi 2011, 6.1 (single and double precision)",
             kind: ParameterKind::Choice {
                 default: "mixed",
@@ -108,8 +114,8 @@ pub static INFO: SolverInfo = SolverInfo {
             name: "unsafe",
             unit: "-",
             summary: "how the unsafe colour is solved: jacobi, on copies of the velocities, or naive, as \
-                      Gauss–Seidel in parts that do not see each other",
-            source: "Poulsen 2010, 7.2",
+                      Gauss–Seidel in parts that do not see each other. With A or T stored: jacobi",
+            source: "Poulsen 2010, 7.2 and 7.3",
             kind: ParameterKind::Choice {
                 default: "naive",
                 options: &["naive", "jacobi"],
@@ -123,6 +129,29 @@ pub static INFO: SolverInfo = SolverInfo {
             kind: ParameterKind::Integer {
                 default: 4,
                 range: [1, 1024],
+            },
+        },
+        Parameter {
+            name: "damping",
+            unit: "-",
+            summary: "of the unsafe colour. shared: Λ ← (1 − ω)Λ + ω Λ_local with ω = 1/(what solves the same body in it at \
+                      once). none: as in the thesis, where divergence is left to the roll back",
+            source: "Munksgaard & Kaiser, section 4; none: Poulsen 2010, 7.2",
+            kind: ParameterKind::Choice {
+                default: "shared",
+                options: &["shared", "none"],
+            },
+        },
+        FIXED_BODIES,
+        Parameter {
+            name: "r_factors",
+            unit: "-",
+            summary: "local: R = α/A_ii. uniform: that of the largest A_ii of the contacts that are iterated together, for \
+                      normal rows and for friction rows",
+            source: "Nützi 2011, 4.4.2; uniform: what Poulsen's table 3.3 comes out with",
+            kind: ParameterKind::Choice {
+                default: "local",
+                options: &["local", "uniform"],
             },
         },
         ALPHA,
@@ -156,12 +185,17 @@ enum Precision {
 /// The solver.
 #[derive(Default)]
 pub struct ColoredGs {
-    alpha: f64,
+    packing: Packing,
+    choice: SchemeChoice,
     precision: Precision,
     strategy: Strategy,
     /// Colours with fewer contacts are merged into one unsafe colour; 0 keeps every colour.
     threshold: u32,
-    merged: UnsafeColor,
+    merged: Unsafe,
+    /// Whether bodies that impulses do not move take colours.
+    counts_fixed: bool,
+    /// With A or T, where that is asked for.
+    stored: Option<Stored>,
     coloring: Coloring,
     /// Whether colours outlive a solve.
     keeps_colors: bool,
@@ -184,7 +218,12 @@ impl ColoredGs {
     pub fn new(parameters: &Parameters) -> Self {
         let relaxed = parameters.choice("treatment") == "relaxed";
         Self {
-            alpha: parameters.number("alpha"),
+            packing: Packing {
+                alpha: parameters.number("alpha"),
+                r_factors: RFactors::from_parameters(parameters),
+                exact: false,
+            },
+            choice: SchemeChoice::new(parameters),
             precision: match parameters.choice("precision") {
                 "f32" => Precision::Single,
                 "f64" => Precision::Double,
@@ -199,12 +238,16 @@ impl ColoredGs {
             } else {
                 0
             },
-            merged: match parameters.choice("unsafe") {
-                "jacobi" => UnsafeColor::Jacobi,
-                _ => UnsafeColor::Naive {
-                    parts: parameters.integer("parts") as usize,
+            merged: Unsafe {
+                color: match parameters.choice("unsafe") {
+                    "jacobi" => UnsafeColor::Jacobi,
+                    _ => UnsafeColor::Naive {
+                        parts: parameters.integer("parts") as usize,
+                    },
                 },
+                damped: parameters.choice("damping") == "shared",
             },
+            counts_fixed: parameters.choice("fixed_bodies") == "as-poulsen",
             keeps_colors: true,
             ..Self::default()
         }
@@ -237,7 +280,12 @@ impl ColoredGs {
             }
         }
         velocities(problem, &self.layout, &lambda, u);
-        let (layout, alpha) = (&self.layout, self.alpha);
+        let (
+            layout,
+            Packing {
+                alpha, r_factors, ..
+            },
+        ) = (&self.layout, self.packing);
         let start = Start {
             lambda: &lambda,
             u,
@@ -247,6 +295,49 @@ impl ColoredGs {
             wide.pack(problem, layout, frictionless, start) & wide.pack_step_lengths(layout, alpha)
         });
         self.finite &= self.scalar.pack(problem, layout, alpha, start, self.merged);
+        if r_factors == RFactors::Uniform {
+            for batch in &layout.batches {
+                let (points, edges) = (layout.points_of(batch), layout.scalar_of(batch));
+                let of_edges = self.scalar.smallest_r(edges.clone());
+                in_precision!(self, wide => {
+                    let r = wide.smallest_r(&layout.points, points.clone(), of_edges);
+                    wide.use_r(&layout.points, points, r);
+                    self.scalar.use_r(edges, r);
+                });
+            }
+        }
+    }
+
+    /// [`Solver::solve`] with A or T.
+    fn solve_stored(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+        scheme: Scheme,
+    ) -> SolveReport {
+        let start = Instant::now();
+        let treatment = Treatment {
+            strategy: self.strategy,
+            threshold: self.threshold,
+            counts_fixed: self.counts_fixed,
+            damped: self.merged.damped,
+        };
+        if !self.keeps_colors {
+            self.coloring.clear();
+        }
+        let packing = self.packing;
+        let stored = self.stored.get_or_insert_with(|| Stored::new(packing));
+        stored.prepare(problem, scheme, treatment, &mut self.coloring, lambda);
+        let prepare_time = start.elapsed().as_secs_f64();
+        let mut report = iterate(stored, problem, request, lambda, u);
+        report.prepare_time += prepare_time;
+        report.distributions.push(Distribution {
+            name: COLORS,
+            counts: stored.counts.clone(),
+        });
+        report
     }
 
     /// Sweeps and observes every batch that runs.
@@ -309,6 +400,11 @@ impl Solver for ColoredGs {
         lambda: &mut [f64],
         u: &mut Vec<Twist>,
     ) -> SolveReport {
+        let scheme = self.choice.decide(problem);
+        if scheme != Scheme::Factorized {
+            return self.solve_stored(problem, request, lambda, u, scheme);
+        }
+        self.stored = None;
         let mut report = iterate(self, problem, request, lambda, u);
         let large = self.layout.batches.iter().filter(|b| b.is_large);
         let summary = "Islands that are large enough to be swept colour by colour on all threads.";
@@ -326,7 +422,7 @@ impl Solver for ColoredGs {
         request: &Request,
         lambda: &mut [f64],
     ) -> Result<SolveReport, NeedsBodies> {
-        let mut colored = ColoredMatrices::new(self.alpha);
+        let mut colored = ColoredMatrices::new(self.packing, self.choice.stored());
         let mut report = iterate(&mut colored, problem, request, lambda, &mut Vec::new());
         report.distributions.push(Distribution {
             name: COLORS,
@@ -342,7 +438,10 @@ impl Solver for ColoredGs {
         budget: &Budget,
         u: &mut Vec<Twist>,
     ) -> bool {
-        if !self.layout.scalar.is_empty() || bias.len() != self.layout.place.len() {
+        if self.stored.is_some()
+            || !self.layout.scalar.is_empty()
+            || bias.len() != self.layout.place.len()
+        {
             return false;
         }
         let run = Run {
@@ -358,7 +457,10 @@ impl Solver for ColoredGs {
     }
 
     fn contact_colors(&self) -> Option<Vec<u32>> {
-        self.layout.contact_colors(self.threshold)
+        match &self.stored {
+            Some(stored) => Some(stored.color_of_contact.clone()),
+            None => self.layout.contact_colors(self.threshold),
+        }
     }
 
     fn state(&self) -> Vec<u8> {
@@ -379,6 +481,10 @@ impl ProxIteration for ColoredGs {
             self.keeps_colors,
             self.strategy,
             self.threshold,
+            Kind {
+                counts_fixed: self.counts_fixed,
+                one_by_one: false,
+            },
         );
         let in_range = is_in_range_of_f32(problem);
         self.in_double = match self.precision {

@@ -87,15 +87,24 @@ impl Run<'_> {
             if monitors[b].state != State::Running {
                 continue;
             }
-            match monitors[b].observe(sums[b], self.budget) {
+            let (points, edges) = (layout.points_of(batch), layout.scalar_of(batch));
+            let verdict = monitors[b].observe(sums[b], self.budget, || {
+                let of_lanes = wide.distance(points.clone());
+                of_lanes.max(scalar_edges.distance(edges.clone()))
+            });
+            if monitors[b].takes_mark() {
+                wide.mark(points.clone());
+                scalar_edges.mark(edges.clone());
+            }
+            match verdict {
                 Verdict::Continue | Verdict::Stop => {}
                 Verdict::Checkpoint => {
-                    wide.keep(layout.points_of(batch));
-                    scalar_edges.keep(layout.scalar_of(batch));
+                    wide.keep(points);
+                    scalar_edges.keep(edges);
                 }
                 Verdict::RollBack => {
-                    wide.return_to_kept(layout.points_of(batch));
-                    scalar_edges.return_to_kept(layout.scalar_of(batch));
+                    wide.return_to_kept(points);
+                    scalar_edges.return_to_kept(edges);
                     restart(layout, batch, wide, scalar_edges);
                 }
             }

@@ -14,6 +14,7 @@ use crate::solve::sweeps::block::{Change, Extra, PackedBody, PackedContact, Span
 use crate::solve::sweeps::color::{Edge, NO_BODY};
 use crate::solve::sweeps::fill::{packed_contact, packed_extra, packed_row};
 use crate::solve::sweeps::pack::append_set;
+use crate::solve::sweeps::r_factors::{give_r, smaller_r};
 use crate::solve::sweeps::row::{PackedEntry, PackedRow};
 
 /// How members of an unsafe colour, which may share bodies, are solved together.
@@ -27,6 +28,13 @@ pub enum UnsafeColor {
         /// Number of parts.
         parts: usize,
     },
+}
+
+/// An unsafe colour, and whether it is relaxed by what solves the same bodies at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unsafe {
+    pub color: UnsafeColor,
+    pub damped: bool,
 }
 
 /// A scalar edge, packed.
@@ -62,6 +70,7 @@ pub struct ScalarEdges {
     lambda: Vec<f64>,
     start: Vec<f64>,
     checkpoint: Vec<f64>,
+    mark: Vec<f64>,
     /// The parts of the unsafe colours, and those of each batch.
     parts: Vec<Part>,
     parts_of: Vec<Span>,
@@ -127,7 +136,7 @@ impl ScalarEdges {
         layout: &Layout,
         alpha: f64,
         start: Start,
-        treatment: UnsafeColor,
+        treatment: Unsafe,
     ) -> bool {
         self.edges.clear();
         self.contacts.clear();
@@ -219,8 +228,8 @@ impl ScalarEdges {
     }
 
     /// Divides an unsafe colour into its parts, and finds ω of its edges.
-    fn divide(&mut self, edges: Range<usize>, treatment: UnsafeColor) {
-        let parts = match treatment {
+    fn divide(&mut self, edges: Range<usize>, treatment: Unsafe) {
+        let parts = match treatment.color {
             UnsafeColor::Jacobi => edges.len(),
             UnsafeColor::Naive { parts } => parts.min(edges.len()),
         };
@@ -242,6 +251,9 @@ impl ScalarEdges {
                 copies: Span::new(copies, self.copies.len()),
             });
         }
+        if !treatment.damped {
+            return;
+        }
         sharing.sort_unstable();
         // How many parts have a copy of a body.
         let parts_on = |body: u32| {
@@ -250,11 +262,26 @@ impl ScalarEdges {
         };
         for edge in &mut self.edges[edges] {
             let parts = edge.moving().map(parts_on);
-            edge.omega = match treatment {
+            edge.omega = match treatment.color {
                 // ω = 1/(1 + other edges on the same bodies): each by itself would solve the whole.
                 UnsafeColor::Jacobi => 1.0 / (1 + parts.map(|n| n - 1).sum::<usize>()) as f64,
                 UnsafeColor::Naive { .. } => 1.0 / parts.max().unwrap_or(1) as f64,
             };
+        }
+    }
+
+    /// The smallest R_N and R_T of the contacts of some edges (kg); infinite where there are none.
+    pub fn smallest_r(&self, edges: Range<usize>) -> [f64; 2] {
+        let contacts = self.edges[edges].iter().flat_map(|e| e.contacts.range());
+        let each = contacts.map(|c| self.contacts[c].r);
+        each.fold([f64::INFINITY; 2], smaller_r)
+    }
+
+    /// Gives the contacts of some edges the same R_N and R_T (kg).
+    pub fn use_r(&mut self, edges: Range<usize>, r: [f64; 2]) {
+        for edge in &self.edges[edges] {
+            let contacts = &mut self.contacts[edge.contacts.range()];
+            contacts.iter_mut().for_each(|contact| give_r(contact, r));
         }
     }
 
@@ -402,6 +429,21 @@ impl ScalarEdges {
     pub fn keep(&mut self, edges: Range<usize>) {
         let span = self.impulses(edges);
         self.checkpoint[span.clone()].copy_from_slice(&self.lambda[span]);
+    }
+
+    /// Marks the impulses of some edges.
+    pub fn mark(&mut self, edges: Range<usize>) {
+        let span = self.impulses(edges);
+        self.mark.resize(self.lambda.len(), 0.0);
+        self.mark[span.clone()].copy_from_slice(&self.lambda[span]);
+    }
+
+    /// The largest change of an impulse of some edges since they were marked (N s).
+    pub fn distance(&self, edges: Range<usize>) -> f64 {
+        let span = self.impulses(edges);
+        let pairs = self.lambda[span.clone()].iter().zip(&self.mark[span]);
+        let apart = pairs.map(|(x, y)| (x - y).abs());
+        apart.fold(0.0, f64::max)
     }
 
     /// Returns to the impulses kept last.

@@ -21,6 +21,7 @@ use super::shared::Shared;
 use super::sweep::StepLengths;
 use crate::math::{Twist, Vec3};
 use crate::problem::Problem;
+use crate::solve::sweeps::r_factors::smaller_r;
 
 /// Wide points, and bodies, per work block of parallel work.
 const CHUNK: usize = 64;
@@ -75,6 +76,8 @@ pub struct WideContacts<R> {
     /// The impulses that u⁰ belongs to.
     start: Vec<Wide<R>>,
     checkpoint: Vec<Wide<R>>,
+    /// Where Λ was when it was marked; as long as the impulses once it was.
+    mark: Vec<Wide<R>>,
     pub frictionless: bool,
 }
 
@@ -90,6 +93,7 @@ impl<R: Real> Default for WideContacts<R> {
             impulses: Vec::new(),
             start: Vec::new(),
             checkpoint: Vec::new(),
+            mark: Vec::new(),
             frictionless: false,
         }
     }
@@ -197,6 +201,41 @@ impl<R: Real> WideContacts<R> {
             .reduce(|| true, |a, b| a & b)
     }
 
+    /// The smallest R_N and R_T of a range of points and of `others` (kg).
+    pub fn smallest_r(
+        &self,
+        contacts: &[[u32; LANES]],
+        points: Range<usize>,
+        others: [f64; 2],
+    ) -> [f64; 2] {
+        let (fixed, _) = sizes(self.frictionless);
+        let of_point = |point: usize| {
+            let fields = &self.fields[point * fixed..(point + 1) * fixed];
+            let lanes = (0..LANES).filter(move |lane| contacts[point][*lane] != EMPTY);
+            lanes.map(move |lane| {
+                let of = |field: usize| fields.get(field).map_or(0.0, |x| x.0[lane].to_f64());
+                [of(field::R_NORMAL), of(field::R_FRICTION)]
+            })
+        };
+        points.flat_map(of_point).fold(others, smaller_r)
+    }
+
+    /// Gives all contacts of a range of points the same R_N and R_T (kg).
+    pub fn use_r(&mut self, contacts: &[[u32; LANES]], points: Range<usize>, r: [f64; 2]) {
+        let (fixed, _) = sizes(self.frictionless);
+        for point in points {
+            let fields = &mut self.fields[point * fixed..(point + 1) * fixed];
+            for (field, r) in [field::R_NORMAL, field::R_FRICTION].into_iter().zip(r) {
+                let Some(lanes) = fields.get_mut(field) else {
+                    continue;
+                };
+                let lanes = lanes.0.iter_mut().zip(&contacts[point]);
+                let taken = lanes.filter(|(_, c)| **c != EMPTY);
+                taken.for_each(|(x, _)| *x = R::from_f64(r));
+            }
+        }
+    }
+
     fn pack_bodies(&mut self, problem: &Problem, layout: &Layout) {
         let bodies = &problem.bodies;
         let n = bodies.len();
@@ -253,6 +292,26 @@ impl<R: Real> WideContacts<R> {
     pub fn keep(&mut self, points: Range<usize>) {
         let span = self.impulses_of(points);
         self.checkpoint[span.clone()].copy_from_slice(&self.impulses[span]);
+    }
+
+    /// Marks the impulses of a range of points.
+    pub fn mark(&mut self, points: Range<usize>) {
+        let span = self.impulses_of(points);
+        let zero = Wide([R::default(); LANES]);
+        self.mark.resize(self.impulses.len(), zero);
+        self.mark[span.clone()].copy_from_slice(&self.impulses[span]);
+    }
+
+    /// The largest component of what has changed in a range of points since it was marked (N s).
+    pub fn distance(&self, points: Range<usize>) -> f64 {
+        let span = self.impulses_of(points);
+        let pairs = self.impulses[span.clone()].iter().zip(&self.mark[span]);
+        let apart = |(now, then): (&Wide<R>, &Wide<R>)| {
+            let lanes = now.0.iter().zip(&then.0);
+            let apart = lanes.map(|(x, y)| (x.to_f64() - y.to_f64()).abs());
+            apart.fold(0.0, f64::max)
+        };
+        pairs.map(apart).fold(0.0, f64::max)
     }
 
     /// Returns to the impulses kept last.

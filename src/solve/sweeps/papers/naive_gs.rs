@@ -66,6 +66,7 @@ pub struct NaiveGs {
     bodies: Vec<PackedBody>,
     lambda: Vec<f64>,
     checkpoint: Vec<f64>,
+    mark: Vec<f64>,
     /// One per island.
     monitors: Vec<Monitor>,
     /// Its copy for every part.
@@ -172,6 +173,7 @@ impl NaiveGs {
             bodies: &mut self.bodies,
             lambda: &mut self.lambda,
             checkpoint: &mut self.checkpoint,
+            mark: &mut self.mark,
             monitors: &mut self.watched,
             states: &mut self.changes,
         };
@@ -253,7 +255,8 @@ impl NaiveGs {
                 change,
                 budget,
                 &mut lambda[span.clone()],
-                &mut checkpoint[span],
+                &mut checkpoint[span.clone()],
+                &mut self.mark[span],
             );
         }
     }
@@ -278,6 +281,7 @@ impl ProxIteration for NaiveGs {
         }
         self.packed.load(problem, lambda, &mut self.lambda);
         self.checkpoint.clone_from(&self.lambda);
+        self.mark.resize(self.lambda.len(), 0.0);
         self.bodies.clone_from(&self.packed.template);
         self.velocity.resize(problem.bodies.len(), Twist::ZERO);
         self.monitors.clear();
