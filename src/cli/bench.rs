@@ -29,7 +29,7 @@ pub struct BenchArgs {
     /// Most threads to measure with; 0 means all
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
     threads: u32,
-    /// hands, sliders, machines: only these scenes, separated by commas; machines without crane also without the comparison of solvers on it. gpu: only these parts: dense, contacts, box, simulation, pyramid, million
+    /// Only these of the suite's scenes, separated by commas; a wrong name is answered with the list of them. splitting: only these numbers of links. gpu: only these parts: dense, contacts, box, simulation, pyramid, million. machines without crane goes without the comparison of solvers on it
     #[arg(long, value_name = "SCENES", value_delimiter = ',')]
     only: Vec<String>,
     /// machines: instead of all that, the pivoting solver with one number of its tuning changed at a time
@@ -79,6 +79,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         made.map_err(|e| Failure::Input(unwritable("plots", folder, &e)))?;
     }
     let mut bench = Bench::new(args.quick, args.threads as usize)?;
+    bench.only.clone_from(&args.only);
     let mut findings = Findings::default();
     bench.machine(&mut findings);
     match args.suite {
@@ -87,17 +88,17 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         Suite::Spheres => nuetzi::spheres(&bench, &mut findings)?,
         Suite::Pyramid => munksgaard_kaiser::pyramid(&bench, &mut findings)?,
         Suite::Machines if args.ablation => lefebvre::ablation::report(&bench, &mut findings)?,
-        Suite::Machines => lefebvre::machines(&bench, &mut findings, &args.only)?,
+        Suite::Machines => lefebvre::machines(&bench, &mut findings)?,
         Suite::Hands => {
-            hands::hands(&bench, &mut findings, &args.only)?;
-            sliders::sliders(&bench, &mut findings, &args.only)?;
+            hands::hands(&bench, &mut findings)?;
+            sliders::sliders(&bench, &mut findings)?;
         }
-        Suite::Sliders => sliders::sliders(&bench, &mut findings, &args.only)?,
+        Suite::Sliders => sliders::sliders(&bench, &mut findings)?,
         Suite::Splitting => lacoursiere::splitting(&bench, &mut findings)?,
         Suite::Couplings => lacoursiere::couplings(&bench, &mut findings)?,
         Suite::Heaps => heaps::heaps(&bench, &mut findings)?,
         #[cfg(feature = "gpu")]
-        Suite::Gpu => moreau::papers::gpu::gpu(&bench, &mut findings, &args.only)?,
+        Suite::Gpu => moreau::papers::gpu::gpu(&bench, &mut findings)?,
         Suite::Survey => survey::survey(&bench, &mut findings)?,
     }
     bench.finish();

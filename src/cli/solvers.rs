@@ -1,6 +1,6 @@
 use clap::Args;
 use moreau::measure::report;
-use moreau::solve::{Parameter, ParameterKind, SOLVERS, SolverInfo};
+use moreau::solve::{self, Parameter, ParameterKind, SOLVERS, SolverInfo};
 use serde_json::{Value, json};
 
 use super::{Failure, ReportFormat, print};
@@ -8,6 +8,9 @@ use super::{Failure, ReportFormat, print};
 /// Arguments of `solvers`.
 #[derive(Args, Clone, Debug)]
 pub struct SolversArgs {
+    /// Only these solvers; all where none is named
+    #[arg(value_name = "NAMES")]
+    names: Vec<String>,
     /// How to write the list
     #[arg(long, value_enum, default_value_t)]
     report: ReportFormat,
@@ -15,8 +18,15 @@ pub struct SolversArgs {
 
 /// Lists the solvers with their parameters, units and sources.
 pub fn run(args: &SolversArgs) -> Result<(), Failure> {
+    let mut chosen: Vec<&SolverInfo> = Vec::new();
+    for name in &args.names {
+        chosen.push(solve::named(name)?);
+    }
+    if chosen.is_empty() {
+        chosen.extend(SOLVERS);
+    }
     let text = match args.report {
-        ReportFormat::Text => as_text(),
+        ReportFormat::Text => as_text(&chosen),
         ReportFormat::Json => {
             let solver = |s: &SolverInfo| {
                 json!({
@@ -29,17 +39,17 @@ pub fn run(args: &SolversArgs) -> Result<(), Failure> {
             };
             format!(
                 "{:#}\n",
-                SOLVERS.iter().copied().map(solver).collect::<Value>()
+                chosen.iter().copied().map(solver).collect::<Value>()
             )
         }
-        ReportFormat::Csv => as_csv()?,
+        ReportFormat::Csv => as_csv(&chosen)?,
     };
     print(&text)
 }
 
-fn as_text() -> String {
+fn as_text(solvers: &[&SolverInfo]) -> String {
     let mut text = String::new();
-    for solver in SOLVERS {
+    for solver in solvers {
         text += &format!("{}\n", solver.name);
         text += &report::paragraph(solver.summary, 2, 94);
         text += &format!("  Source: {}\n", solver.source);
@@ -78,9 +88,9 @@ fn as_json(p: &Parameter) -> Value {
     })
 }
 
-fn as_csv() -> Result<String, csv::Error> {
+fn as_csv(solvers: &[&SolverInfo]) -> Result<String, csv::Error> {
     let header = "solver,parameter,unit,default,expected,summary,source".split(',');
-    let rows = SOLVERS.iter().flat_map(|solver| {
+    let rows = solvers.iter().flat_map(|solver| {
         solver.parameters.iter().map(|p| {
             let default = p.default_value().to_string();
             let described = (default, p.expected(), p.summary, p.source);

@@ -57,9 +57,10 @@ struct Run {
 ///
 /// # Errors
 /// A scene that cannot be used.
-pub fn hands(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<()> {
+pub fn hands(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    bench.check_only(library::shipped_names())?;
     let mut runs = Vec::new();
-    for scene in library::shipped_names().filter(|name| is_wanted(only, name)) {
+    for scene in library::shipped_names().filter(|name| bench.wants(name)) {
         for solver in solvers(&library::shipped(scene)?) {
             runs.extend(pull_all(bench, scene, solver)?);
         }
@@ -87,11 +88,6 @@ pub fn hands(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<
             ]),
     );
     Ok(())
-}
-
-/// Whether a scene is among those that are asked for; all are where none is named.
-pub(super) fn is_wanted(only: &[String], scene: &str) -> bool {
-    only.is_empty() || only.iter().any(|name| name == scene)
 }
 
 /// The scene's own solver and, where that is another one, the default.

@@ -90,16 +90,18 @@ struct Spread {
 /// # Errors
 /// A scene that cannot be used, or a step that was not taken.
 pub fn heaps(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    bench.check_only(HEAPS.iter().map(|heap| heap.scene))?;
+    let heaps = || HEAPS.iter().filter(|heap| bench.wants(heap.scene));
     let seeds = bench.either(3, 20);
     let mut runs = Vec::new();
-    for heap in &HEAPS {
+    for heap in heaps() {
         for seed in 1..=seeds {
             bench.say(format!("{}, seed {seed} of {seeds}", heap.scene));
             runs.push(run(bench, heap, seed)?);
         }
     }
     let mut spreads = Vec::new();
-    for heap in &HEAPS {
+    for heap in heaps() {
         for (quantity, of) in QUANTITIES {
             let own = runs.iter().filter(|r| r.scene == heap.scene);
             let values: Vec<f64> = own.map(of).collect();

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::hands::{is_wanted, solvers};
+use super::hands::solvers;
 use super::measure::Bench;
 use super::measure::table::Columns;
 use super::{Findings, Result};
@@ -109,9 +109,10 @@ impl Run {
 ///
 /// # Errors
 /// A scene that cannot be used.
-pub fn sliders(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<()> {
+pub fn sliders(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    bench.check_only(library::shipped_names())?;
     let mut runs = Vec::new();
-    for name in library::shipped_names().filter(|name| is_wanted(only, name)) {
+    for name in library::shipped_names().filter(|name| bench.wants(name)) {
         let scene = library::shipped(name)?;
         for solver in solvers(&scene) {
             let of_scene = move_all(bench, &scene, &solver)?;

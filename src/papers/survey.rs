@@ -153,7 +153,8 @@ impl Group<'_> {
 pub fn survey(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let mut all = Vec::new();
     let mut too_large = Vec::new();
-    for id in library::shipped_names() {
+    bench.check_only(library::shipped_names())?;
+    for id in library::shipped_names().filter(|id| bench.wants(id)) {
         let begun = all.len();
         for law in LAWS {
             if !scene(bench, id, law, &mut all)? {

@@ -108,16 +108,24 @@ impl ConfigError {
     }
 }
 
+/// The entry of a solver.
+///
+/// # Errors
+/// There is none of this name; those that there are.
+pub fn named(name: &str) -> Result<&'static SolverInfo, ConfigError> {
+    find(name).ok_or_else(|| ConfigError::UnknownSolver {
+        name: name.to_owned(),
+        known: list(name, SOLVERS.iter().map(|s| s.name)),
+    })
+}
+
 impl SolverConfig {
     /// Checks name, parameters and budget.
     ///
     /// # Errors
     /// The first thing wrong, with what was expected.
     pub fn check(&self) -> Result<(&'static SolverInfo, Parameters), ConfigError> {
-        let info = find(&self.name).ok_or_else(|| ConfigError::UnknownSolver {
-            name: self.name.clone(),
-            known: list(&self.name, SOLVERS.iter().map(|s| s.name)),
-        })?;
+        let info = named(&self.name)?;
         self.budget.check().map_err(|e| e.inside("budget"))?;
         let Parameters(mut checked) = Parameters::defaults(info.parameters);
         for (name, value) in &self.parameters {

@@ -31,7 +31,7 @@ mod work;
 
 pub use budget::{Budget, ToleranceNorm};
 pub use choice::{Choice, Choices, Method, Reason};
-pub use config::{ConfigError, SolverConfig};
+pub use config::{ConfigError, SolverConfig, named};
 pub use list::{SOLVERS, device_remark, find};
 pub use matrix_view::MatrixView;
 pub use parameter::{Parameter, ParameterKind, Parameters, Value};

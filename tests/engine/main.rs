@@ -38,6 +38,7 @@ mod machines_vehicles;
 mod never_worse;
 mod newton;
 mod overflow;
+mod papers_sweeps;
 mod passing;
 mod physics;
 mod recordings;

@@ -216,6 +216,121 @@ fn the_machines_suite_reports_beside_the_thesis() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
+/// A suite's report in JSON, and the number of a quantity in the row of one of its tables with these keys.
+struct Report(Value);
+
+impl Report {
+    fn of(arguments: &[&str]) -> Self {
+        let common = ["--quick", "--threads", "2", "--report", "json"];
+        let all: Vec<&str> = ["bench"]
+            .iter()
+            .chain(arguments)
+            .chain(&common)
+            .copied()
+            .collect();
+        let output = moreau(&all);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        Self(serde_json::from_slice(&output.stdout).expect("JSON"))
+    }
+
+    fn here(&self, table: &str, quantity: &str, keys: &[(&str, &str)]) -> f64 {
+        let tables = self.0["tables"].as_array().expect("tables");
+        let found = tables.iter().find(|t| t["id"] == table);
+        let rows = found.and_then(|t| t["rows"].as_array());
+        let mut rows = rows.unwrap_or_else(|| panic!("no table {table}")).iter();
+        let is_it = |row: &&Value| {
+            row["quantity"] == quantity
+                && keys.iter().all(|(key, value)| row["case"][*key] == **value)
+        };
+        let number = rows.find(is_it).and_then(|row| row["here"].as_f64());
+        number.unwrap_or_else(|| panic!("no {quantity} of {keys:?} in {table}"))
+    }
+}
+
+#[test]
+fn the_grid_suite_has_the_thesis_s_solvers_under_their_own_names() {
+    let report = Report::of(&["grid", "--only", "ball_grid_8"]);
+    // Table 3.3, with the thesis's R.
+    let quality = [
+        ("method", "gauss-seidel, his R"),
+        ("problem", "ball grid 8³"),
+    ];
+    let found = report.here("poulsen-3.3", "quality γ", &quality);
+    assert!((found - 247.0).abs() < 0.5, "{found}");
+
+    // The ground takes 64 colours, 58 of which are merged.
+    let colors = |of: &str, quantity: &str| {
+        report.here(
+            "poulsen-7-colours-ball-grid-8",
+            quantity,
+            &[("colouring", of)],
+        )
+    };
+    assert_eq!(colors("greedy relaxed", "colours"), 7.0);
+    assert_eq!(colors("greedy relaxed", "smallest"), 58.0);
+    assert_eq!(colors("greedy, the ground without colours", "colours"), 6.0);
+
+    // The merged colour costs iterations where it reads those of before.
+    let iterations = |of: &str| {
+        let keys = [("there", of)];
+        report.here("poulsen-7-ball-grid-8", "iterations", &keys)
+    };
+    let (rigid, relaxed) = (
+        iterations("CSP greedy rigid factorized"),
+        iterations("CSP greedy relaxed T"),
+    );
+    assert!(rigid < relaxed, "{rigid} and {relaxed}");
+
+    // Naive parts: as in the thesis, undamped, and as we damp them.
+    let parts = |family: &str| {
+        let keys = [("R", family), ("parts", "8")];
+        report.here("poulsen-7.1", "γ after 50 iterations", &keys)
+    };
+    assert!((290.0..310.0).contains(&parts("his R, undamped")));
+    assert!(parts("local R, undamped") < parts("local R, damped"));
+
+    // With T, and over channels: times are not asserted, but are there.
+    for threads in ["1", "2"] {
+        let keys = [("threads", threads)];
+        let speed_up = "speed-up on its own sequential, with T";
+        assert!(report.here("colored-t-ball-grid-8", speed_up, &keys) > 0.0);
+        let keys = [
+            ("workers", threads),
+            ("messages", "extreme: one contact a task"),
+        ];
+        assert!(report.here("poulsen-6.1-6.2", "over sequential", &keys) > 0.0);
+    }
+    let rows = [("method", "colored-gs T"), ("problem", "ball grid 8³")];
+    assert_eq!(report.here("poulsen-spin", "rows of a contact", &rows), 4.0);
+}
+
+#[test]
+fn the_pile_suite_races_coloured_t_against_its_own_sequential() {
+    let report = Report::of(&["pile", "--only", "ball_pile_40"]);
+    for threads in ["1", "2"] {
+        let keys = [("threads", threads)];
+        for speed_up in [
+            "speed-up on its own sequential, with T",
+            "speed-up on sequential, factorized",
+        ] {
+            assert!(report.here("colored-t-ball-pile-40", speed_up, &keys) > 0.0);
+        }
+    }
+}
+
+#[test]
+fn a_suite_is_restricted_to_what_it_has() {
+    for suite in ["grid", "pyramid", "splitting", "survey"] {
+        let output = moreau(&["bench", suite, "--quick", "--only", "tower_crane"]);
+        assert_eq!(output.status.code(), Some(2), "{suite}");
+        let message = text(&output.stderr);
+        assert!(
+            message.contains("tower_crane") && message.contains("it has: "),
+            "{message}"
+        );
+    }
+}
+
 #[test]
 fn a_machine_that_is_none_is_refused_with_the_list() {
     let output = moreau(&["bench", "machines", "--quick", "--only", "tower_crane"]);

@@ -251,6 +251,14 @@ fn lists_name_every_scene_and_every_parameter() {
         assert!(solvers.contains(solver.name) && solvers.contains(solver.source));
         assert!(solver.parameters.iter().all(|p| solvers.contains(p.name)));
     }
+    let one = good(&["solvers", "colored-gs"]);
+    assert!(
+        one.contains("fixed_bodies") && !one.contains("relaxed-sor"),
+        "{one}"
+    );
+    let (code, said) = bad(&["solvers", "coloured-gs"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("\"colored-gs\""), "{said}");
     let names: Vec<_> = moreau::scene::library::shipped_names().collect();
     let validated = good(&[&["validate"], names.as_slice()].concat());
     assert_eq!(validated.lines().count(), names.len());

@@ -85,7 +85,7 @@ impl Card {
 ///
 /// # Errors
 /// No device, or a scene or a solver that cannot be used.
-pub fn gpu(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<()> {
+pub fn gpu(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let parts: [(&str, Part); 6] = [
         ("dense", dense::dense),
         ("contacts", sparse::by_contacts),
@@ -94,16 +94,10 @@ pub fn gpu(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<()
         ("pyramid", sparse::pyramid),
         ("million", million::growth),
     ];
-    if let Some(unknown) = only
-        .iter()
-        .find(|o| parts.iter().all(|(name, _)| name != o))
-    {
-        let names = parts.map(|(name, _)| name).join(", ");
-        return Err(Error::NoScene(unknown.clone(), names));
-    }
+    bench.check_only(parts.iter().map(|(name, _)| *name))?;
     let card = Card::open(bench, findings)?;
     for (name, part) in parts {
-        if only.is_empty() || only.iter().any(|o| o == name) {
+        if bench.wants(name) {
             part(bench, &card, findings)?;
         }
     }

@@ -220,10 +220,15 @@ pub fn couplings_to(iterations: u32, tolerance: f64) -> Budget {
     }
 }
 
+/// The scenes of both tables.
+pub fn scenes() -> impl Iterator<Item = &'static str> {
+    SCENES.into_iter().map(|(scene, _)| scene)
+}
+
 /// Both tables.
 pub fn couplings(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let (mut by_count, mut by_cut) = (Vec::new(), Vec::new());
-    for (scene, steps) in SCENES {
+    for (scene, steps) in SCENES.into_iter().filter(|(scene, _)| bench.wants(scene)) {
         bench.say(format!("{scene}, couplings from nothing"));
         let posed = Posed::new(scene, &[], steps)?;
         for coupling in COUPLINGS {

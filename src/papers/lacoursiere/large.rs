@@ -22,6 +22,11 @@ const TOLERANCE: f64 = 1e-6;
 const MOST: u32 = 10_000;
 const LIMITS: [f64; 2] = [20.0, 120.0];
 
+/// The scenes.
+pub fn scenes() -> impl Iterator<Item = &'static str> {
+    SCENES.into_iter().map(|(scene, ..)| scene)
+}
+
 /// How many couplings lead to the tolerance, by how islands are cut.
 pub fn large(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let budget = Budget {
@@ -30,7 +35,7 @@ pub fn large(bench: &Bench, findings: &mut Findings) -> Result<()> {
     };
     let sizes = bench.either(&SIZES[1..2], &SIZES[..]);
     let mut runs: Vec<Cold> = Vec::new();
-    for (scene, set, steps) in SCENES {
+    for (scene, set, steps) in SCENES.into_iter().filter(|(scene, ..)| bench.wants(scene)) {
         let posed = Posed::new(scene, set, steps)?;
         for partition in ["strength", "spectral"] {
             for size in sizes {

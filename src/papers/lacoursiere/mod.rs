@@ -149,7 +149,17 @@ pub fn splitting(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let steps = bench.either(STEPS[1], STEPS[0]);
     let mut runs = Vec::new();
     let most = bench.most_threads().min(2);
-    let lengths = bench.either(&PAPER[..1], &PAPER[..]);
+    let names: Vec<String> = PAPER.iter().map(|(links, _)| links.to_string()).collect();
+    bench.check_only(names.iter().map(String::as_str))?;
+    // A quick run takes the shortest cable, unless others are asked for.
+    let few = bench.either(1, PAPER.len());
+    let count = if bench.only.is_empty() {
+        few
+    } else {
+        PAPER.len()
+    };
+    let lengths = PAPER[..count].iter();
+    let lengths = lengths.filter(|(links, _)| bench.wants(&links.to_string()));
     for (links, [whole, two, segments, four, two_swept, swept]) in lengths {
         let settings = [
             (WHOLE, 1, *whole),
@@ -214,6 +224,8 @@ pub fn splitting(bench: &Bench, findings: &mut Findings) -> Result<()> {
 /// # Errors
 /// A scene or a solver that cannot be used.
 pub fn couplings(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    let names = couplings::scenes().chain(large::scenes());
+    bench.check_only(names)?;
     couplings::couplings(bench, findings)?;
     large::large(bench, findings)
 }

@@ -15,7 +15,7 @@ mod solvers;
 mod speed;
 
 use super::measure::Bench;
-use super::{Error, Findings, Result};
+use super::{Findings, Result};
 use figures::{CACHING, MACHINES};
 use record::Recording;
 
@@ -24,12 +24,12 @@ use record::Recording;
 ///
 /// # Errors
 /// A scene or a solver that cannot be used.
-pub fn machines(bench: &Bench, findings: &mut Findings, only: &[String]) -> Result<()> {
+pub fn machines(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let mut recordings: Vec<Recording> = Vec::new();
     let (mut speeds, mut errors, mut caches) = (Vec::new(), Vec::new(), Vec::new());
     let mut orders = Vec::new();
     let mut hardest = None;
-    for scene in scenes(only)? {
+    for scene in scenes(bench)? {
         let mut recording = record::record(bench, scene)?;
         if recording.machine().is_some() {
             recording.condition = machines::condition(bench, &recording)?;
@@ -60,13 +60,11 @@ pub fn machines(bench: &Bench, findings: &mut Findings, only: &[String]) -> Resu
 }
 
 /// The machines and the scenes of table 3.1 that are asked for.
-fn scenes(only: &[String]) -> Result<Vec<&'static str>> {
+fn scenes(bench: &Bench) -> Result<Vec<&'static str>> {
     let mut all: Vec<&str> = MACHINES.iter().map(|m| m.scene).collect();
     let others = CACHING.iter().map(|c| c.0);
     all.extend(others.filter(|scene| MACHINES.iter().all(|m| m.scene != *scene)));
-    if let Some(unknown) = only.iter().find(|s| !all.contains(&s.as_str())) {
-        return Err(Error::NoScene(unknown.clone(), all.join(", ")));
-    }
-    all.retain(|s| only.is_empty() || only.iter().any(|o| o == s));
+    bench.check_only(all.iter().copied())?;
+    all.retain(|scene| bench.wants(scene));
     Ok(all)
 }

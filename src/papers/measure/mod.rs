@@ -39,6 +39,8 @@ pub struct Bench {
     pub quick: bool,
     /// Numbers of threads to measure with, ascending from 1.
     pub threads: Vec<usize>,
+    /// What a suite is restricted to, by the names that it has for its scenes or parts; everything where this is empty.
+    pub only: Vec<String>,
     pools: BTreeMap<usize, ThreadPool>,
     /// Triad bandwidth of each number of threads (bytes/s).
     triad: BTreeMap<usize, f64>,
@@ -65,9 +67,28 @@ impl Bench {
             quick,
             pools: threads.iter().copied().map(pool).collect::<Result<_>>()?,
             threads,
+            only: Vec::new(),
             triad: BTreeMap::new(),
             progress: report::progress(None, "{spinner} {elapsed} {msg}"),
         })
+    }
+
+    /// Refuses what a suite is restricted to where it has nothing of that name.
+    ///
+    /// # Errors
+    /// The first such name, with those that there are.
+    pub fn check_only<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        let mut known: Vec<&str> = names.into_iter().collect();
+        known.dedup();
+        match self.only.iter().find(|o| !known.contains(&o.as_str())) {
+            Some(unknown) => Err(Error::NoScene(unknown.clone(), known.join(", "))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a scene or part is among those that are asked for.
+    pub fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|o| o == name)
     }
 
     /// The largest number of threads.

@@ -70,9 +70,11 @@ struct Run {
 /// A scene or a solver that cannot be used.
 pub fn pyramid(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let heights: &[u32] = bench.either(&[2, 4, 8], &[2, 4, 8, 12, 16, 20, 24, 28, 32]);
+    bench.check_only(SCENES.map(|(scene, _)| scene))?;
     let mut pyramids = Vec::new();
     let mut by_scene = Vec::new();
-    for (scene, name) in SCENES {
+    let scenes = || SCENES.into_iter().filter(|(scene, _)| bench.wants(scene));
+    for (scene, name) in scenes() {
         let mut runs = Vec::new();
         for &layers in heights {
             let case = bench.case(scene, &[("generators.0.layers", &layers.to_string())])?;
@@ -94,7 +96,7 @@ pub fn pyramid(bench: &Bench, findings: &mut Findings) -> Result<()> {
         by_scene.push(runs);
     }
     problems(findings, &pyramids);
-    for ((scene, name), runs) in SCENES.into_iter().zip(&by_scene) {
+    for ((scene, name), runs) in scenes().zip(&by_scene) {
         convergence(findings, scene, name, runs);
     }
     Ok(())

@@ -92,6 +92,7 @@ const GROUPED: [Method; 8] = [
 /// # Errors
 /// A scene or a solver that cannot be used.
 pub fn spheres(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    bench.check_only([SCENE])?;
     let samples = sample(bench)?;
     iteration_times(bench, findings, &samples)?;
     to_tolerance(bench, findings, &samples)?;

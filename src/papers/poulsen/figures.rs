@@ -2,7 +2,7 @@
 
 use super::{
     BALANCED, HIS_BALANCED, HIS_BALANCED_T, HIS_JACOBI, HIS_JACOBI_T, HIS_RELAXED_JACOBI,
-    HIS_RELAXED_NAIVE, HIS_RELAXED_T, HIS_RIGID,
+    HIS_RELAXED_NAIVE, HIS_RELAXED_T, HIS_RELAXED_T_LAST, HIS_RIGID,
 };
 use crate::papers::measure::method::{COLORED_F64, Method};
 
@@ -131,7 +131,7 @@ pub type Scheme = (&'static str, &'static str, Method, [Option<f64>; 3]);
 pub static MEDIUM_GRID: [Scheme; 6] = [
     ("7.5", "CSP greedy rigid factorized", HIS_RIGID, [None; 3]),
     ("7.5", "CSP greedy relaxed factorized", HIS_RELAXED_NAIVE, [Some(57.0), Some(2.6), None]),
-    ("7.5", "CSP greedy relaxed T", HIS_RELAXED_T, [Some(65.0), None, None]),
+    ("7.5", "CSP greedy relaxed T", HIS_RELAXED_T_LAST, [Some(65.0), None, None]),
     ("7.7", "OpenMP greedy relaxed", HIS_RELAXED_JACOBI, [Some(57.0), Some(3.0), Some(2.0)]),
     ("7.7", "OpenMP balanced", HIS_BALANCED, [Some(49.0), Some(3.0), Some(2.0)]),
     ("7.10", "OpenMP Jacobi factorized", HIS_JACOBI, [Some(66.0), Some(6.3), None]),
@@ -142,7 +142,7 @@ pub static MEDIUM_GRID: [Scheme; 6] = [
 pub static LARGE_PILE: [Scheme; 8] = [
     ("7.6", "CSP greedy rigid factorized", HIS_RIGID, [None; 3]),
     ("7.6", "CSP greedy relaxed factorized", HIS_RELAXED_NAIVE, [None; 3]),
-    ("7.6", "CSP greedy relaxed T", HIS_RELAXED_T, [None; 3]),
+    ("7.6", "CSP greedy relaxed T", HIS_RELAXED_T_LAST, [None; 3]),
     ("7.8", "OpenMP greedy relaxed T", HIS_RELAXED_T, [Some(51.0), Some(6.6), Some(8.4)]),
     ("7.8", "OpenMP balanced T", HIS_BALANCED_T, [Some(50.0), None, None]),
     ("7.8", "OpenMP balanced factorized", HIS_BALANCED, [Some(50.0), None, None]),

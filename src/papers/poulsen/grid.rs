@@ -1,13 +1,18 @@
 //! What is asked of the ball grids alone: our sweeps beside the thesis's, naive Gauss–Seidel, weak scaling.
 
-use super::figures::{NAIVE_QUALITY, NAIVE_SECONDS, sweep};
-use super::{GRID_SETTINGS, HIS_NAIVE, ITERATIONS, NAIVE, Outcome};
+use super::figures::{BALL_GRIDS, NAIVE_QUALITY, NAIVE_SECONDS, sweep};
+use super::{
+    COLORED_T, GRID_SETTINGS, HIS_GAUSS_SEIDEL, HIS_JACOBI, HIS_NAIVE, ITERATIONS, NAIVE, Outcome,
+};
 use crate::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::Bench;
-use crate::papers::measure::method::{COLORED_F32, COLORED_F64, JACOBI, JACOBI_T, Method};
-use crate::papers::measure::race::Timing;
+use crate::papers::measure::method::{
+    COLORED_F32, COLORED_F64, GAUSS_SEIDEL_T, JACOBI, JACOBI_T, Method,
+};
+use crate::papers::measure::race::{self, Timing};
 use crate::papers::measure::table::Columns;
 use crate::papers::{Findings, Result};
+use crate::problem::Problem;
 
 /// Adds it all.
 pub fn report(bench: &Bench, findings: &mut Findings, outcomes: &[Outcome]) -> Result<()> {
@@ -17,6 +22,7 @@ pub fn report(bench: &Bench, findings: &mut Findings, outcomes: &[Outcome]) -> R
         findings.plot("ball_grid-contacts", by_size(bench, outcomes, large));
     }
     naive(bench, findings)?;
+    spin(bench, findings)?;
     weak(bench, findings)
 }
 
@@ -98,7 +104,8 @@ fn naive(bench: &Bench, findings: &mut Findings) -> Result<()> {
         ("local R, damped", [NAIVE[0], NAIVE[1]]),
     ];
     let mut rows = Vec::new();
-    for (scene, there) in bench.either(&NAIVE_QUALITY[..1], &NAIVE_QUALITY[..]) {
+    let wanted = bench.either(&NAIVE_QUALITY[..1], &NAIVE_QUALITY[..]).iter();
+    for (scene, there) in wanted.filter(|(scene, _)| bench.wants(scene)) {
         let case = bench.case(scene, &GRID_SETTINGS)?;
         for (family, methods) in families {
             for (k, method) in methods.into_iter().enumerate() {
@@ -131,6 +138,66 @@ fn naive(bench: &Bench, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
+/// The effective radius of the contacts' spin friction (m); the thesis does not say which it took.
+const SPIN_RADIUS: (&str, &str) = ("materials.default.spin_radius", "0.01");
+
+/// Contacts of four rows, with Coulomb–Contensou friction, as all of the thesis's have.
+fn spin(bench: &Bench, findings: &mut Findings) -> Result<()> {
+    const METHODS: [Method; 6] = [
+        HIS_GAUSS_SEIDEL,
+        HIS_JACOBI,
+        GAUSS_SEIDEL_T,
+        JACOBI_T,
+        COLORED_F64,
+        COLORED_T,
+    ];
+    let mut rows = Vec::new();
+    let demos = bench.either(&BALL_GRIDS[..2], &BALL_GRIDS[..]).iter();
+    for demo in demos.filter(|demo| bench.wants(demo.scene)) {
+        let with = [GRID_SETTINGS[0], GRID_SETTINGS[1], SPIN_RADIUS];
+        let [three, four] = [&GRID_SETTINGS[..], &with].map(|set| bench.case(demo.scene, set));
+        let (three, four) = (three?, four?);
+        let per_contact = |problem: &Problem| problem.row_count() / problem.contacts.len().max(1);
+        let methods = METHODS.map(|method| (method, ITERATIONS));
+        let rounds = bench.either((3, 0.5), (7, 8.0));
+        let [of_three, of_four] =
+            [&three, &four].map(|case| bench.race(&case.problem, &methods, &[1], rounds));
+        let (of_three, of_four) = (of_three?, of_four?);
+        for method in METHODS {
+            let gamma = bench.gamma(&four, method, ITERATIONS)?;
+            let there = (method == HIS_GAUSS_SEIDEL).then_some(demo.gauss_seidel[1]);
+            let sweep = race::sweep(&of_four, method, 1);
+            let over = sweep.zip(race::sweep(&of_three, method, 1));
+            let numbers = [
+                (None, Some(per_contact(&four.problem) as f64)),
+                (there, gamma),
+                (None, sweep.map(|t| 1e3 * t)),
+                (None, over.map(|(four, three)| four / three)),
+            ];
+            rows.push((demo.name, method, numbers));
+        }
+    }
+    let names = [
+        "rows of a contact",
+        "γ after 50 iterations [N² s²]",
+        "iteration [ms]",
+        "over that with three rows",
+    ];
+    let title = "Contacts with spin friction: blocks of 4 × 4, one thread";
+    findings.table(
+        Columns::new(
+            "poulsen-spin",
+            title,
+            "Poulsen 2010, 2.1.3 and table 3.3",
+            &rows,
+        )
+        .key("problem", |(problem, ..)| problem)
+        .key("method", |(_, method, _)| method)
+        .columns(names, |(.., numbers)| *numbers),
+    );
+    Ok(())
+}
+
 /// Weak scaling: as many contacts per thread on every number of threads.
 fn weak(bench: &Bench, findings: &mut Findings) -> Result<()> {
     struct Point {
@@ -146,7 +213,9 @@ fn weak(bench: &Bench, findings: &mut Findings) -> Result<()> {
     }
     const METHODS: [Method; 4] = [JACOBI, JACOBI_T, COLORED_F32, COLORED_F64];
     let mut by_method = METHODS.map(|_| Vec::new());
-    for threads in &bench.threads {
+    // Its grids have sizes of their own.
+    let threads = bench.threads.iter().filter(|_| bench.only.is_empty());
+    for threads in threads {
         let size = (bench.either(16.0, 32.0f64) * (*threads as f64).cbrt()).round();
         let case = bench.case("ball_grid_24", &[("generators.0.size", &size.to_string())])?;
         let methods = METHODS.map(|m| (m, ITERATIONS));

@@ -1,6 +1,7 @@
 //! Poulsen 2010: ball grids and ball piles. Every method is run to equal quality and raced on every number
 //! of threads; the thesis's tables are made of that one race.
 
+pub mod channels;
 pub mod figures;
 mod grid;
 mod tables;
@@ -72,6 +73,11 @@ const HIS_RELAXED_JACOBI: Method = Method::new(
 const HIS_RELAXED_T: Method = Method::new(
     "colored-gs relaxed T, his R and colours: colored-gs scheme=t treatment=relaxed damping=none fixed_bodies=as-poulsen \
      r_factors=uniform alpha=0.5",
+);
+/// As over channels, where the merged colour reads the impulses of the last iteration (7.2.3).
+const HIS_RELAXED_T_LAST: Method = Method::new(
+    "colored-gs relaxed T (last), his R and colours: colored-gs scheme=t treatment=relaxed unsafe=last damping=none \
+     fixed_bodies=as-poulsen r_factors=uniform alpha=0.5",
 );
 const HIS_BALANCED: Method = Method::new(
     "colored-gs balanced, his R and colours: colored-gs precision=f64 coloring=balanced fixed_bodies=as-poulsen \
@@ -158,6 +164,17 @@ const PILES: Plan = Plan {
     ],
 };
 
+impl Plan {
+    /// The problem on which schemes are compared: the thesis's, or the largest that is asked for in its place.
+    fn compared(&self, bench: &Bench) -> &'static str {
+        let mut wanted = self.demos.iter().filter(|demo| bench.wants(demo.scene));
+        match bench.wants(self.compared) {
+            true => self.compared,
+            false => wanted.next_back().map_or(self.compared, |demo| demo.scene),
+        }
+    }
+}
+
 /// A method on a problem.
 struct Contender {
     method: Method,
@@ -212,7 +229,8 @@ impl Outcome {
 /// A scene or a solver that cannot be used.
 pub fn grid(bench: &Bench, findings: &mut Findings) -> Result<()> {
     let outcomes = run(bench, findings, &GRIDS)?;
-    grid::report(bench, findings, &outcomes)
+    grid::report(bench, findings, &outcomes)?;
+    channels::report(bench, findings)
 }
 
 /// Ball piles: tables 3.4, 3.5, 6.1 to 6.3, figures 6.5, 6.8, 7.6, 7.8, 7.9.
@@ -225,11 +243,12 @@ pub fn pile(bench: &Bench, findings: &mut Findings) -> Result<()> {
 
 /// Measures all problems of a plan and adds the thesis's tables.
 fn run(bench: &Bench, findings: &mut Findings, plan: &Plan) -> Result<Vec<Outcome>> {
+    bench.check_only(plan.demos.iter().map(|demo| demo.scene))?;
     let mut outcomes = Vec::new();
-    for demo in plan.demos {
+    for demo in plan.demos.iter().filter(|demo| bench.wants(demo.scene)) {
         let case = bench.case(demo.scene, plan.settings)?;
         let outcome = measure(bench, plan, demo, &case)?;
-        if demo.scene == plan.compared && !bench.quick {
+        if demo.scene == plan.compared(bench) && !bench.quick {
             let plot = tables::convergence(bench, &case, &outcome)?;
             findings.plot(format!("{}-convergence", demo.scene), plot);
         }
@@ -245,7 +264,13 @@ fn methods(bench: &Bench, plan: &Plan, thorough: bool) -> Vec<Method> {
     all.extend([HIS_GAUSS_SEIDEL, HIS_JACOBI]);
     if thorough {
         all.extend([BALANCED, JACOBI_DEGREE, GAUSS_SEIDEL_T, COLORED_T]);
-        all.extend([HIS_RIGID, HIS_RELAXED_NAIVE, HIS_RELAXED_T, HIS_BALANCED]);
+        all.extend([
+            HIS_RIGID,
+            HIS_RELAXED_NAIVE,
+            HIS_RELAXED_T,
+            HIS_RELAXED_T_LAST,
+            HIS_BALANCED,
+        ]);
         match plan.is_grid {
             true => all.push(HIS_RELAXED_JACOBI),
             false => all.extend([HIS_GAUSS_SEIDEL_T, HIS_BALANCED_T, HIS_JACOBI_T]),
@@ -261,7 +286,7 @@ fn methods(bench: &Bench, plan: &Plan, thorough: bool) -> Vec<Method> {
 
 fn measure(bench: &Bench, plan: &Plan, demo: &'static Demo, case: &Case) -> Result<Outcome> {
     // A quick run looks closely at one problem only.
-    let thorough = demo.scene == plan.compared || !bench.quick;
+    let thorough = demo.scene == plan.compared(bench) || !bench.quick;
     bench.say(format!("{}: the quality to reach", demo.name));
     let target = |reference: Method| -> Result<f64> {
         let gamma = bench.gamma(case, reference, ITERATIONS)?;

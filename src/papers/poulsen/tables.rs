@@ -16,7 +16,8 @@ pub fn report(bench: &Bench, findings: &mut Findings, plan: &Plan, outcomes: &[O
     sequential(findings, plan, outcomes);
     speedups(findings, outcomes);
     sweeps(bench, findings, outcomes);
-    let compared = outcomes.iter().find(|o| o.demo.scene == plan.compared);
+    let scene = plan.compared(bench);
+    let compared = outcomes.iter().find(|o| o.demo.scene == scene);
     if let Some(outcome) = compared {
         equal_quality(bench, findings, plan, outcome);
         all_methods(bench, findings, plan, outcome);
@@ -24,7 +25,7 @@ pub fn report(bench: &Bench, findings: &mut Findings, plan: &Plan, outcomes: &[O
         colors(findings, plan, outcome);
         let time = |method, n| outcome.run(method, n).map(|t| t.solve);
         let plot = by_threads(bench, outcome, "Time to equal quality", time);
-        findings.plot(format!("{}-equal-quality", plan.compared), plot);
+        findings.plot(format!("{scene}-equal-quality"), plot);
     }
     for outcome in outcomes {
         let plot = threads_plot(bench, outcome);
@@ -206,7 +207,9 @@ fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &
         "largest speed-up on one thread",
         "largest speed-up on sequential Gauss–Seidel",
     ];
-    let scene = plan.compared.replace('_', "-");
+    // The thesis's figures are those of one problem.
+    let is_theirs = outcome.demo.scene == plan.compared;
+    let scene = outcome.demo.scene.replace('_', "-");
     let title = format!("To {}: {}", plan.quality, outcome.demo.name);
     let source = format!("Poulsen 2010, {}", plan.figures);
     findings.table(
@@ -220,7 +223,7 @@ fn equal_quality(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &
         .key("there", |((_, name, ..), ..)| name)
         .key("here", |((_, _, method, _), ..)| method)
         .columns(names, |((.., there), _, here)| {
-            [0, 1, 2].map(|k| (there[k], here[k]))
+            [0, 1, 2].map(|k| (there[k].filter(|_| is_theirs), here[k]))
         })
         .remark(|(_, c, _)| &c.remark)
         .note(format!(
@@ -267,7 +270,7 @@ fn all_methods(bench: &Bench, findings: &mut Findings, plan: &Plan, outcome: &Ou
     let rows = contenders.flat_map(|c| bench.threads.iter().map(move |n| (c, *n)));
     let rows: Vec<(&Contender, usize)> = rows.collect();
     let run = |(c, threads): &(&Contender, usize)| outcome.run(c.method, *threads);
-    let scene = plan.compared.replace('_', "-");
+    let scene = outcome.demo.scene.replace('_', "-");
     let title = format!("Time to {}: {}", plan.quality, outcome.demo.name);
     findings.table(
         Columns::new(format!("equal-quality-{scene}"), title, "", &rows)
@@ -296,6 +299,7 @@ fn colors(findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
     });
     let rows: Vec<(&Colors, Vec<u32>)> = rows.collect();
     let pairs = |((_, _, there), found): &(&Colors, Vec<u32>)| {
+        let there = there.filter(|_| outcome.demo.scene == plan.compared);
         let [colors, largest, smallest] = there.map_or([None; 3], |there| there.map(Some));
         let count = Some(found.len() as f64).filter(|n| *n > 0.0);
         [
@@ -304,7 +308,7 @@ fn colors(findings: &mut Findings, plan: &Plan, outcome: &Outcome) {
             (smallest, found.iter().min().map(|n| f64::from(*n))),
         ]
     };
-    let scene = plan.compared.replace('_', "-");
+    let scene = outcome.demo.scene.replace('_', "-");
     let title = format!("Colours found: {}", outcome.demo.name);
     let id = format!("poulsen-7-colours-{scene}");
     findings.table(

@@ -129,6 +129,8 @@ pub struct Layout {
     pub sparse: Sparse,
     pub dense: Dense,
     pub lambda: Vec<f32>,
+    /// Whether the body that stands in an island for all that impulses do not move takes colours.
+    counts_fixed: bool,
     places: Vec<u32>,
     sorted_prox: Vec<Prox>,
     sorted_frames: Vec<Frame>,
@@ -184,6 +186,14 @@ fn bound(x: f64) -> f32 {
 }
 
 impl Layout {
+    /// One whose colours count what impulses do not move, or not.
+    pub fn new(counts_fixed: bool) -> Self {
+        Self {
+            counts_fixed,
+            ..Self::default()
+        }
+    }
+
     /// Takes over a packed problem whose laws the kernels all have, with its start.
     pub fn fill(&mut self, packed: &Packed, lambda: &[f64]) {
         self.fill_contacts(packed);
@@ -484,7 +494,8 @@ impl Layout {
             let mut edge = [NO_BODY; 4];
             let mut n = 0;
             let mut add = |body: u32| {
-                if self.bodies[body as usize].moves != 0.0 && !edge[..n].contains(&body) {
+                let counts = self.counts_fixed || self.bodies[body as usize].moves != 0.0;
+                if counts && !edge[..n].contains(&body) {
                     edge[n] = body;
                     n += 1;
                 }

@@ -29,7 +29,9 @@ use super::sweeps::colored_gs::edges::MOST_POINTS;
 use super::sweeps::matrix::Matrix;
 use super::sweeps::monitor::{Monitor, State, Verdict, relative};
 use super::sweeps::pack::Packed;
-use super::sweeps::parameters::{ALPHA, Packing, RFactors, Scheme, r_factors_by_degree};
+use super::sweeps::parameters::{
+    ALPHA, FIXED_BODIES, Packing, RFactors, Scheme, r_factors_by_degree,
+};
 use super::sweeps::{Iterated, ProxIteration, colored_gs, jacobi};
 use super::{
     Budget, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
@@ -56,7 +58,7 @@ pub static SOR: SolverInfo = SolverInfo {
     source: "Nützi 2011, 5.3 and 5.4",
     least_iterations: 1,
     obstacle,
-    parameters: &[SCHEME, EVERY, ALPHA],
+    parameters: &[SCHEME, EVERY, FIXED_BODIES, ALPHA],
     make: |parameters| GpuSolver::boxed(&SOR, Sweep::Sor, parameters),
 };
 
@@ -315,7 +317,9 @@ impl Sweeps {
             product: Product::default(),
             packed: Packed::default(),
             matrix: Matrix::default(),
-            layout: Layout::default(),
+            layout: Layout::new(
+                sweep == Sweep::Sor && parameters.choice("fixed_bodies") == "as-poulsen",
+            ),
             program: Program::default(),
             start: Vec::new(),
             lambda: Vec::new(),

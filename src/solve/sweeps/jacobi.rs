@@ -78,6 +78,10 @@ pub struct Jacobi {
     lambda: Vec<f64>,
     /// Λ of the last iteration, where w = A Λ + b is read while Λ is written.
     before: Vec<f64>,
+    /// The colour that reads Λ as it was before all colours of an iteration, where there is one.
+    late: Option<u32>,
+    /// That Λ.
+    last: Vec<f64>,
     checkpoint: Vec<f64>,
     mark: Vec<f64>,
     monitors: Vec<Monitor>,
@@ -200,14 +204,11 @@ impl Jacobi {
         self.packed.omega = omega;
     }
 
-    /// What is packed.
-    pub fn packed(&self) -> &Packed {
-        &self.packed
-    }
-
-    /// Cuts the work anew, by the colours of packed contacts and rows.
-    pub fn use_colors(&mut self, colors: [&[u32]; 2]) {
+    /// Cuts the work anew, by the colours of packed contacts and rows; the blocks of `late` read Λ as it was before the
+    /// iteration.
+    pub fn use_colors(&mut self, colors: [&[u32]; 2], late: Option<u32>) {
         self.find_work(colors);
+        self.late = late;
     }
 
     /// Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for all blocks at once, from the old impulses (Poulsen 2010,
@@ -218,9 +219,15 @@ impl Jacobi {
         if is_stored && self.colors.len() == 1 {
             self.before.clone_from(&self.lambda);
         }
+        if self.late.is_some() {
+            self.last.clone_from(&self.lambda);
+        }
         for color in &self.colors {
             let work = &self.work[color.clone()];
             let source = match is_stored {
+                true if self.late == Some(work[0].color) => {
+                    Source::Matrix(&self.matrix, &self.last)
+                }
                 true => Source::Matrix(&self.matrix, &self.before),
                 false => Source::Bodies(&self.bodies),
             };

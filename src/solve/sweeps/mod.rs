@@ -410,7 +410,7 @@ fn status(monitors: &[Monitor]) -> Status {
     }
     let went_round = monitors
         .iter()
-        .filter(|m| m.state != State::Converged && m.cycles > 0)
+        .filter(|m| m.state == State::Running && m.cycles > 0)
         .count();
     if monitors.iter().all(|m| m.state == State::Converged) {
         Status::Converged

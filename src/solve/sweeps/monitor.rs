@@ -24,6 +24,8 @@ const PROGRESS: f64 = 0.9;
 /// leaves a sixteenth, a circle of sixteen a third of the half that is seen of it first, and is found when the time to look
 /// has doubled. Slow modes of friction on stacks leave nine tenths and more.
 const LEADS_BACK: f64 = 0.25;
+/// The second time's way is at least this share of the first time's: what comes nearer in turns shrinks.
+const STEADY: f64 = 0.98;
 /// Changes up to this one (m/s) are never a cycle: a good start may leave nothing but rounding.
 const ROUNDING: f64 = 1e-6;
 
@@ -101,7 +103,8 @@ struct Look {
     time: u32,
     /// Σ ‖ΔΛ‖∞ since the mark (N s).
     way: f64,
-    led_back: bool,
+    /// The way of the first time, where it led back.
+    led_back: Option<f64>,
 }
 
 impl Default for Look {
@@ -112,7 +115,7 @@ impl Default for Look {
             mark_at: None,
             time: QUIET,
             way: 0.0,
-            led_back: false,
+            led_back: None,
         }
     }
 }
@@ -148,21 +151,21 @@ impl Look {
         }
         let leads_back = distance() <= LEADS_BACK * self.way;
         if after == self.time && leads_back {
-            self.led_back = true;
-        } else if self.led_back && leads_back {
-            return true;
-        } else {
-            // Larger circles need more time; where Λ leads on it is looked at ever less often.
-            self.time *= 2;
-            self.mark(iteration);
+            self.led_back = Some(self.way);
+            return false;
         }
-        false
+        let first = self.led_back.filter(|_| leads_back);
+        let goes_round = first.is_some_and(|first| self.way - first >= STEADY * first);
+        // Larger circles need more time; where Λ leads on it is looked at ever less often.
+        self.time *= 2;
+        self.mark(iteration);
+        goes_round
     }
 
     fn mark(&mut self, iteration: u32) {
         self.mark_at = Some(iteration);
         self.way = 0.0;
-        self.led_back = false;
+        self.led_back = None;
     }
 }
 

@@ -53,7 +53,8 @@ pub const FIXED_BODIES: Parameter = Parameter {
     name: "fixed_bodies",
     unit: "-",
     summary: "none: bodies that impulses do not move couple nothing and take no colour. as-poulsen: every one of them \
-              takes a colour for each of its contacts, as in the thesis, whose ground makes hundreds",
+              takes a colour for each of its contacts (on the graphics processor all of an island as one), as in the thesis, \
+              whose ground makes hundreds",
     source: "Poulsen 2010, 4.3.1 and 7.3",
     kind: ParameterKind::Choice {
         default: "none",

@@ -83,7 +83,7 @@ impl ProxIteration<MatrixProblem> for ColoredMatrices {
         let colored =
             |blocks: Vec<u32>| -> Vec<u32> { blocks.iter().map(|b| color[*b as usize]).collect() };
         self.jacobi
-            .use_colors([&colored(of_contacts), &colored(rows)]);
+            .use_colors([&colored(of_contacts), &colored(rows)], None);
     }
 
     fn is_finite(&self) -> bool {

@@ -114,11 +114,12 @@ pub static INFO: SolverInfo = SolverInfo {
             name: "unsafe",
             unit: "-",
             summary: "how the unsafe colour is solved: jacobi, on copies of the velocities, or naive, as \
-                      Gauss–Seidel in parts that do not see each other. With A or T stored: jacobi",
-            source: "Poulsen 2010, 7.2 and 7.3",
+                      Gauss–Seidel in parts that do not see each other. With A or T stored: jacobi, or last: jacobi \
+                      from the impulses of the last iteration, those of the other colours too (without A: jacobi)",
+            source: "Poulsen 2010, 7.2 (last: 7.2.3) and 7.3",
             kind: ParameterKind::Choice {
                 default: "naive",
-                options: &["naive", "jacobi"],
+                options: &["naive", "jacobi", "last"],
             },
         },
         Parameter {
@@ -194,6 +195,8 @@ pub struct ColoredGs {
     merged: Unsafe,
     /// Whether bodies that impulses do not move take colours.
     counts_fixed: bool,
+    /// Whether a merged colour reads the last iteration's impulses, where A is stored.
+    reads_last: bool,
     /// With A or T, where that is asked for.
     stored: Option<Stored>,
     coloring: Coloring,
@@ -240,7 +243,7 @@ impl ColoredGs {
             },
             merged: Unsafe {
                 color: match parameters.choice("unsafe") {
-                    "jacobi" => UnsafeColor::Jacobi,
+                    "jacobi" | "last" => UnsafeColor::Jacobi,
                     _ => UnsafeColor::Naive {
                         parts: parameters.integer("parts") as usize,
                     },
@@ -248,6 +251,7 @@ impl ColoredGs {
                 damped: parameters.choice("damping") == "shared",
             },
             counts_fixed: parameters.choice("fixed_bodies") == "as-poulsen",
+            reads_last: parameters.choice("unsafe") == "last",
             keeps_colors: true,
             ..Self::default()
         }
@@ -323,10 +327,13 @@ impl ColoredGs {
             threshold: self.threshold,
             counts_fixed: self.counts_fixed,
             damped: self.merged.damped,
+            reads_last: self.reads_last,
         };
         if !self.keeps_colors {
             self.coloring.clear();
         }
+        // The colours are those of other edges from here on.
+        self.layout.forget();
         let packing = self.packing;
         let stored = self.stored.get_or_insert_with(|| Stored::new(packing));
         stored.prepare(problem, scheme, treatment, &mut self.coloring, lambda);

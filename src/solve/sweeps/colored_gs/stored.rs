@@ -3,7 +3,7 @@
 //! Every contact is an edge of its own here: those of a manifold depend on each other, and nothing but Λ leads from one
 //! product to the next. Small islands in a row are a batch with one monitor, as in the lanes. Contacts stand by batch and
 //! by colour, and A in that order, so that a colour goes straight through memory. A merged colour is solved by Jacobi on
-//! all its contacts, as the thesis has it in both its T schemes.
+//! all its contacts, from the newest impulses of the others (as in the thesis with OpenMP) or from the last iteration's.
 
 use rayon::prelude::*;
 
@@ -28,6 +28,8 @@ pub struct Treatment {
     pub counts_fixed: bool,
     /// Whether the merged colour is relaxed by what touches the same bodies in it.
     pub damped: bool,
+    /// Whether it reads the impulses of the last iteration, those of the other colours too.
+    pub reads_last: bool,
 }
 
 /// The solver with a stored matrix.
@@ -108,7 +110,8 @@ impl Stored {
             edges.map(|edge| color[edge]).collect()
         };
         let colors = [of(&self.contacts.items, 0), of(&self.rows.items, first_row)];
-        self.jacobi.use_colors([&colors[0], &colors[1]]);
+        let late = treatment.reads_last.then_some(merged);
+        self.jacobi.use_colors([&colors[0], &colors[1]], late);
         if treatment.damped {
             self.relax(problem, colors, merged);
         }

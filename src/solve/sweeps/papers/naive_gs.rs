@@ -41,8 +41,8 @@ pub static INFO: SolverInfo = SolverInfo {
         },
         r_factors(
             "degree",
-            "local: R = α/A_ii. global: R = 2α/(λ_min + λ_max) of each part's own block of A. degree: \
-             local, and Λ ← (1 − ω)Λ + ω Λ_local with ω = 1/(parts that share a body of the block)",
+            "local: R = α/A_ii, and divergence left to the roll back, as in the thesis. uniform: that of the largest A_ii of \
+             each part. global: R = 2α/(λ_min + λ_max) of each part's own block of A. degree: local, and Λ ← (1 − ω)Λ + ω Λ_local with ω = 1/(parts that share a body of the block)",
         ),
         BLOCK,
         ALPHA,

@@ -29,7 +29,7 @@ pub static INFO: SolverInfo = SolverInfo {
         },
         r_factors(
             "degree",
-            "local: R = α/A_ii. global: R = 2α/(λ_min + λ_max) of each island's A. degree: local, and \
+            "local: R = α/A_ii. uniform: that of the largest A_ii of each island. global: R = 2α/(λ_min + λ_max) of each island's A. degree: local, and \
              Λ ← (1 − ω)Λ + ω Λ_local with ω = 1/max(1, adjacent blocks of the same group)",
         ),
         BLOCK,
