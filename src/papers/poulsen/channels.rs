@@ -164,19 +164,7 @@ pub fn iterate(
         Messages::Whole => usize::MAX,
         Messages::Paged(size) => size,
     };
-    // The range of each worker, in pages.
-    let mut pages: Vec<Page> = Vec::new();
-    let mut pages_of: Vec<Range<usize>> = Vec::new();
-    for worker in 0..workers {
-        let bound = |k: usize| contacts.len() * k / workers;
-        let (mut at, end, first) = (bound(worker), bound(worker + 1), pages.len());
-        while at < end && messages != Messages::Extreme {
-            let last = end.min(at.saturating_add(size));
-            pages.push(Page::new(&contacts, at..last));
-            at = last;
-        }
-        pages_of.push(first..pages.len());
-    }
+    let (pages, pages_of) = divide(&contacts, size, workers);
     let u = RwLock::new(free.clone());
     let mut lambda = vec![[0.0; 3]; contacts.len()];
     let mut seconds = 0.0;
@@ -219,16 +207,32 @@ pub fn iterate(
         seconds = begin.elapsed().as_secs_f64();
         // Closed channels end the workers, which then send what they have.
         drop(starts);
-        for done in accumulator {
-            if let Done::Impulses(worker, own) = done
-                && messages != Messages::Extreme
-            {
+        let ranges = accumulator.iter().filter(|_| messages != Messages::Extreme);
+        for done in ranges {
+            if let Done::Impulses(worker, own) = done {
                 let first = contacts.len() * worker / workers;
                 lambda[first..first + own.len()].copy_from_slice(&own);
             }
         }
     });
     (lambda, seconds)
+}
+
+/// The range of each worker in pages of so many contacts: all pages, and those of each. Single contacts are none.
+fn divide(contacts: &[Contact], size: usize, workers: usize) -> (Vec<Page>, Vec<Range<usize>>) {
+    let mut pages: Vec<Page> = Vec::new();
+    let mut pages_of = Vec::new();
+    for worker in 0..workers {
+        let bound = |k: usize| contacts.len() * k / workers;
+        let (mut at, end, first) = (bound(worker), bound(worker + 1), pages.len());
+        while at < end && size > 1 {
+            let last = end.min(at.saturating_add(size));
+            pages.push(Page::new(contacts, at..last));
+            at = last;
+        }
+        pages_of.push(first..pages.len());
+    }
+    (pages, pages_of)
 }
 
 fn sequential(contacts: &[Contact], free: &[Twist], iterations: u32) -> (Vec<[f64; 3]>, f64) {

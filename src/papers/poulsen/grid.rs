@@ -86,7 +86,7 @@ fn by_size(bench: &Bench, outcomes: &[Outcome], large: &Outcome) -> Plot {
         Axis::Log("time per contact and iteration [ns]"),
     );
     let point = |o: &Outcome, sweep: f64| [o.demo.contacts, 1e9 * sweep / o.demo.contacts];
-    for c in &large.contenders {
+    for c in large.drawn() {
         let line = outcomes.iter();
         let line = line.filter_map(|o| Some(point(o, o.sweep(c.method, bench.most_threads())?)));
         plot.add(c.method, line, Mark::Line);

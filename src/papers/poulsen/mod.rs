@@ -103,6 +103,21 @@ fn is_his(method: &Method) -> bool {
         .all(|given| method.words().any(|w| w == given))
 }
 
+/// What plots show: as many lines as can be told apart.
+const DRAWN: [Method; 11] = [
+    GAUSS_SEIDEL,
+    GAUSS_SEIDEL_T,
+    HIS_GAUSS_SEIDEL,
+    JACOBI,
+    JACOBI_T,
+    HIS_JACOBI,
+    JACOBI_DEGREE,
+    COLORED_F32,
+    COLORED_F64,
+    COLORED_T,
+    NAIVE[3],
+];
+
 /// The thesis's grids: steps of 10 ms and balls of 20 kg, with which γ and ‖ΔΛ‖∞ of table 3.3 come out.
 const GRID_SETTINGS: [(&str, &str); 2] = [("settings.step", "0.01"), ("generators.0.mass", "20")];
 
@@ -208,6 +223,12 @@ impl Outcome {
     /// The run to equal quality.
     fn run(&self, method: Method, threads: usize) -> Option<&Timing> {
         race::of(&self.runs, method, threads)
+    }
+
+    /// The contenders that plots show.
+    fn drawn(&self) -> impl Iterator<Item = &Contender> {
+        let contenders = self.contenders.iter();
+        contenders.filter(|c| DRAWN.contains(&c.method))
     }
 
     fn contender(&self, method: Method) -> Option<&Contender> {

@@ -331,7 +331,7 @@ pub fn convergence(bench: &Bench, case: &Case, outcome: &Outcome) -> Result<Plot
         Axis::Linear("iterations"),
         Axis::Log("γ [N² s²]"),
     );
-    for c in &outcome.contenders {
+    for c in outcome.drawn() {
         bench.say(format!("{name}: convergence of {}", c.method));
         let mut line = Vec::new();
         for n in [2, 5, 10, 20, 30, 40, 50, 60, 70, 85, 100] {
@@ -356,7 +356,7 @@ fn by_threads(
         Axis::Whole("threads"),
         Axis::Log("time [ms]"),
     );
-    for c in &outcome.contenders {
+    for c in outcome.drawn() {
         let threads = bench.threads.iter();
         let line = threads.filter_map(|n| Some([*n as f64, 1e3 * time(c.method, *n)?]));
         plot.add(c.method, line, Mark::Line);
