@@ -20,11 +20,13 @@ const BLOW_UP: f64 = 100.0;
 const QUIET: u32 = 8;
 const PROGRESS: f64 = 0.9;
 /// … and found where Λ is, after as many iterations more and after twice as many, still within this share of the way
-/// that it went, both as ‖·‖∞: what converges, however slowly, leads on, and what goes round leads back. A cycle of two
-/// leaves a sixteenth, a circle of sixteen a third of the half that is seen of it first, and is found when the time to look
-/// has doubled. Slow modes of friction on stacks leave nine tenths and more.
+/// that it went, both as ‖·‖∞: what converges, however slowly, leads on, and what goes round leads back. A circle of sixteen is
+/// seen half after eight iterations, when Λ is 0.64 of its way apart, and is found when the time to look has doubled. With
+/// these numbers `papers_sweeps` finds the cycles of a loaded pyramid and of over-relaxed spheres, and none on stacks, walls
+/// and grids that converge slowly.
 const LEADS_BACK: f64 = 0.25;
-/// The second time's way is at least this share of the first time's: what comes nearer in turns shrinks.
+/// The second time's way is at least this share of the first time's: what comes nearer in turns shrinks. A cycle's own ways
+/// are the same but for what its slow modes do meanwhile.
 const STEADY: f64 = 0.98;
 /// Changes up to this one (m/s) are never a cycle: a good start may leave nothing but rounding.
 const ROUNDING: f64 = 1e-6;
@@ -275,9 +277,7 @@ impl Monitor {
         }
     }
 
-    /// [`Monitor::observe`], and Λ to the mark, and to or from the checkpoint, as that decides. Not inlined: beside the sweep
-    /// it made that 3 % slower.
-    #[inline(never)]
+    /// [`Monitor::observe`], and Λ to the mark, and to or from the checkpoint, as that decides.
     pub fn decide(
         &mut self,
         change: Change,
