@@ -165,32 +165,27 @@ impl Stored {
 
     /// ω = 1/(1 + others on the same bodies) in the merged colour: each by itself would solve the whole.
     fn relax(&mut self, problem: &Problem, colors: [Vec<u32>; 2], merged: u32) {
-        let first_row = problem.contacts.len();
-        let mut touches = vec![0u32; problem.bodies.len()];
+        let contacts = self.contacts.items.iter().map(|c| *c as usize);
+        let rows = self.rows.items.iter();
+        let rows = rows.map(|r| problem.contacts.len() + *r as usize);
+        let edges = [contacts.collect::<Vec<_>>(), rows.collect()];
         let bodies = |edge: usize| {
             let bodies = self.edges.bodies[edge].into_iter();
             bodies.take_while(|b| *b != NO_BODY).map(|b| b as usize)
         };
-        let edges = [&self.contacts.items, &self.rows.items];
-        let edges = [(edges[0], 0), (edges[1], first_row)];
-        let edges = edges.map(|(items, first)| items.iter().map(move |k| first + *k as usize));
-        for (edges, colors) in edges.clone().into_iter().zip(&colors) {
-            for (edge, _) in edges.zip(colors).filter(|(_, color)| **color == merged) {
-                bodies(edge).for_each(|b| touches[b] += 1);
-            }
+        let mut touches = vec![0u32; problem.bodies.len()];
+        let is_merged = edges.iter().flatten().zip(colors.iter().flatten());
+        for (edge, _) in is_merged.filter(|(_, color)| **color == merged) {
+            bodies(*edge).for_each(|b| touches[b] += 1);
         }
-        let mut each = edges.into_iter().zip(&colors).map(|(edges, colors)| {
-            let omega = edges.zip(colors).map(|(edge, color)| {
-                let others: u32 = bodies(edge).map(|b| touches[b].saturating_sub(1)).sum();
-                match *color == merged {
-                    true => 1.0 / f64::from(1 + others),
-                    false => 1.0,
-                }
+        let omega = [0, 1].map(|kind| {
+            let own = edges[kind].iter().zip(&colors[kind]);
+            let omega = own.map(|(edge, color)| match *color == merged {
+                true => 1.0 / f64::from(1 + bodies(*edge).map(|b| touches[b] - 1).sum::<u32>()),
+                false => 1.0,
             });
             omega.collect()
         });
-        let omega = [each.next(), each.next()].map(Option::unwrap_or_default);
-        drop(each);
         self.jacobi.use_omega(omega);
     }
 }
