@@ -152,10 +152,10 @@ impl Change {
     #[inline(always)]
     pub fn note(&mut self, old: f64, change: f64, relative: f64) {
         let size = change.abs();
-        self.delta = self.delta.max(size);
+        self.delta = larger(self.delta, size);
         self.sum += size;
         if relative >= 0.0 {
-            self.beyond = self.beyond.max(size - old.abs() * relative);
+            self.beyond = larger(self.beyond, size - old.abs() * relative);
             self.squares[0] += change * change;
             self.squares[1] += old * old;
         }
@@ -164,8 +164,14 @@ impl Change {
     /// Notes ‖ΔΛ‖²/R² of one block.
     #[inline(always)]
     pub fn note_speed(&mut self, squared: f64) {
-        self.speed_squared = self.speed_squared.max(squared);
+        self.speed_squared = larger(self.speed_squared, squared);
     }
+}
+
+/// [`f64::max`] where `a` is a number, in one instruction instead of five: a NaN of `b` is passed over.
+#[inline(always)]
+fn larger(a: f64, b: f64) -> f64 {
+    if b > a { b } else { a }
 }
 
 /// How a sweep runs.
@@ -230,7 +236,8 @@ fn relax_into(
             *lambda + *step
         };
     }
-    change.note_speed((speed * speed).max(square * inverse_r[1] * inverse_r[1]));
+    change.note_speed(speed * speed);
+    change.note_speed(square * inverse_r[1] * inverse_r[1]);
 }
 
 impl PackedContact {
@@ -317,7 +324,7 @@ impl PackedContact {
         change: &mut Change,
     ) -> [f64; 3] {
         let (rn, rt) = (self.r[0] * sweep.scale, self.r[1] * sweep.scale);
-        let normal = (lambda[0] - rn * w[0]).max(0.0);
+        let normal = larger(0.0, lambda[0] - rn * w[0]);
         let dn = normal - lambda[0];
         let seen = if sweep.coupled { dn } else { 0.0 };
         let z1 = lambda[1] - rt * (w[1] + self.coupling[0] * seen);
@@ -338,7 +345,7 @@ impl PackedContact {
         let relative =
             bodies[1].velocity.at(self.frame.arms[1]) - bodies[0].velocity.at(self.frame.arms[0]);
         let w = self.frame.normal.dot(&relative) + self.bias[0];
-        let normal = (*lambda - self.r[0] * sweep.scale * w).max(0.0);
+        let normal = larger(0.0, *lambda - self.r[0] * sweep.scale * w);
         let lambda = std::array::from_mut(lambda);
         let [step] = relax([normal], lambda, self.inverse_r, sweep, change);
         self.frame.normal * step
@@ -374,7 +381,7 @@ impl PackedContact {
         let mut local = [0.0; FrictionLaw::MAX_ROWS];
         let local = &mut local[..lambda.len()];
         local.copy_from_slice(lambda);
-        let normal = (lambda[0] - rn * w[0]).max(0.0);
+        let normal = larger(0.0, lambda[0] - rn * w[0]);
         local[0] = normal;
         let seen = if sweep.coupled {
             normal - lambda[0]

@@ -5,7 +5,7 @@
 
 use super::block::{Change, PackedBody, Sweep};
 use super::form::Packs;
-use super::monitor::{Monitor, State, Verdict, relative};
+use super::monitor::{Monitor, State, Verdict, make_room, relative};
 use super::pack::Packed;
 use super::{ProxIteration, REBUILD, return_to_checkpoints, solver, solver_of_any_form};
 use crate::math::Twist;
@@ -110,11 +110,12 @@ impl<M: Method> ByIsland<M> {
     /// Runs `work` on every island, in parallel.
     fn each_island(&mut self, work: &(impl Fn(&M, &Packed, usize, Slices<M::State>) + Sync)) {
         let islands = self.packed.islands();
+        let rows = self.lambda.len();
         let slices = Slices {
             bodies: &mut self.bodies,
             lambda: &mut self.lambda,
             checkpoint: &mut self.checkpoint,
-            mark: &mut self.mark,
+            mark: &mut self.mark[..rows],
             monitors: &mut self.monitors,
             // Memory of islands that there are no more is kept for those to come.
             states: &mut self.states[..islands],
@@ -131,7 +132,7 @@ impl<P: Packs, M: Prepare<P>> ProxIteration<P> for ByIsland<M> {
         self.method.prepare(problem, &mut self.packed);
         self.packed.load(problem, lambda, &mut self.lambda);
         self.checkpoint.clone_from(&self.lambda);
-        self.mark.resize(self.lambda.len(), 0.0);
+        make_room(&mut self.mark, self.lambda.len());
         self.bodies.clear();
         self.bodies
             .resize(self.packed.template.len(), PackedBody::default());

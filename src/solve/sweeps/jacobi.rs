@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::block::{Change, PackedBody, PackedContact, Span, Sweep};
 use super::form::Packs;
 use super::matrix::Matrix;
-use super::monitor::{Monitor, State, Verdict, relative};
+use super::monitor::{Monitor, State, Verdict, make_room, relative};
 use super::pack::Packed;
 use super::parameters::{BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
 use super::{ProxIteration, alpha, return_to_checkpoints, solver_of_any_form};
@@ -193,7 +193,7 @@ impl Jacobi {
         self.packed.load(problem, lambda, &mut self.lambda);
         self.before.clone_from(&self.lambda);
         self.checkpoint.clone_from(&self.lambda);
-        self.mark.resize(self.lambda.len(), 0.0);
+        make_room(&mut self.mark, self.lambda.len());
         self.monitors.clear();
         self.monitors
             .resize(self.packed.islands(), Monitor::default());

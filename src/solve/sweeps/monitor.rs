@@ -350,6 +350,14 @@ impl Monitor {
     }
 }
 
+/// Room for marks of `rows` impulses: zeros that the system hands out untouched, so that they cost nothing until a mark is
+/// taken.
+pub fn make_room(mark: &mut Vec<f64>, rows: usize) {
+    if mark.len() < rows {
+        *mark = vec![0.0; rows.next_power_of_two()];
+    }
+}
+
 fn converged(change: &Change, size: f64, budget: &Budget) -> bool {
     if budget.tolerance > 0.0 && size <= budget.tolerance {
         return true;

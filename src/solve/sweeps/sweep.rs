@@ -1,8 +1,9 @@
 //! One Gauss–Seidel sweep over an island, or over any other group of blocks.
 
-use super::block::{Change, PackedBody, Sweep};
+use super::block::{Change, PackedBody, PackedContact, Sweep};
 use super::matrix::Matrix;
 use super::pack::Packed;
+use crate::math::Vec3;
 use crate::problem::FrictionLaw;
 
 /// Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for every general row and then every contact in turn; u follows
@@ -27,15 +28,41 @@ pub fn factorized(
         return;
     }
     let (blocks, _) = lambda.as_chunks_mut::<3>();
-    for (c, block) in contacts.zip(blocks) {
+    if packed.frictionless {
+        plain(
+            packed,
+            contacts.zip(blocks),
+            bodies,
+            |contact, pair, block, c| {
+                let sweep = packed.contact_sweep(c, sweep);
+                contact.normal_step(pair, &mut block[0], &sweep, change)
+            },
+        );
+    } else {
+        plain(
+            packed,
+            contacts.zip(blocks),
+            bodies,
+            |contact, pair, block, c| {
+                let sweep = packed.contact_sweep(c, sweep);
+                contact.disc_step(pair, block, &sweep, change)
+            },
+        );
+    }
+}
+
+/// Contacts without compliance in turn: `step` says the change of a contact's impulse.
+#[inline(always)]
+fn plain<'a>(
+    packed: &Packed,
+    contacts: impl Iterator<Item = (usize, &'a mut [f64; 3])>,
+    bodies: &mut [PackedBody],
+    mut step: impl FnMut(&PackedContact, [&PackedBody; 2], &mut [f64; 3], usize) -> Vec3,
+) {
+    for (c, block) in contacts {
         let contact = &packed.contacts[c];
         let [i, j] = contact.bodies.map(|b| b as usize);
-        let (pair, sweep) = ([&bodies[i], &bodies[j]], packed.contact_sweep(c, sweep));
-        let p = if packed.frictionless {
-            contact.normal_step(pair, &mut block[0], &sweep, change)
-        } else {
-            contact.disc_step(pair, block, &sweep, change)
-        };
+        let p = step(contact, [&bodies[i], &bodies[j]], block, c);
         bodies[i].push(-p, contact.frame.arms[0]);
         bodies[j].push(p, contact.frame.arms[1]);
     }

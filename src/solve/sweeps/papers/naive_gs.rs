@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::problem::islands::Grouped;
 use crate::solve::sweeps::block::{Change, PackedBody, Sweep};
 use crate::solve::sweeps::by_island::{Slices, split};
-use crate::solve::sweeps::monitor::{Monitor, State, relative};
+use crate::solve::sweeps::monitor::{Monitor, State, make_room, relative};
 use crate::solve::sweeps::pack::{Block, NO_BODY, Packed, append_set};
 use crate::solve::sweeps::parameters::{ALPHA, BLOCK, Packing, RFactors, r_factors};
 use crate::solve::sweeps::sweep;
@@ -281,7 +281,7 @@ impl ProxIteration for NaiveGs {
         }
         self.packed.load(problem, lambda, &mut self.lambda);
         self.checkpoint.clone_from(&self.lambda);
-        self.mark.resize(self.lambda.len(), 0.0);
+        make_room(&mut self.mark, self.lambda.len());
         self.bodies.clone_from(&self.packed.template);
         self.velocity.resize(problem.bodies.len(), Twist::ZERO);
         self.monitors.clear();
