@@ -47,11 +47,11 @@ enum Suite {
     Grid,
     /// Ball piles: Poulsen 2010, tables 3.4, 3.5, 6.1 to 6.3, figures 6.5, 6.8, 7.6, 7.8, 7.9
     Pile,
-    /// Spheres in a box: Nützi 2011, figures 6.1 to 6.6
+    /// Spheres in a box: Nützi 2011, figures 6.1 to 6.3 and 6.6
     Spheres,
     /// Disc pyramids: Munksgaard & Kaiser, relaxation by 1/degree
     Pyramid,
-    /// Machines by block principal pivoting: Lefebvre 2020, tables 2.2 to 2.4, 3.1, figures 2.3 to 2.7, 3.1, 3.2
+    /// Machines by block principal pivoting: Lefebvre 2020, tables 2.2 to 2.4, 3.1, figures 2.3 to 2.7, 3.1, 3.2, 4.1
     Machines,
     /// Heaps of logs and of all shapes, of no paper: what rolls, moves and rests at the end, over 20 seeds
     Heaps,

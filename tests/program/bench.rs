@@ -196,6 +196,17 @@ fn the_machines_suite_reports_beside_the_thesis() {
         assert!(l < 0.5 * rows * rows, "{order}: {l}");
     }
 
+    // Figure 4.1: the tree of the narrow order is high, that of the sparse one is not.
+    let height = |order| {
+        here(row(
+            "patterns",
+            "height of the elimination tree",
+            "order",
+            order,
+        ))
+    };
+    assert!(height("minimum degree (AMD)") < 0.8 * height("reverse Cuthill–McKee"));
+
     // Few tight rows are removed faster than the rest is factored again.
     assert!(here(row("lefebvre-figure-2.4", "speed-up", "rows", "200")) > 1.0);
     assert!(here(row("cholesky", "ours", "rows", "400")) > 0.0);
@@ -205,6 +216,7 @@ fn the_machines_suite_reports_beside_the_thesis() {
         "machines-tight",
         "machines-winch",
         "machines-winch-pattern",
+        "machines-winch-trees",
         "downdating-random",
     ];
     for name in names {

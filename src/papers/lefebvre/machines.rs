@@ -1,9 +1,9 @@
 //! What the machines ask of a solver: table 2.2, figure 2.3, and whether whole steps keep real time.
 
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, DVector};
 
-use super::pattern;
 use super::record::{Recording, count, milliseconds, residual, share, thinned};
+use super::{models, pattern};
 use crate::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::Bench;
 use crate::papers::measure::table::Columns;
@@ -31,16 +31,26 @@ fn sizes(findings: &mut Findings, recordings: &[Recording]) {
             .column("mass ratio", |(r, there)| (there.mass_ratio, r.mass_ratio))
             .column("most rows", |(r, there)| (there.rows, r.summary(|s| count(s, "rows")).max))
             .column("condition number of A", |(r, there)| {
-                (there.condition, r.condition.map(|c| c[0]))
+                (there.condition, r.condition.as_ref().map(|c| c.whole))
             })
             .column("condition number of A, diagonal scaled to 1", |(r, _)| {
-                r.condition.map(|c| c[1])
+                r.condition.as_ref().map(|c| c.scaled)
             })
-            .remark(|(r, _)| &r.remark)
-            .note(
+            .column("condition number of A, compliant contacts", |(r, there)| {
+                (there.condition, r.condition.as_ref().map(|c| c.compliant))
+            })
+            .column("directions without resistance", |(r, _)| {
+                r.condition.as_ref().map(|c| c.singular)
+            })
+            .column("of them in rows of contacts [%]", |(r, _)| {
+                r.condition.as_ref().and_then(|c| c.in_contacts)
+            })
+            .remark(|(r, _)| format!("{}{}", r.remark, models::size(r.scene)))
+            .notes([
                 "Condition: eigenvalues of the largest island of the kept problem with the most rows; f64 sees no more \
                  than about 1e16.",
-            ),
+                "Compliant: contacts that are rigid here give way by 1e-10 m/N, the least compliance of table 2.1.",
+            ]),
     );
 }
 
@@ -112,22 +122,74 @@ fn shares(findings: &mut Findings, recordings: &[Recording]) {
     findings.plot("machines-tight", plot);
 }
 
-/// Condition number of the largest island's A of the largest problem: as it is, and scaled to a unit diagonal.
-pub fn condition(bench: &Bench, recording: &Recording) -> Result<Option<[f64; 2]>> {
+/// Least compliance of a constraint in the thesis (m/N) (table 2.1).
+const LEAST_COMPLIANCE: f64 = 1e-10;
+
+/// Of the largest island's A of the largest problem.
+pub struct Condition {
+    /// Condition number: as it is, and scaled to a unit diagonal.
+    whole: f64,
+    scaled: f64,
+    /// That of A with contacts that give way by [`LEAST_COMPLIANCE`] where they are rigid.
+    compliant: f64,
+    /// Eigenvalues that rounding does not tell from zero, and the share of their eigenvectors in rows of contacts (%); none
+    /// where there are none.
+    singular: f64,
+    in_contacts: Option<f64>,
+}
+
+/// How near to singular the problem with the most rows is, and in which rows.
+pub fn condition(bench: &Bench, recording: &Recording) -> Result<Option<Condition>> {
     let Some(kept) = recording.largest() else {
         return Ok(None);
     };
     let Some(view) = pattern::view(bench, kept, pattern::SKYLINE)? else {
         return Ok(None);
     };
-    let a = dense(&kept.problem, &view.row);
+    let (problem, n) = (&kept.problem, view.row.len());
+    let a = dense(problem, &view.row);
     let scale = a.diagonal().map(|d| 1.0 / d.sqrt());
-    let scaled = DMatrix::from_fn(a.nrows(), a.ncols(), |i, k| a[(i, k)] * scale[i] * scale[k]);
-    Ok(Some([a, scaled].map(|a| {
-        // Largest eigenvalue over the smallest, by size.
-        let values = a.symmetric_eigenvalues().map(f64::abs);
-        values.max() / values.min()
-    })))
+    let scaled = DMatrix::from_fn(n, n, |i, k| a[(i, k)] * scale[i] * scale[k]);
+    let is_contact = |i: usize| (view.row[i] as usize) < problem.contact_rows();
+    let gives_way = LEAST_COMPLIANCE / recording.step.powi(2);
+    let compliant = DMatrix::from_fn(n, n, |i, k| {
+        let rigid = i == k && is_contact(i) && stiff(problem, view.row[i]);
+        a[(i, k)] + if rigid { gives_way } else { 0.0 }
+    });
+    let eigen = a.clone().symmetric_eigen();
+    let largest = eigen.eigenvalues.amax();
+    let (mut singular, mut share) = (0.0, 0.0);
+    for (value, vector) in eigen
+        .eigenvalues
+        .iter()
+        .zip(eigen.eigenvectors.column_iter())
+    {
+        if value.abs() <= n as f64 * f64::EPSILON * largest {
+            let own = vector.iter().enumerate().filter(|(i, _)| is_contact(*i));
+            singular += 1.0;
+            share += own.map(|(_, x)| x * x).sum::<f64>();
+        }
+    }
+    Ok(Some(Condition {
+        whole: ratio(&eigen.eigenvalues),
+        scaled: ratio(&scaled.symmetric_eigenvalues()),
+        compliant: ratio(&compliant.symmetric_eigenvalues()),
+        singular,
+        in_contacts: (singular > 0.0).then(|| 100.0 * share / singular),
+    }))
+}
+
+/// Largest eigenvalue over the smallest, by size.
+fn ratio(values: &DVector<f64>) -> f64 {
+    let values = values.map(f64::abs);
+    values.max() / values.min()
+}
+
+/// Whether a row of a contact has no compliance.
+fn stiff(problem: &Problem, row: u32) -> bool {
+    let contacts = &problem.contacts;
+    let c = (0..contacts.len()).find(|c| contacts.rows(*c).contains(&(row as usize)));
+    c.is_some_and(|c| contacts.compliance[c] == [0.0; 2])
 }
 
 /// A over some rows.

@@ -8,11 +8,13 @@ mod caching;
 mod errors;
 pub mod figures;
 mod machines;
+mod models;
 mod pattern;
 mod random;
 mod record;
 mod solvers;
 mod speed;
+mod tree;
 
 use super::measure::Bench;
 use super::{Findings, Result};
@@ -50,7 +52,7 @@ pub fn machines(bench: &Bench, findings: &mut Findings) -> Result<()> {
     machines::report(findings, &recordings);
     speed::report(findings, &speeds);
     errors::report(findings, &errors);
-    caching::report(findings, &caches);
+    caching::report(findings, &caches, &recordings);
     pattern::report(findings, &orders);
     random::report(bench, findings)?;
     match hardest {

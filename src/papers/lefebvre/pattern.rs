@@ -1,6 +1,7 @@
-//! Figures 2.5 and 2.6: where A and L have their entries, in each order.
+//! Figures 2.5, 2.6 and 4.1: where A and L have their entries, and their elimination trees, in each order.
 
 use super::record::{Kept, Recording, racers};
+use super::tree::{self, Tree};
 use crate::measure::plot::{document, escaped};
 use crate::papers::measure::Bench;
 use crate::papers::measure::method::Method;
@@ -23,6 +24,8 @@ pub struct Ordered {
     entries: [f64; 2],
     /// Its envelope and its semi-bandwidth.
     envelope: [f64; 2],
+    /// Height and leaves of the elimination tree.
+    tree: [f64; 2],
 }
 
 /// Looks at the problem with the most rows, and draws it.
@@ -40,15 +43,18 @@ pub fn add(
     };
     let n = skyline.n;
     let natural = permuted(&skyline.a, &skyline.natural);
+    let mut trees = Vec::new();
     let mut add = |order, a: &[[u32; 2]]| {
-        let l = fill(n, a);
+        let (l, tree) = fill(n, a);
         orders.push(Ordered {
             scene: recording.scene,
             order,
             rows: n,
             entries: [a.len(), l.len()].map(|n| n as f64),
             envelope: envelope(n, a).map(|n| n as f64),
+            tree: [tree.height(), tree.leaves()].map(|n| n as f64),
         });
+        trees.push((order, tree));
         l
     };
     add("the scene's", &natural);
@@ -69,13 +75,15 @@ pub fn add(
     let title = format!("{}: {n} rows at {:.1} s", recording.scene, kept.time);
     let name = format!("machines-{}-pattern", recording.scene);
     findings.picture(name, picture(&title, n, &drawn));
+    let name = format!("machines-{}-trees", recording.scene);
+    findings.picture(name, tree::picture(&title, &trees));
     Ok(())
 }
 
 /// Adds the table of all machines.
 pub fn report(findings: &mut Findings, orders: &[Ordered]) {
     let title = "Lower triangles of the largest island's A and of its L, all rows free";
-    let source = "Lefebvre 2020, figures 2.5 and 2.6";
+    let source = "Lefebvre 2020, figures 2.5, 2.6 and 4.1";
     findings.table(
         Columns::new("patterns", title, source, orders)
             .key("scene", |o| o.scene)
@@ -85,7 +93,9 @@ pub fn report(findings: &mut Findings, orders: &[Ordered]) {
             .column("non-zeros of L", |o| o.entries[1])
             .column("fill: L over A", |o| o.entries[1] / o.entries[0].max(1.0))
             .column("envelope", |o| o.envelope[0])
-            .column("semi-bandwidth", |o| o.envelope[1]),
+            .column("semi-bandwidth", |o| o.envelope[1])
+            .column("height of the elimination tree", |o| o.tree[0])
+            .column("its leaves", |o| o.tree[1]),
     );
 }
 
@@ -129,16 +139,15 @@ fn permuted(lower: &[[u32; 2]], place: &[u32]) -> Vec<[u32; 2]> {
     moved.collect()
 }
 
-/// The lower triangle of L for A = L Lᵀ, from the lower triangle of A: row by row along the elimination
-/// tree (Liu 1990).
-fn fill(n: usize, lower: &[[u32; 2]]) -> Vec<[u32; 2]> {
-    const ROOT: usize = usize::MAX;
+/// The lower triangle of L for A = L Lᵀ, and its elimination tree, from the lower triangle of A: row by row along
+/// the tree (Liu 1990).
+fn fill(n: usize, lower: &[[u32; 2]]) -> (Vec<[u32; 2]>, Tree) {
     let mut by_row = vec![Vec::new(); n];
     for [i, k] in lower.iter().filter(|[i, k]| k < i) {
         by_row[*i as usize].push(*k as usize);
     }
-    let mut parent = vec![ROOT; n];
-    let mut seen = vec![ROOT; n];
+    let mut parent: Vec<Option<usize>> = vec![None; n];
+    let mut seen = vec![usize::MAX; n];
     let mut l = Vec::new();
     for (i, columns) in by_row.iter().enumerate() {
         seen[i] = i;
@@ -147,15 +156,12 @@ fn fill(n: usize, lower: &[[u32; 2]]) -> Vec<[u32; 2]> {
             while seen[at] != i {
                 seen[at] = i;
                 l.push([i as u32, at as u32]);
-                if parent[at] == ROOT {
-                    parent[at] = i;
-                }
-                at = parent[at];
+                at = *parent[at].get_or_insert(i);
             }
         }
         l.push([i as u32, i as u32]);
     }
-    l
+    (l, Tree::new(parent))
 }
 
 /// Entries of the lower triangle from each row's first non-zero one on, and the largest distance of one
@@ -220,9 +226,9 @@ mod tests {
 
     #[test]
     fn an_arrow_fills_unless_it_points_down() {
-        assert_eq!(fill(5, &arrow(5)).len(), 15);
+        assert_eq!(fill(5, &arrow(5)).0.len(), 15);
         let down = permuted(&arrow(5), &[4, 0, 1, 2, 3]);
-        assert_eq!(fill(5, &down).len(), 9);
+        assert_eq!(fill(5, &down).0.len(), 9);
         assert_eq!(envelope(5, &down), [9, 4]);
     }
 

@@ -3,13 +3,14 @@
 use std::time::Instant;
 
 use super::figures::{MACHINES, Machine};
+use super::machines::Condition;
+use super::models;
 use crate::measure::{Stage, Summary};
 use crate::papers::Result;
 use crate::papers::measure::Bench;
 use crate::papers::measure::method::Method;
 use crate::papers::measure::race::{self, Racer, Timing};
 use crate::problem::{FrictionLaw, Problem};
-use crate::scene::library;
 use crate::solve::{Budget, Status, ToleranceNorm};
 use crate::step::{Simulation, StepReport};
 
@@ -83,8 +84,10 @@ pub struct Recording {
     pub scene: &'static str,
     /// Mass of the heaviest dynamic body over that of the lightest.
     pub mass_ratio: f64,
-    /// Condition number of the largest problem's A: as it is, and scaled to a unit diagonal.
-    pub condition: Option<[f64; 2]>,
+    /// How near to singular the largest problem's A is.
+    pub condition: Option<Condition>,
+    /// Length of its steps (s).
+    pub step: f64,
     /// All steps.
     pub steps: Vec<StepReport>,
     /// Every so manieth problem.
@@ -113,13 +116,14 @@ impl Recording {
 /// Runs a scene's script on one thread with the solver's defaults.
 pub fn record(bench: &Bench, scene: &'static str) -> Result<Recording> {
     bench.say(format!("running {scene}"));
-    let mut simulation = library::shipped(scene)?.simulation(1)?;
+    let mut simulation = models::scene(scene)?.simulation(1)?;
     if simulation.solver_config().name != "bpp" {
         simulation.set_solver(Method::new("bpp: bpp").config(BUDGET))?;
         simulation.world_mut().settings.friction_law = FrictionLaw::Box;
     }
     let seconds: f64 = bench.either(2.0, 20.0);
-    let steps = (seconds / simulation.world().settings.step).round() as usize;
+    let length = simulation.world().settings.step;
+    let steps = (seconds / length).round() as usize;
     let every = steps.div_ceil(bench.either(12, 300));
     let mut kept = Vec::new();
     let (steps, remark) = run(
@@ -140,6 +144,7 @@ pub fn record(bench: &Bench, scene: &'static str) -> Result<Recording> {
         scene,
         mass_ratio: mass_ratio(simulation.problem()),
         condition: None,
+        step: length,
         steps,
         kept,
         remark,

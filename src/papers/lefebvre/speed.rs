@@ -26,8 +26,8 @@ const FACTORISATIONS: [Method; 7] = [
 const FREE: &str = ": warm_start=false";
 /// From the last step's sets.
 const WARM: &str = ", warm: warm_start=true";
-/// The thesis's own problem, with friction bounds held at those of the last step's normal impulses: nothing
-/// makes the bounds consistent.
+/// One problem with fixed friction bounds, as in the thesis, which does not say whose normal impulses they have; here those
+/// of the last step. Nothing makes the bounds consistent.
 const HELD: &str = ", held: warm_start=false outer_iterations=1 refinements=0 coupled_steps=0";
 
 /// What stands beside a column of the thesis's. In its three, every pivot downdates the factor of A; in
@@ -68,7 +68,7 @@ pub fn report(findings: &mut Findings, replays: &[Replay]) {
     beside(
         findings,
         "lefebvre-2.3-held",
-        "The same with friction bounds held at those of the last step, as the thesis has them",
+        "The same with friction bounds held at those of the last step: one problem, as in the thesis",
         &rows(replays, HELD),
         &[
             "One problem with fixed bounds is all that is solved; above, the bounds follow the normal impulses.",

@@ -1,4 +1,4 @@
-//! Coulomb–Contensou friction, with spin: (‖Λ_T‖/(μΛ_N))² + (Λ_τ/(⅔ μΛ_N))² ≤ 1 (Nützi 2011, 4.24).
+//! Coulomb–Contensou friction, with spin: (‖Λ_T‖/(μΛ_N))² + (Λ_τ/(⅔ μΛ_N))² ≤ 1.
 //! The limit surface is taken as an ellipsoid; Λ_τ is the spin moment over the contact radius R_c.
 
 use super::{

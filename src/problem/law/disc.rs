@@ -1,4 +1,4 @@
-//! Isotropic Coulomb friction: ‖Λ_T‖ ≤ μ Λ_N (Nützi 2011, 4.22).
+//! Isotropic Coulomb friction: ‖Λ_T‖ ≤ μ Λ_N (Nützi 2011, 4.16).
 
 use super::{FrictionRow, Law, Slope, TANGENTS, projection};
 

@@ -1,7 +1,7 @@
 //! The friction laws: one file each, one line each in the list below.
 //!
 //! Every law of the discrete problem says Λ = prox_𝒞(Λ − ρ w) for a closed convex set 𝒞
-//! (Nützi 2011, 4.36; Poulsen 2010, 2.78). A friction law says along which directions its rows act, and
+//! (Nützi 2011, 4.33; Poulsen 2010, 2.78). A friction law says along which directions its rows act, and
 //! which friction impulses a normal impulse allows; Jacobian, velocities, diagonals, packing and the
 //! memory of a contact follow from its rows, here and in [`super::Problem`].
 

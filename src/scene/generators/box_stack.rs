@@ -11,6 +11,8 @@ fields! {
         pub mass: f64 = 1.0 => positive,
         /// Mass of the top cube as a multiple of `mass` (-).
         pub top_mass_ratio: f64 = 1.0 => positive,
+        /// Gap left below every cube (m).
+        pub gap: f64 = 0.0 => not_negative,
         /// Middle of the underside (m).
         pub at: [f64; 3] = [0.0; 3] => finite,
         /// Look and feel; colours go from cube to cube.
@@ -29,7 +31,8 @@ impl Generate for BoxStack {
             if k + 1 == self.count {
                 cube.mass = Some(self.mass * self.top_mass_ratio);
             }
-            let y = 0.5 * self.edge + f64::from(k) * self.edge;
+            let below = f64::from(k) * self.edge + f64::from(k + 1) * self.gap;
+            let y = 0.5 * self.edge + below;
             let pose = at(self.at, Vec3::new(0.0, y, 0.0));
             build.place(&cube, pose, self.style.color(k as usize))?;
         }

@@ -87,7 +87,7 @@ pub static INFO: SolverInfo = SolverInfo {
             name: "contact_compliance",
             unit: "-",
             summary: "compliance added to the contacts' rows, as a share of the diagonal of A",
-            source: "Lefebvre 2020, 1.4",
+            source: "Lefebvre 2020, 1.2.1",
             kind: ParameterKind::Number {
                 default: 1e-9,
                 range: [0.0, 1.0],

@@ -29,7 +29,7 @@ pub struct Tuning {
     pub gmres_directions: usize,
     /// GMRES cycles of a linear problem.
     pub gmres_cycles: usize,
-    /// Compliance of contact rows, a share of the diagonal (Lefebvre 2020, 1.4).
+    /// Compliance of contact rows, a share of the diagonal (Lefebvre 2020, 1.2.1).
     pub contact_compliance: f64,
     /// Most proximal steps that take it back out of w (Rockafellar 1976).
     pub refinements: u32,

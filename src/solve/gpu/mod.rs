@@ -75,7 +75,7 @@ const SCHEME: Parameter = Parameter {
     },
 };
 
-/// Most bytes of T as a whole: 16,000 rows, three times Nützi's largest problem (2011, 6.1).
+/// Most bytes of T as a whole: 16,000 rows; Nützi could keep 13,500 (2011, 6.1).
 const MOST_DENSE: u64 = 1 << 30;
 
 /// How often the host looks.

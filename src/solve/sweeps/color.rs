@@ -1,5 +1,5 @@
 //! Colouring the edges of the body graph, so that edges of one colour share no body that moves and
-//! can be solved at the same time (Poulsen 2010, 4.3; Nützi 2011, 8.1).
+//! can be solved at the same time (Poulsen 2010, 4.3; Nützi 2011, 7).
 //!
 //! An edge is what is solved in one piece: all points between two bodies, or the rows of a joint on
 //! up to four bodies. Fixed bodies take no colour: impulses do not move them, so that they couple

@@ -19,7 +19,7 @@ fn local(packed: &Packed, island: usize, body: u32) -> u32 {
 }
 
 impl Packed {
-    /// Packs a problem by islands. R = α/diagonal (the local R-factors of Nützi 4.4.2), ω = 1.
+    /// Packs a problem by islands. R = α/diagonal (the local R-factors of Nützi 4.6.1), ω = 1.
     pub fn pack(&mut self, problem: &Problem, alpha: f64) {
         let islands = &problem.islands;
         let groups = [&islands.bodies, &islands.contacts, &islands.rows];

@@ -13,7 +13,7 @@ use crate::solve::{Parameters, SolverInfo};
 pub static INFO: SolverInfo = SolverInfo {
     name: "gauss-seidel",
     summary: "SOR Prox: every contact sees the newest impulses; sequential within an island",
-    source: "Poulsen 2010, 3.5; Nützi 2011, 4.47",
+    source: "Poulsen 2010, 3.5; Nützi 2011, 4.48",
     least_iterations: 1,
     obstacle: || None,
     parameters: &[SCHEME, r_factors_by_degree("local"), BLOCK, ALPHA],

@@ -23,7 +23,7 @@ use crate::solve::{Budget, Parameters, SolverInfo};
 pub static INFO: SolverInfo = SolverInfo {
     name: "jacobi",
     summary: "JOR Prox: every contact sees the impulses of the last iteration; parallel",
-    source: "Poulsen 2010, 3.4 and 6.1; Nützi 2011, 4.46 and 6.2",
+    source: "Poulsen 2010, 3.4 and 6.1; Nützi 2011, 4.40 and 6.2",
     least_iterations: 1,
     obstacle: || None,
     parameters: &[
@@ -212,7 +212,7 @@ impl Jacobi {
     }
 
     /// Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for all blocks at once, from the old impulses (Poulsen 2010,
-    /// 3.6; Nützi 2011, 4.46).
+    /// 3.6; Nützi 2011, 4.40).
     fn project(&mut self, relative: f64) {
         let is_stored = self.scheme != Scheme::Factorized;
         // Colours write back what they change.

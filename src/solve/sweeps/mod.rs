@@ -1,5 +1,5 @@
 //! The prox solvers: Λ ← prox(Λ − R(A Λ + b)), swept as Jacobi or Gauss–Seidel (Poulsen 2010,
-//! chapter 3; Nützi 2011, section 4.4).
+//! chapter 3; Nützi 2011, section 4.6).
 //!
 //! By default w stays factorized: every block reads and writes the velocities u = u_free + M⁻¹ Jᵀ Λ in
 //! place of A. The parameter `scheme` asks for A itself, or for T = 1 − R A.
@@ -41,7 +41,7 @@ use crate::solve::{
 
 /// Most times that R is halved before a solve counts as failed.
 pub const MAX_HALVINGS: u32 = 5;
-/// ν: what R is multiplied by on divergence (Nützi 2011, 4.4.3).
+/// ν: what R is multiplied by on divergence (Poulsen 2010, 3.5).
 pub const NU: f64 = 0.5;
 
 /// Name of the statistic: times that R was halved after divergence, the most of any part.
@@ -62,7 +62,7 @@ const fn alpha(default: f64, summary: &'static str) -> Parameter {
         name: "alpha",
         unit: "-",
         summary,
-        source: "Nützi 2011, 4.46 and 4.47",
+        source: "Nützi 2011, 4.40 and 4.48",
         kind: ParameterKind::Number {
             default,
             range: [0.001, 1.999],

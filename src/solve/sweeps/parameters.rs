@@ -31,7 +31,7 @@ pub const fn r_factors(default: &'static str, degree: &'static str) -> Parameter
         name: "r_factors",
         unit: "-",
         summary: degree,
-        source: "Nützi 2011, 4.4.2; Munksgaard & Kaiser, section 4 (degree)",
+        source: "Nützi 2011, 4.6.1; Munksgaard & Kaiser, section 4 (degree)",
         kind: ParameterKind::Choice {
             default,
             options: &["local", "uniform", "global", "degree"],

@@ -7,7 +7,7 @@ use super::form::Packs;
 use super::pack::{Block, Packed};
 use crate::problem::delassus::Delassus;
 
-/// R = 2α/(λ_min + λ_max), the best R for a linear problem (Nützi 2011, 4.4.2), for every row of an
+/// R = 2α/(λ_min + λ_max), the best R for a linear problem (Nützi 2011, 4.6.1), for every row of an
 /// island.
 pub fn use_global_r(problem: &impl Packs, packed: &mut Packed, alpha: f64) {
     let this = &*packed;

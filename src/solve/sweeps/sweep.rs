@@ -7,7 +7,7 @@ use crate::math::Vec3;
 use crate::problem::FrictionLaw;
 
 /// Λ_k ← prox(Λ_k − R_k (A Λ + b)_k) for every general row and then every contact in turn; u follows
-/// at once (Poulsen 2010, 3.9; Nützi 2011, 4.47).
+/// at once (Poulsen 2010, 3.9; Nützi 2011, 4.48).
 pub fn factorized(
     packed: &Packed,
     island: usize,

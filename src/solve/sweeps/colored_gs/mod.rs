@@ -62,7 +62,7 @@ pub static INFO: SolverInfo = SolverInfo {
     name: "colored-gs",
     summary: "SOR Prox, factorized, parallel by graph colours: contacts of one colour share no body, \
               and are solved sixteen at a time on all threads",
-    source: "Poulsen 2010, 4.3 and 7.2; Nützi 2011, 4.47 and 8.1",
+    source: "Poulsen 2010, 4.3 and 7.2; Nützi 2011, 4.48 and 7",
     least_iterations: 1,
     obstacle: || None,
     parameters: &[
@@ -149,7 +149,7 @@ pub static INFO: SolverInfo = SolverInfo {
             unit: "-",
             summary: "local: R = α/A_ii. uniform: that of the largest A_ii of the contacts that are iterated together, for \
                       normal rows and for friction rows",
-            source: "Nützi 2011, 4.4.2; uniform: what Poulsen's table 3.3 comes out with",
+            source: "Nützi 2011, 4.6.1; uniform: what Poulsen's table 3.3 comes out with",
             kind: ParameterKind::Choice {
                 default: "local",
                 options: &["local", "uniform"],

@@ -171,7 +171,7 @@ impl<R: Real> WideContacts<R> {
         finite
     }
 
-    /// Computes the local R-factors R = α/A_ii of all lanes (Nützi 2011, 4.4.2), with tangents of its
+    /// Computes the local R-factors R = α/A_ii of all lanes (Nützi 2011, 4.6.1), with tangents of its
     /// own: any R makes the same fixed point. Returns whether every one is finite.
     pub fn pack_step_lengths(&mut self, layout: &Layout, alpha: f64) -> bool {
         let (arch, order) = (self.arch, &self.order);
