@@ -125,6 +125,15 @@ impl Parts {
         self.direction.resize(rows, 0.0);
     }
 
+    /// Parts and couplings are solved only until their errors are at most `error` (m/s), where their solvers may; whole islands
+    /// as well as they can, for they are solved once.
+    pub fn aim_at(&mut self, error: f64) {
+        let [_, main, segments, secondary] = &mut self.slots;
+        for slot in [main, segments, secondary] {
+            slot.aim_at(error);
+        }
+    }
+
     /// Solves every part under the couplings' impulses; whole islands the first time alone. Says why where that fails.
     pub fn solve_parts(&mut self, problem: &Problem, is_first: bool) -> Result<(), String> {
         let [alone, main, segments, secondary] = &mut self.slots;

@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use crate::math::Twist;
 use crate::problem::Problem;
+use crate::solve::bpp::Bpp;
+use crate::solve::bpp::Tuning;
 use crate::solve::part::Part;
 use crate::solve::sweeps::gauss_seidel;
 use crate::solve::{Budget, Parameters, Request, Solver, Status, Value, bpp, newton, work};
@@ -46,23 +48,43 @@ impl Solvers {
     /// A part that is solved directly, or swept.
     pub fn slot(&self, is_swept: bool) -> Slot {
         match is_swept {
-            true => Slot::new(gauss_seidel::INFO.with_defaults(), SWEEPS, SWEPT),
+            true => {
+                let sweeps = gauss_seidel::INFO.with_defaults();
+                Slot::new(Own::Other(sweeps), SWEEPS, SWEPT)
+            }
             false => Slot::new(self.direct(), ITERATIONS, FINEST),
         }
     }
 
-    fn direct(&self) -> Box<dyn Solver> {
+    fn direct(&self) -> Own {
         let info = match self.have_boxes() {
             true => &bpp::INFO,
             false => &newton::INFO,
         };
         let mut own = Parameters::defaults(info.parameters);
         own.0.insert(work::NAME, Value::Number(self.work));
-        if self.have_boxes() {
-            let factorization = Value::Choice(self.factorization.clone());
-            own.0.insert("factorization", factorization);
+        if !self.have_boxes() {
+            return Own::Other((info.make)(&own));
         }
-        (info.make)(&own)
+        let factorization = Value::Choice(self.factorization.clone());
+        own.0.insert("factorization", factorization);
+        Own::Pivoting(Box::new(Bpp::new(&own)))
+    }
+}
+
+/// A part's solver.
+enum Own {
+    /// That may be told to be less exact.
+    Pivoting(Box<Bpp>),
+    Other(Box<dyn Solver>),
+}
+
+impl Own {
+    fn solver(&mut self) -> &mut dyn Solver {
+        match self {
+            Self::Pivoting(bpp) => bpp.as_mut(),
+            Self::Other(solver) => solver.as_mut(),
+        }
     }
 }
 
@@ -70,7 +92,7 @@ impl Solvers {
 pub struct Slot {
     /// The contacts and rows.
     pub part: Part,
-    solver: Box<dyn Solver>,
+    solver: Own,
     budget: Budget,
     /// When the time of the budget has begun.
     begun: Instant,
@@ -90,7 +112,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    fn new(solver: Box<dyn Solver>, iterations: u32, tolerance: f64) -> Self {
+    fn new(solver: Own, iterations: u32, tolerance: f64) -> Self {
         Self {
             part: Part::default(),
             solver,
@@ -107,6 +129,14 @@ impl Slot {
             time: 0.0,
             work: 0.0,
             status: Status::Converged,
+        }
+    }
+
+    /// Solves only until its error is at most `error` (m/s), where its solver may; as well as it can for 0.
+    pub fn aim_at(&mut self, error: f64) {
+        if let Own::Pivoting(bpp) = &mut self.solver {
+            let finest = Tuning::default().accurate;
+            bpp.tune(|tuning| tuning.accurate = error.max(finest));
         }
     }
 
@@ -128,7 +158,7 @@ impl Slot {
         let Part {
             problem, lambda, ..
         } = &mut self.part;
-        let (solver, u) = (&mut self.solver, &mut self.velocity);
+        let (solver, u) = (self.solver.solver(), &mut self.velocity);
         let report = match self.is_known {
             true => solver.solve_again(problem, &request, lambda, u),
             false => solver.solve(problem, &request, lambda, u),

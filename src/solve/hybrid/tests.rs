@@ -107,6 +107,17 @@ fn exact_couplings_lead_to_the_whole_solution() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
+/// Parts of a heap are far dearer than what couples them: they are solved well only where the couplings are.
+#[test]
+fn a_heap_is_coupled_exactly_within_the_bound_of_work() {
+    let (problem, _) = posed("logs", 120);
+    let mut hybrid = solver("hybrid", &[("partition", word("strength"))]);
+    let (_, report) = solved(hybrid.as_mut(), &problem, &request(40, 1e-6));
+    assert_eq!(report.status, Status::Converged);
+    let work = report.statistic("work").expect("counted");
+    assert!(work < 1000.0, "{work} million multiplications");
+}
+
 #[test]
 fn plain_couplings_lead_nearer_and_conjugate_directions_faster() {
     let (problem, _) = posed("simple_crane", 60);
