@@ -60,9 +60,14 @@ pub fn report(findings: &mut Findings, replays: &[Replay], recordings: &[Recordi
             .column("time over that of downdating", |(r, ..)| slower(r))
             .remark(|(r, ..)| match (slower(r), r.unsettled(&CACHED)) {
                 (None, _) => "no step had a tight row".to_owned(),
-                (_, 0) => format!("{} problems{}", r.len(), models::size(r.scene)),
-                (_, n) => {
-                    format!("{} problems, {n} not settled{}", r.len(), models::size(r.scene))
+                (_, unsettled) => {
+                    let mut words = vec![format!("{} problems", r.len())];
+                    if unsettled > 0 {
+                        words.push(format!("{unsettled} not settled"));
+                    }
+                    words.push(models::size(r.scene));
+                    words.retain(|w| !w.is_empty());
+                    words.join("; ")
                 }
             })
             .notes([

@@ -45,7 +45,13 @@ fn sizes(findings: &mut Findings, recordings: &[Recording]) {
             .column("of them in rows of contacts [%]", |(r, _)| {
                 r.condition.as_ref().and_then(|c| c.in_contacts)
             })
-            .remark(|(r, _)| format!("{}{}", r.remark, models::size(r.scene)))
+            .remark(|(r, _)| {
+                [r.remark.clone(), models::size(r.scene)]
+                    .into_iter()
+                    .filter(|words| !words.is_empty())
+                    .collect::<Vec<_>>()
+                    .join("; ")
+            })
             .notes([
                 "Condition: eigenvalues of the largest island of the kept problem with the most rows; f64 sees no more \
                  than about 1e16.",

@@ -21,7 +21,7 @@ use super::{Findings, Result};
 use figures::{CACHING, MACHINES};
 use record::Recording;
 
-/// Machines: tables 2.2 to 2.4, 3.1, figures 2.3 to 2.7, 3.1, 3.2, and the crane by every solver; on all
+/// Machines: tables 2.2 to 2.4, 3.1, figures 2.3 to 2.7, 3.1, 3.2, 4.1, and the crane by every solver; on all
 /// scenes or on those named.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ struct Model {
     tines: Option<usize>,
 }
 
-/// The chain of table 3.1 is the winch's, longer; its boxes fall, because those that stand have no tight row; its tower has
+/// The chain of table 3.1 is the winch's, longer. The boxes fall, because those that stand have no tight row. The tower has
 /// more logs. The forwarder has more tines, and so more contacts at its log.
 const MODELS: [Model; 4] = [
     Model {
@@ -62,7 +62,7 @@ pub fn scene(name: &str) -> Result<Scene> {
     Ok(scene)
 }
 
-/// " of SCENE and what was changed in it"; empty where it is as it is shipped.
+/// The shipped scene and what was changed in it; empty where it is as it is shipped.
 pub fn size(name: &str) -> String {
     let Some(model) = MODELS.iter().find(|m| m.name == name) else {
         return String::new();
@@ -73,10 +73,10 @@ pub fn size(name: &str) -> String {
         .map(|(path, value)| format!(" --set {path}={value}"));
     let tines = model.tines.map(|n| format!(", {n} tines a claw"));
     let changes = fields.chain(tines).collect::<String>();
-    format!(" of {}{changes}", model.scene)
+    format!("{}{changes}", model.scene)
 }
 
-/// Gives every claw so many tines, side by side over the width that its two had: the first half of its parts but the bars,
+/// Gives every claw so many tines, two or more, side by side over the width that its two had: the first half of its parts but the bars,
 /// which lie in its middle plane, is the first tine.
 fn multiply_tines(scene: &mut Scene, tines: usize) {
     let claws = scene

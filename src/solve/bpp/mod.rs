@@ -87,7 +87,7 @@ impl Bpp {
         }
     }
 
-    /// Changes what is no parameter, for measurements.
+    /// Changes what is no parameter: for measurements, and for who needs less than all it can.
     pub fn tune(&mut self, change: impl Fn(&mut Tuning)) {
         change(&mut self.settings.tuning);
     }

@@ -4,8 +4,7 @@ use std::time::Instant;
 
 use crate::math::Twist;
 use crate::problem::Problem;
-use crate::solve::bpp::Bpp;
-use crate::solve::bpp::Tuning;
+use crate::solve::bpp::{Bpp, Tuning};
 use crate::solve::part::Part;
 use crate::solve::sweeps::gauss_seidel;
 use crate::solve::{Budget, Parameters, Request, Solver, Status, Value, bpp, newton, work};
@@ -132,9 +131,11 @@ impl Slot {
         }
     }
 
-    /// Solves only until its error is at most `error` (m/s), where its solver may; as well as it can for 0.
+    /// Solves only until its error is at most `error` (m/s), where its solver may; as well as it can for 0, or for what is
+    /// no bound.
     pub fn aim_at(&mut self, error: f64) {
         if let Own::Pivoting(bpp) = &mut self.solver {
+            let error = if error.is_finite() { error } else { 0.0 };
             let finest = Tuning::default().accurate;
             bpp.tune(|tuning| tuning.accurate = error.max(finest));
         }

@@ -68,7 +68,7 @@ fn plain<'a>(
     }
 }
 
-/// The same in the opposite order.
+/// [`factorized`] in the opposite order.
 pub fn backward(
     packed: &Packed,
     island: usize,
