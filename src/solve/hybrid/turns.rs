@@ -19,7 +19,7 @@ const RELEASE: f64 = 0.1;
 /// Newton method (Dembo, Eisenstat & Steihaug 1982). Parts that are solved as well as they can spend nearly all work on
 /// impulses that the next coupling changes. 99 logs in three parts at steps 120 and 200 take, in millions of multiplications
 /// to 1e-6 m/s, 5,496 and 4,012 without it, 776 and 886 with 0.001, 758 and 763 with 0.003, 562 and 619 with 0.01, 760 and
-/// 1,599 with 0.03; with 0.1 it takes 25 couplings, with 0.3 more than 40. Machines and nets take the same with all of them.
+/// 1,599 with 0.03; with 0.1 it takes 25 couplings, with 0.3 more than 40. Machines and nets take the same with 0.01 as without.
 const FORCING: f64 = 0.01;
 
 /// How couplings are found.
