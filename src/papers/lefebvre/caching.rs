@@ -60,14 +60,10 @@ pub fn report(findings: &mut Findings, replays: &[Replay], recordings: &[Recordi
             .column("time over that of downdating", |(r, ..)| slower(r))
             .remark(|(r, ..)| match (slower(r), r.unsettled(&CACHED)) {
                 (None, _) => "no step had a tight row".to_owned(),
-                (_, unsettled) => {
-                    let mut words = vec![format!("{} problems", r.len())];
-                    if unsettled > 0 {
-                        words.push(format!("{unsettled} not settled"));
-                    }
-                    words.push(models::size(r.scene));
-                    words.retain(|w| !w.is_empty());
-                    words.join("; ")
+                (_, 0) => models::with_size(r.scene, format!("{} problems", r.len())),
+                (_, n) => {
+                    let remark = format!("{} problems, {n} not settled", r.len());
+                    models::with_size(r.scene, remark)
                 }
             })
             .notes([

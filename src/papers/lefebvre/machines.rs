@@ -45,13 +45,7 @@ fn sizes(findings: &mut Findings, recordings: &[Recording]) {
             .column("of them in rows of contacts [%]", |(r, _)| {
                 r.condition.as_ref().and_then(|c| c.in_contacts)
             })
-            .remark(|(r, _)| {
-                [r.remark.clone(), models::size(r.scene)]
-                    .into_iter()
-                    .filter(|words| !words.is_empty())
-                    .collect::<Vec<_>>()
-                    .join("; ")
-            })
+            .remark(|(r, _)| models::with_size(r.scene, r.remark.clone()))
             .notes([
                 "Condition: eigenvalues of the largest island of the kept problem with the most rows; f64 sees no more \
                  than about 1e16.",
@@ -162,7 +156,7 @@ pub fn condition(bench: &Bench, recording: &Recording) -> Result<Option<Conditio
         let rigid = i == k && is_contact(i) && stiff(problem, view.row[i]);
         a[(i, k)] + if rigid { gives_way } else { 0.0 }
     });
-    let eigen = a.clone().symmetric_eigen();
+    let eigen = a.symmetric_eigen();
     let largest = eigen.eigenvalues.amax();
     let (mut singular, mut share) = (0.0, 0.0);
     for (value, vector) in eigen

@@ -62,10 +62,10 @@ pub fn scene(name: &str) -> Result<Scene> {
     Ok(scene)
 }
 
-/// The shipped scene and what was changed in it; empty where it is as it is shipped.
-pub fn size(name: &str) -> String {
+/// A remark on a scene of the bench, with the shipped scene and what was changed in it, where it is not as it is shipped.
+pub fn with_size(name: &str, remark: String) -> String {
     let Some(model) = MODELS.iter().find(|m| m.name == name) else {
-        return String::new();
+        return remark;
     };
     let fields = model
         .size
@@ -73,7 +73,8 @@ pub fn size(name: &str) -> String {
         .map(|(path, value)| format!(" --set {path}={value}"));
     let tines = model.tines.map(|n| format!(", {n} tines a claw"));
     let changes = fields.chain(tines).collect::<String>();
-    format!("{}{changes}", model.scene)
+    let gap = if remark.is_empty() { "" } else { "; " };
+    format!("{remark}{gap}{}{changes}", model.scene)
 }
 
 /// Gives every claw so many tines, two or more, side by side over the width that its two had: the first half of its parts but the bars,
