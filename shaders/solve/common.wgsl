@@ -1,4 +1,5 @@
-// What the kernels of the solvers share: the records of `src/solve/gpu/layout.rs` and the prox step.
+// What the kernels of the solvers share: the records of `src/solve/gpu/layout.rs` and the prox step. Before it stands
+// what a `real` is: single.wgsl or double.wgsl.
 
 struct Params {
     // What this dispatch works on.
@@ -21,54 +22,54 @@ struct Params {
 }
 
 struct Prox {
-    mu: vec2f,
-    r: vec2f,
-    coupling: vec2f,
-    omega: f32,
-    bias: f32,
-    compliance: vec2f,
+    mu: real2,
+    r: real2,
+    coupling: real2,
+    omega: real,
+    bias: real,
+    compliance: real2,
     at: u32,
     block: u32,
 }
 
 struct Frame {
-    normal: vec3f,
+    normal: real3,
     first: u32,
-    tangent: vec3f,
+    tangent: real3,
     second: u32,
-    first_arm: vec3f,
-    normal_bias: f32,
-    second_arm: vec3f,
-    tangent_bias: f32,
+    first_arm: real3,
+    normal_bias: real,
+    second_arm: real3,
+    tangent_bias: real,
 }
 
 struct Row {
-    bounds: vec2f,
-    bias: f32,
-    compliance: f32,
-    r: f32,
-    omega: f32,
+    bounds: real2,
+    bias: real,
+    compliance: real,
+    r: real,
+    omega: real,
     at: u32,
     block: u32,
     entries: vec2u,
-    spare: vec2u,
+    spare: real2,
 }
 
 struct Entry {
-    linear: vec3f,
+    linear: real3,
     body: u32,
-    angular: vec3f,
+    angular: real3,
     spare: u32,
 }
 
 // Whole vectors, which are read and written at once.
 struct Body {
     // Velocity, and the inverse mass.
-    linear: vec4f,
+    linear: real4,
     // Angular velocity, and 1 where impulses move it.
-    angular: vec4f,
-    diagonal: vec4f,
-    across: vec4f,
+    angular: real4,
+    diagonal: real4,
+    across: real4,
 }
 
 struct BlockRow {
@@ -88,11 +89,11 @@ fn number(id: vec3u, groups: vec3u) -> u32 {
     return id.x + id.y * groups.x * 64u;
 }
 
-fn within(x: f32, limit: f32) -> f32 {
+fn within(x: real, limit: real) -> real {
     return select(0.0, clamp(x, -limit, limit), limit > 0.0);
 }
 
-fn project_disc(v: vec2f, radius: f32) -> vec2f {
+fn project_disc(v: real2, radius: real) -> real2 {
     let square = v.x * v.x + v.y * v.y;
     if square <= radius * radius {
         return v;
@@ -101,9 +102,9 @@ fn project_disc(v: vec2f, radius: f32) -> vec2f {
 }
 
 // By Newton's method on the multiplier, from below.
-fn project_ellipse(v: vec2f, axes: vec2f) -> vec2f {
+fn project_ellipse(v: real2, axes: real2) -> real2 {
     if axes.x <= 0.0 || axes.y <= 0.0 {
-        return vec2f(within(v.x, axes.x), within(v.y, axes.y));
+        return real2(within(v.x, axes.x), within(v.y, axes.y));
     }
     if axes.x == axes.y {
         return project_disc(v, axes.x);
@@ -135,10 +136,10 @@ fn project_ellipse(v: vec2f, axes: vec2f) -> vec2f {
     return v * (s / (s + t));
 }
 
-fn project_friction(law: u32, v: vec2f, mu: vec2f, normal: f32) -> vec2f {
+fn project_friction(law: u32, v: real2, mu: real2, normal: real) -> real2 {
     switch law {
         case 1u: {
-            return vec2f(within(v.x, mu.x * normal), within(v.y, mu.y * normal));
+            return real2(within(v.x, mu.x * normal), within(v.y, mu.y * normal));
         }
         case 2u: {
             return project_ellipse(v, mu * normal);
@@ -155,29 +156,30 @@ fn tile(k: u32, vectors: u32, p: u32) -> u32 {
     return (((k >> 5u) * vectors + p) << 5u) | (k & 31u);
 }
 
-// Whether it is neither infinite nor NaN, from its bits: shaders need not know such numbers.
-fn is_finite(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
+// Whether it is neither infinite nor NaN, nor beyond single precision, from its bits there: shaders need not know such
+// numbers.
+fn is_finite(x: real) -> bool {
+    return (bitcast<u32>(f32(x)) & 0x7f800000u) != 0x7f800000u;
 }
 
 // Λ + ν(z − Λ) where R was halved, for z that was formed with the whole R.
-fn towards(z: vec3f, old: vec3f) -> vec3f {
+fn towards(z: real3, old: real3) -> real3 {
     if params.scale == 1.0 {
         return z;
     }
-    return old + params.scale * (z - old);
+    return old + real(params.scale) * (z - old);
 }
 
 // prox(z) of a contact (Nützi 2011, 5.6), relaxed by ω; `old` are its impulses.
-fn prox_contact(contact: Prox, z: vec3f, old: vec3f) -> vec3f {
+fn prox_contact(contact: Prox, z: real3, old: real3) -> real3 {
     // A projection would hide it.
     if !is_finite(z.x + z.y + z.z) {
         return z;
     }
     let normal = max(z.x, 0.0);
     let seen = select(0.0, normal - old.x, params.coupled == 1u);
-    let friction = z.yz - (contact.r.y * params.scale * seen) * contact.coupling;
-    let local = vec3f(
+    let friction = z.yz - (contact.r.y * real(params.scale) * seen) * contact.coupling;
+    let local = real3(
         normal,
         project_friction(contact.block >> 30u, friction, contact.mu, normal),
     );
@@ -187,7 +189,7 @@ fn prox_contact(contact: Prox, z: vec3f, old: vec3f) -> vec3f {
     return old + contact.omega * (local - old);
 }
 
-fn prox_row(row: Row, z: f32, old: f32) -> f32 {
+fn prox_row(row: Row, z: real, old: real) -> real {
     if !is_finite(z) {
         return z;
     }
@@ -198,10 +200,10 @@ fn prox_row(row: Row, z: f32, old: f32) -> f32 {
     return old + row.omega * (local - old);
 }
 
-fn times_inertia(body: Body, v: vec3f) -> vec3f {
+fn times_inertia(body: Body, v: real3) -> real3 {
     let diagonal = body.diagonal.xyz;
     let across = body.across.xyz;
-    return vec3f(
+    return real3(
         diagonal.x * v.x + across.x * v.y + across.y * v.z,
         across.x * v.x + diagonal.y * v.y + across.z * v.z,
         across.y * v.x + across.z * v.y + diagonal.z * v.z,
@@ -212,21 +214,21 @@ fn times_inertia(body: Body, v: vec3f) -> vec3f {
 fn contact_argument(
     contact: Prox,
     frame: Frame,
-    velocities: array<vec3f, 4>,
-    old: vec3f,
-) -> vec3f {
+    velocities: array<real3, 4>,
+    old: real3,
+) -> real3 {
     let relative = velocities[2] + cross(velocities[3], frame.second_arm)
         - velocities[0] - cross(velocities[1], frame.first_arm);
     let across = cross(frame.normal, frame.tangent);
-    let w = vec3f(
+    let w = real3(
         dot(frame.normal, relative) + frame.normal_bias + contact.compliance.x * old.x,
         dot(frame.tangent, relative) + frame.tangent_bias + contact.compliance.y * old.y,
         dot(across, relative) + contact.bias + contact.compliance.y * old.z,
     );
-    return old - params.scale * contact.r.xyy * w;
+    return old - real(params.scale) * contact.r.xyy * w;
 }
 
-fn force(frame: Frame, impulse: vec3f) -> vec3f {
+fn force(frame: Frame, impulse: real3) -> real3 {
     let across = cross(frame.normal, frame.tangent);
     return frame.normal * impulse.x + frame.tangent * impulse.y + across * impulse.z;
 }

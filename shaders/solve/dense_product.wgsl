@@ -1,12 +1,12 @@
 // z = T Λ + d with T as a whole, row by row (Nützi 2011, 5.2.1): a workgroup for each row, whose invocations take four
 // columns each in turn, so that a small T fills the device too.
 
-@group(0) @binding(1) var<storage, read> value: array<vec4f>;
-@group(0) @binding(2) var<storage, read> offset: array<f32>;
-@group(0) @binding(3) var<storage, read> lambda: array<vec4f>;
-@group(0) @binding(4) var<storage, read_write> argument: array<f32>;
+@group(0) @binding(1) var<storage, read> value: array<real4>;
+@group(0) @binding(2) var<storage, read> offset: array<real>;
+@group(0) @binding(3) var<storage, read> lambda: array<real4>;
+@group(0) @binding(4) var<storage, read_write> argument: array<real>;
 
-var<workgroup> sums: array<f32, 64>;
+var<workgroup> sums: array<real, 64>;
 
 @compute @workgroup_size(64)
 fn main(
@@ -17,7 +17,7 @@ fn main(
     let k = group.x + group.y * groups.x;
     let whole = params.count / 4u;
     let width = (params.count + 3u) / 4u;
-    var sum = 0.0;
+    var sum = real(0.0);
     if k < params.span.y {
         let begin = k * width;
         for (var x = lane; x < whole; x += 64u) {

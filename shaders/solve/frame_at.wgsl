@@ -17,3 +17,8 @@ fn frame_at(k: u32) -> Frame {
         d.w,
     );
 }
+
+// The two bodies that it joins.
+fn pair_at(k: u32) -> vec2u {
+    return vec2u(frames[tile(k, 4u, 0u)].w, frames[tile(k, 4u, 1u)].w);
+}

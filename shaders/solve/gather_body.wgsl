@@ -7,8 +7,8 @@ fn gather_body(b: u32) {
         return;
     }
     let is_first = params.span.x == 0u;
-    var linear = vec3f(0.0);
-    var angular = vec3f(0.0);
+    var linear = real3(0.0);
+    var angular = real3(0.0);
     for (var t = touches[b]; t < touches[b + 1u]; t += 2u) {
         let block = touches[t];
         let side = touches[t + 1u];
@@ -26,7 +26,7 @@ fn gather_body(b: u32) {
         if k < params.span.y {
             let at = 3u * block;
             let frame = frame_at(k);
-            let push = force(frame, vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]));
+            let push = force(frame, real3(lambda[at], lambda[at + 1u], lambda[at + 2u]));
             if side == 0u {
                 linear -= push;
                 angular -= cross(frame.first_arm, push);
@@ -36,10 +36,10 @@ fn gather_body(b: u32) {
             }
         }
     }
-    var begin = array<vec3f, 2>(free[2u * b].xyz, free[2u * b + 1u].xyz);
+    var begin = array<real3, 2>(free[2u * b].xyz, free[2u * b + 1u].xyz);
     if !is_first {
-        begin = array<vec3f, 2>(body.linear.xyz, body.angular.xyz);
+        begin = array<real3, 2>(body.linear.xyz, body.angular.xyz);
     }
-    bodies[b].linear = vec4f(begin[0] + linear * body.linear.w, body.linear.w);
-    bodies[b].angular = vec4f(begin[1] + times_inertia(body, angular), body.angular.w);
+    bodies[b].linear = real4(begin[0] + linear * body.linear.w, body.linear.w);
+    bodies[b].angular = real4(begin[1] + times_inertia(body, angular), body.angular.w);
 }

@@ -1,11 +1,11 @@
 // z = T Λ + d by block rows (Nützi 2011, 5.4): the first half of JOR Prox with a matrix.
 
-@group(0) @binding(1) var<storage, read> value: array<f32>;
+@group(0) @binding(1) var<storage, read> value: array<real>;
 @group(0) @binding(2) var<storage, read> column: array<u32>;
 @group(0) @binding(3) var<storage, read> block_rows: array<BlockRow>;
-@group(0) @binding(4) var<storage, read> offset: array<f32>;
-@group(0) @binding(5) var<storage, read> lambda: array<f32>;
-@group(0) @binding(6) var<storage, read_write> argument: array<f32>;
+@group(0) @binding(4) var<storage, read> offset: array<real>;
+@group(0) @binding(5) var<storage, read> lambda: array<real>;
+@group(0) @binding(6) var<storage, read_write> argument: array<real>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {

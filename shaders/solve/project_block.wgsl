@@ -1,13 +1,14 @@
 // A block from the velocities of its bodies. Included behind the bindings of a kernel.
 
-// The k-th block of those that are bound.
+// The k-th block of the dispatch; contacts are bound piece by piece.
 fn project_block(k: u32) {
     if params.first + k < params.contacts {
-        let contact = prox_at(k);
-        let frame = frame_at(k);
+        let bound = params.first + k - params.span.x;
+        let contact = prox_at(bound);
+        let frame = frame_at(bound);
         let at = 3u * (params.first + k);
-        let old = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);
-        let velocities = array<vec3f, 4>(
+        let old = real3(lambda[at], lambda[at + 1u], lambda[at + 2u]);
+        let velocities = array<real3, 4>(
             bodies[frame.first].linear.xyz,
             bodies[frame.first].angular.xyz,
             bodies[frame.second].linear.xyz,

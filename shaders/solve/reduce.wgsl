@@ -2,15 +2,15 @@
 
 struct Change {
     // ‖ΔΛ‖∞, largest ‖ΔΛ‖/R, largest Λ_N/R_N, largest |ΔΛ| − |Λ| T_rel.
-    largest: vec4f,
+    largest: real4,
     // Σ|ΔΛ|, Σ ΔΛ², Σ Λ², and 0.
-    sums: vec4f,
+    sums: real4,
 }
 
 var<workgroup> shared_change: array<Change, 64>;
 
 fn no_change() -> Change {
-    return Change(vec4f(0.0, 0.0, 0.0, -3.0e38), vec4f(0.0));
+    return Change(real4(0.0, 0.0, 0.0, -3.0e38), real4(0.0));
 }
 
 fn united(a: Change, b: Change) -> Change {

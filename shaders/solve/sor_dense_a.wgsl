@@ -1,24 +1,24 @@
 // SOR Prox with T as a whole, step A (Nützi 2011, 5.3.1): one workgroup takes the blocks of a diagonal block one after
 // the other, a row for each invocation, which sums up what its row sees.
 
-@group(0) @binding(1) var<storage, read> prox: array<vec4u>;
+@group(0) @binding(1) var<storage, read> prox: array<ProxWords>;
 @group(0) @binding(2) var<storage, read> rows: array<Row>;
 @group(0) @binding(3) var<storage, read> units: array<vec2u>;
-@group(0) @binding(4) var<storage, read> value: array<f32>;
-@group(0) @binding(5) var<storage, read> offset: array<f32>;
-@group(0) @binding(6) var<storage, read_write> argument: array<f32>;
-@group(0) @binding(7) var<storage, read_write> lambda: array<f32>;
+@group(0) @binding(4) var<storage, read> value: array<real>;
+@group(0) @binding(5) var<storage, read> offset: array<real>;
+@group(0) @binding(6) var<storage, read_write> argument: array<real>;
+@group(0) @binding(7) var<storage, read_write> lambda: array<real>;
 
-var<workgroup> accumulated: array<f32, 64>;
-var<workgroup> impulses: array<f32, 64>;
+var<workgroup> accumulated: array<real, THREADS>;
+var<workgroup> impulses: array<real, THREADS>;
 
 // z of a row of the diagonal block.
-fn argument_of(lane: u32, row: u32) -> f32 {
+fn argument_of(lane: u32, row: u32) -> real {
     let z = accumulated[lane] + offset[row];
-    return towards(vec3f(z), vec3f(impulses[lane])).x;
+    return towards(real3(z), real3(impulses[lane])).x;
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(local_invocation_index) lane: u32) {
     let begin = units[params.first].y;
     let last = units[params.first + params.count - 1u];
@@ -62,7 +62,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         // Both friction rows.
         if lane == own + 1u {
             let contact = prox_at(unit.x);
-            let z = vec2f(
+            let z = real2(
                 argument_of(own + 1u, unit.y + 1u),
                 argument_of(own + 2u, unit.y + 2u),
             );

@@ -14,8 +14,8 @@ fn sweep_rows(first: u32, count: u32) {
             if body.angular.w != 0.0 {
                 let push = entry.linear * (step * body.linear.w);
                 let turn = times_inertia(body, entry.angular * step);
-                bodies[entry.body].linear = body.linear + vec4f(push, 0.0);
-                bodies[entry.body].angular = body.angular + vec4f(turn, 0.0);
+                bodies[entry.body].linear = body.linear + real4(push, 0.0);
+                bodies[entry.body].angular = body.angular + real4(turn, 0.0);
             }
         }
     }
@@ -28,10 +28,10 @@ fn sweep_unit(unit: vec2u) {
     }
     // Among the contacts that are bound.
     let begin = unit.x - params.span.x;
-    let pair = vec2u(frames[tile(begin, 4u, 0u)].w, frames[tile(begin, 4u, 1u)].w);
+    let pair = pair_at(begin);
     let first = bodies[pair.x];
     let second = bodies[pair.y];
-    var u = array<vec3f, 4>(
+    var u = array<real3, 4>(
         first.linear.xyz,
         first.angular.xyz,
         second.linear.xyz,
@@ -41,7 +41,7 @@ fn sweep_unit(unit: vec2u) {
         let contact = prox_at(c);
         let frame = frame_at(c);
         let at = 3u * (params.span.x + c);
-        let old = vec3f(lambda[at], lambda[at + 1u], lambda[at + 2u]);
+        let old = real3(lambda[at], lambda[at + 1u], lambda[at + 2u]);
         let z = contact_argument(contact, frame, u, old);
         let result = prox_contact(contact, z, old);
         lambda[at] = result.x;
@@ -54,11 +54,11 @@ fn sweep_unit(unit: vec2u) {
         u[3] += times_inertia(second, cross(frame.second_arm, push));
     }
     if first.angular.w != 0.0 {
-        bodies[pair.x].linear = vec4f(u[0], first.linear.w);
-        bodies[pair.x].angular = vec4f(u[1], first.angular.w);
+        bodies[pair.x].linear = real4(u[0], first.linear.w);
+        bodies[pair.x].angular = real4(u[1], first.angular.w);
     }
     if second.angular.w != 0.0 {
-        bodies[pair.y].linear = vec4f(u[2], second.linear.w);
-        bodies[pair.y].angular = vec4f(u[3], second.angular.w);
+        bodies[pair.y].linear = real4(u[2], second.linear.w);
+        bodies[pair.y].angular = real4(u[3], second.angular.w);
     }
 }

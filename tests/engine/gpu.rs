@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use moreau::math::{SymMat3, Twist};
 use moreau::problem::{FrictionLaw, Problem};
 use moreau::scene::library;
-use moreau::solve::{self, Budget, SolveReport, Status, Value};
+use moreau::solve::{self, Budget, SolveReport, SolverConfig, Status, Value};
 
 use crate::common::problems;
 
@@ -84,6 +84,22 @@ fn validation_has_nothing_to_say() {
             }
         }
     }
+    // In double precision, in groups, and in other blocks.
+    let problem = problem_of("crane", 1);
+    for (parameters, has_remark) in [
+        ("precision=double", true),
+        ("precision=double scheme=sparse group=8", true),
+        ("precision=double scheme=dense group=8", true),
+        ("scheme=dense block=32", true),
+        ("scheme=dense block=192", true),
+        ("device=cpu", false),
+    ] {
+        let config = with("gpu-sor", budget(30, 0.0), parameters);
+        let (.., report) = problems::solve(&config, &problem, false);
+        let remark = report.remarks.first().expect("where it was solved");
+        let is_on_device = !remark.contains("CPU");
+        assert_eq!(is_on_device, has_remark, "{parameters}: {remark}");
+    }
     let warnings = WARNINGS.0.lock().expect("nobody panics");
     // A machine without the layers is told so.
     let of_validation = |said: &&String| !said.contains("unable to find layer");
@@ -133,6 +149,138 @@ fn they_lead_to_the_velocities_of_gauss_seidel() {
                 assert!(off < 1e-4, "{what}, {status:?}");
             }
         }
+    }
+}
+
+/// A solver with parameters, `name=value` one after the other.
+fn with(solver: &str, budget: Budget, parameters: &str) -> SolverConfig {
+    let mut config = problems::config(solver, budget);
+    for (name, value) in parameters.split(' ').filter_map(|p| p.split_once('=')) {
+        let value = match value.parse::<f64>() {
+            Ok(number) if name == "alpha" => Value::Number(number),
+            Ok(number) => Value::Integer(number as i64),
+            Err(_) => Value::Choice(value.into()),
+        };
+        config.parameters.insert(name.into(), value);
+    }
+    config
+}
+
+/// Nützi's T_rel = T_abs = 1e-7, which single precision does not reach.
+#[test]
+fn double_precision_goes_on_where_single_stalls() {
+    if !is_there() {
+        return;
+    }
+    let problem = problem_of("ball_grid_8", 1);
+    let tight = Budget {
+        absolute: 1e-7,
+        relative: 1e-7,
+        ..budget(2000, 0.0)
+    };
+    let (exact, _, report) = problems::solve(&with("colored-gs", tight, ""), &problem, false);
+    assert_eq!(report.status, Status::Converged);
+    for (precision, converges) in [("single", false), ("double", true)] {
+        let parameters = format!("precision={precision}");
+        let config = with("gpu-sor", tight, &parameters);
+        let (lambda, _, report) = problems::solve(&config, &problem, false);
+        let status = &report.status;
+        let is_as_expected = match converges {
+            true => *status == Status::Converged,
+            false => matches!(status, Status::Stalled(_)),
+        };
+        assert!(
+            is_as_expected,
+            "{precision}: {status:?}, {:?}",
+            report.remarks
+        );
+        let off = exact.iter().zip(&lambda);
+        let off = off.fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+        let remark = report.remarks.first().map_or("", String::as_str);
+        let count = report.iterations;
+        println!("{precision}: {status:?} after {count}, {off:.1e} N s off, {remark}");
+        assert!(
+            off < 1e-3 && !remark.contains("CPU"),
+            "{precision}: {off:e}"
+        );
+    }
+}
+
+/// Relaxed dependencies make the iterates of the CPU's `relaxed-sor`, whatever way the product is formed.
+#[test]
+fn groups_are_those_of_the_relaxed_solver() {
+    if !is_there() {
+        return;
+    }
+    let few = budget(15, 0.0);
+    for scene in ["ball_grid_8", "box_stack"] {
+        let problem = problem_of(scene, 1);
+        for group in [3, 1_000_000] {
+            let own = format!("size={group} r_factors=local alpha=0.4");
+            let (expected, ..) = problems::solve(&with("relaxed-sor", few, &own), &problem, false);
+            let size = expected.iter().fold(0.0, |a: f64, x| a.max(x.abs()));
+            for scheme in ["matrix-free", "sparse", "dense"] {
+                let parameters =
+                    format!("precision=double scheme={scheme} group={group} alpha=0.4");
+                let config = with("gpu-sor", few, &parameters);
+                let (lambda, ..) = problems::solve(&config, &problem, false);
+                let pairs = expected.iter().zip(&lambda);
+                let off = pairs.fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+                assert!(
+                    size > 0.0 && off <= 1e-11 * size,
+                    "{scene}, {parameters}: {off:e} of {size:e}"
+                );
+            }
+        }
+    }
+}
+
+/// The size of a diagonal block changes no iterate, only how it is formed.
+#[test]
+fn diagonal_blocks_of_any_size_make_the_same_iterates() {
+    if !is_there() {
+        return;
+    }
+    let few = budget(15, 0.0);
+    let problem = problem_of("box_stack", 1);
+    let solve = |block: u32| {
+        let parameters = format!("precision=double scheme=dense block={block}");
+        problems::solve(&with("gpu-sor", few, &parameters), &problem, false).0
+    };
+    let expected = solve(64);
+    let size = expected.iter().fold(0.0, |a: f64, x| a.max(x.abs()));
+    for block in [3, 32, 96, 192, 256] {
+        let pairs = expected.iter().zip(solve(block));
+        let off = pairs.fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+        assert!(
+            size > 0.0 && off <= 1e-11 * size,
+            "{block}: {off:e} of {size:e}"
+        );
+    }
+}
+
+/// Who is asked for solves: the CPU's solver, to the bit, or what pays, which a program that stands for a device never does.
+#[test]
+fn the_device_can_be_chosen() {
+    let problem = problem_of("ball_grid_8", 1);
+    let few = budget(40, 0.0);
+    for (solver, own, twin, of_twin) in [
+        ("gpu-jor", "device=cpu", "jacobi", "r_factors=degree"),
+        ("gpu-sor", "device=cpu", "colored-gs", ""),
+        ("gpu-sor", "device=best", "colored-gs", ""),
+        (
+            "gpu-sor",
+            "device=cpu group=8",
+            "relaxed-sor",
+            "size=8 r_factors=local",
+        ),
+    ] {
+        let (lambda, _, report) = problems::solve(&with(solver, few, own), &problem, false);
+        let (expected, ..) = problems::solve(&with(twin, few, of_twin), &problem, false);
+        assert_eq!(lambda, expected, "{solver} {own}");
+        let remark = report.remarks.first().expect("who solved");
+        let says = format!("solved on the CPU by {twin}: ");
+        assert!(remark.starts_with(&says), "{solver} {own}: {remark}");
     }
 }
 

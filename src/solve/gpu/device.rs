@@ -12,9 +12,11 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::clock::{SUBMISSIONS, TIMES, Times};
-use super::kernels::{Buffer, PARAMS, Pipelines, STRIDE};
-use super::layout::{Frame, Layout, Product, Prox};
+use super::kernels::{Buffer, Build, PARAMS, Pipelines, STRIDE};
+use super::layout::{Layout, Product};
 use super::program::{ALONE, Batch, Kernel, Program, Step, WORKGROUP};
+use super::real::Real;
+use super::records::{Frame, Prox};
 use super::{Engine, Measured, Trouble, Tuning};
 
 /// Bytes that are uploaded before the device is waited for: what stages an upload is given back then.
@@ -29,8 +31,8 @@ const STORAGE_BUFFERS: u32 = 8;
 const TILE: usize = 32;
 /// What is used where it is there.
 const OPTIONAL: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY.union(wgpu::Features::SHADER_F64);
-/// Bytes that say what the last iteration of a batch changed; two times follow them.
-const TOTAL: u64 = 32;
+/// Numbers that say what the last iteration of a batch changed, and those of each workgroup; two times follow them.
+const TOTAL: usize = 8;
 
 /// Words about every failure to open a device begin with these.
 const NO_ADAPTER: &str = "no graphics adapter";
@@ -224,6 +226,7 @@ struct Bound {
 /// What runs programs on a device. Keeps its buffers from solve to solve.
 pub struct Device {
     gpu: Arc<Gpu>,
+    build: Build,
     buffers: HashMap<Buffer, wgpu::Buffer>,
     params: Option<wgpu::Buffer>,
     staging: Option<wgpu::Buffer>,
@@ -252,9 +255,17 @@ pub struct Spent {
 
 impl Device {
     /// Nothing is created yet.
-    pub fn new(gpu: Arc<Gpu>) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// Numbers or workgroups that the device has not.
+    pub fn new(gpu: Arc<Gpu>, bits: u32, block: u32) -> Result<Self, String> {
+        let has_double = gpu.device.features().contains(wgpu::Features::SHADER_F64);
+        if bits == 64 && !has_double {
+            return Err(format!("{} has no numbers of 64 bits", gpu.name));
+        }
+        Ok(Self {
             gpu,
+            build: Build { bits, block },
             buffers: HashMap::new(),
             params: None,
             staging: None,
@@ -266,6 +277,23 @@ impl Device {
             uploaded: 0,
             batch: Vec::new(),
             spent: Spent::default(),
+        })
+    }
+
+    /// Bytes of so many numbers.
+    fn bytes(&self, numbers: usize) -> u64 {
+        u64::from(self.build.bits / 8) * numbers as u64
+    }
+
+    /// Bytes of a record of contacts.
+    fn record(&self, buffer: Buffer) -> Option<usize> {
+        let is_double = self.build.bits == 64;
+        match buffer {
+            Buffer::Prox if is_double => Some(size_of::<Prox<f64>>()),
+            Buffer::Prox => Some(size_of::<Prox<f32>>()),
+            Buffer::Frames if is_double => Some(size_of::<Frame<f64>>()),
+            Buffer::Frames => Some(size_of::<Frame<f32>>()),
+            _ => None,
         }
     }
 
@@ -294,13 +322,14 @@ impl Device {
 
     /// Most contacts in one binding, with those that a unit may reach beyond it.
     pub fn most_contacts(&self) -> usize {
-        let most = self.most_bytes() / size_of::<Frame>() as u64;
+        let record = self.record(Buffer::Frames).unwrap_or(1);
+        let most = self.most_bytes() / record as u64;
         most.saturating_sub(u64::from(WORKGROUP)) as usize
     }
 
     /// Most values of T in one binding.
     pub fn most_values(&self) -> usize {
-        (self.most_bytes() / 4) as usize
+        (self.most_bytes() / self.bytes(1)) as usize
     }
 
     fn most_bytes(&self) -> u64 {
@@ -312,8 +341,8 @@ impl Device {
 
     /// A buffer with room for so many bytes: the one that is there, or a new one with some room to grow.
     fn reserve(&mut self, buffer: Buffer, bytes: u64) -> Result<(), Trouble> {
-        // A binding holds one element at least, and the largest record has 64 bytes.
-        let bytes = bytes.max(64).next_multiple_of(64);
+        // A binding holds one element at least, and the largest record has 128 bytes.
+        let bytes = bytes.max(128).next_multiple_of(64);
         let one = self.most_bytes();
         let most = match buffer {
             // Bound piece by piece, where one binding has no room.
@@ -355,11 +384,7 @@ impl Device {
 
     /// What a dispatch is bound to of a buffer.
     fn binding(&self, step: &Step, buffer: Buffer) -> Result<wgpu::BindingResource<'_>, Trouble> {
-        let record = match buffer {
-            Buffer::Prox => size_of::<Prox>(),
-            Buffer::Frames => size_of::<Frame>(),
-            _ => 0,
-        };
+        let record = self.record(buffer).unwrap_or(0);
         let (whole, most) = (&self.buffers[&buffer], self.most_bytes());
         if record == 0 || !step.kernel.is_of_piece() {
             self.has_room(buffer, whole.size(), most)?;
@@ -396,12 +421,16 @@ impl Device {
         Ok(())
     }
 
-    /// Uploads records of whole vectors of four in tiles of 32, each vector by vector (`tile` in the shaders).
+    /// Uploads records of whole vectors of four in tiles of 32, each vector by vector (`tile` in the shaders); in double
+    /// precision one after the other.
     fn upload_tiles<T: bytemuck::Pod + Sync>(
         &mut self,
         buffer: Buffer,
         records: &[T],
     ) -> Result<(), Trouble> {
+        if self.build.bits == 64 {
+            return self.upload(buffer, records);
+        }
         let vectors = size_of::<T>() / size_of::<[u32; 4]>();
         let size = TILE * size_of::<T>();
         self.reserve(buffer, (records.len().div_ceil(TILE) * size) as u64)?;
@@ -415,10 +444,9 @@ impl Device {
                 .zip(piece.par_chunks(TILE))
                 .for_each(|(tile, records)| {
                     for (r, record) in records.iter().enumerate() {
-                        let record: &[[u32; 4]] =
-                            bytemuck::cast_slice(std::slice::from_ref(record));
-                        for (p, vector) in record.iter().enumerate() {
-                            tile[p * TILE + r] = *vector;
+                        let vectors = bytemuck::bytes_of(record).chunks_exact(16);
+                        for (p, vector) in vectors.enumerate() {
+                            tile[p * TILE + r] = bytemuck::pod_read_unaligned(vector);
                         }
                     }
                 });
@@ -428,17 +456,17 @@ impl Device {
         Ok(())
     }
 
-    fn upload_all(&mut self, layout: &Layout, product: Product) -> Result<(), Trouble> {
-        let impulses = 4 * layout.lambda.len() as u64;
+    fn upload_all<R: Real>(&mut self, layout: &Layout<R>, product: Product) -> Result<(), Trouble> {
+        let impulses = self.bytes(layout.lambda.len());
         self.upload_tiles(Buffer::Prox, &layout.prox)?;
         self.upload(Buffer::Rows, &layout.rows)?;
         self.upload(Buffer::Units, &layout.units)?;
         self.upload(Buffer::Lambda, &layout.lambda)?;
         self.upload(Buffer::Checkpoint, &layout.lambda)?;
         self.reserve(Buffer::Before, impulses)?;
-        let groups = layout.blocks().div_ceil(WORKGROUP);
-        self.reserve(Buffer::Partial, 32 * u64::from(groups))?;
-        self.reserve(Buffer::Total, TOTAL)?;
+        let groups = layout.blocks().div_ceil(WORKGROUP) as usize;
+        self.reserve(Buffer::Partial, self.bytes(TOTAL * groups))?;
+        self.reserve(Buffer::Total, self.bytes(TOTAL))?;
         match product {
             Product::MatrixFree => {
                 self.upload_tiles(Buffer::Frames, &layout.frames)?;
@@ -471,9 +499,9 @@ impl Device {
     }
 
     /// The values of T, each segment in a buffer of its own.
-    fn upload_values<'a>(
+    fn upload_values<'a, R: Real>(
         &mut self,
-        value: &[f32],
+        value: &[R],
         segments: impl Iterator<Item = &'a Range<usize>>,
     ) -> Result<(), Trouble> {
         let mut count = 0;
@@ -550,7 +578,7 @@ impl Device {
             let resource = self.binding(step, buffer)?;
             entries.push(wgpu::BindGroupEntry { binding, resource });
         }
-        let pipeline = self.gpu.pipelines.get(device, step.kernel);
+        let pipeline = self.gpu.pipelines.get(device, step.kernel, self.build);
         Ok(device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("solver"),
             layout: &pipeline.bindings,
@@ -640,7 +668,10 @@ impl Device {
         for step in steps {
             let bound = &self.bound[step];
             if last != Some(bound.kernel) {
-                let pipeline = self.gpu.pipelines.get(&self.gpu.device, bound.kernel);
+                let pipeline = self
+                    .gpu
+                    .pipelines
+                    .get(&self.gpu.device, bound.kernel, self.build);
                 pass.set_pipeline(&pipeline.compute);
                 last = Some(bound.kernel);
             }
@@ -712,10 +743,10 @@ impl Device {
     }
 }
 
-impl Engine for Device {
+impl<R: Real> Engine<R> for Device {
     fn load(
         &mut self,
-        layout: &Layout,
+        layout: &Layout<R>,
         product: Product,
         program: &Program,
     ) -> Result<(), Trouble> {
@@ -731,7 +762,10 @@ impl Engine for Device {
                 self.tuning = None;
             }
             let times = SUBMISSIONS as u64 * TIMES;
-            self.reserve_staging((4 * self.impulses).max(TOTAL + times));
+            let numbers = self
+                .bytes(self.impulses as usize)
+                .max(self.bytes(TOTAL) + times);
+            self.reserve_staging(numbers);
             self.bind(program)?;
             gpu.queue.submit([]);
             gpu.wait()?;
@@ -745,11 +779,11 @@ impl Engine for Device {
 
     fn run(
         &mut self,
-        _: &Layout,
+        _: &Layout<R>,
         program: &Program,
         batch: Batch,
         tuning: &Tuning,
-    ) -> Result<Measured, Trouble> {
+    ) -> Result<Measured<R>, Trouble> {
         let gpu = Arc::clone(&self.gpu);
         gpu.checked(|| {
             self.tune(tuning);
@@ -757,12 +791,13 @@ impl Engine for Device {
             steps.clear();
             program.in_batch(batch, |step| steps.push(*step));
             let _turn = gpu.times.as_ref().map(Times::turn);
-            self.submit(&steps, Some((Buffer::Total, TOTAL)), true);
+            let bytes = self.bytes(TOTAL);
+            self.submit(&steps, Some((Buffer::Total, bytes)), true);
             let passes = steps.len().div_ceil(Self::submission(steps.len())) as u64;
             self.batch = steps;
-            let (words, seconds) = self.map(TOTAL + passes * TIMES, |bytes| {
-                let (total, times) = bytes.split_at(TOTAL as usize);
-                let mut words = [0.0f32; 8];
+            let (words, seconds) = self.map(bytes + passes * TIMES, |mapped| {
+                let (total, times) = mapped.split_at(bytes as usize);
+                let mut words = [R::ZERO; TOTAL];
                 bytemuck::bytes_of_mut(&mut words).copy_from_slice(total);
                 let times: Vec<[u64; 2]> = bytemuck::pod_collect_to_vec(times);
                 (words, gpu.times.as_ref().map(|clock| clock.sum(&times)))
@@ -781,7 +816,7 @@ impl Engine for Device {
         })
     }
 
-    fn keep(&mut self, _: &Layout, program: &Program) -> Result<(), Trouble> {
+    fn keep(&mut self, _: &Layout<R>, program: &Program) -> Result<(), Trouble> {
         let gpu = Arc::clone(&self.gpu);
         gpu.checked(|| {
             self.submit(&program.keep, None, false);
@@ -789,7 +824,7 @@ impl Engine for Device {
         })
     }
 
-    fn go_back(&mut self, _: &Layout, program: &Program) -> Result<(), Trouble> {
+    fn go_back(&mut self, _: &Layout<R>, program: &Program) -> Result<(), Trouble> {
         let gpu = Arc::clone(&self.gpu);
         gpu.checked(|| {
             self.submit(&program.back, None, false);
@@ -797,15 +832,15 @@ impl Engine for Device {
         })
     }
 
-    fn read(&mut self, lambda: &mut Vec<f32>) -> Result<(), Trouble> {
+    fn read(&mut self, lambda: &mut Vec<R>) -> Result<(), Trouble> {
         let gpu = Arc::clone(&self.gpu);
         let start = Instant::now();
         gpu.checked(|| {
-            let bytes = 4 * self.impulses;
+            let bytes = self.bytes(self.impulses as usize);
             self.submit(&[], Some((Buffer::Lambda, bytes)), false);
             self.map(bytes, |bytes| {
                 lambda.clear();
-                lambda.resize(bytes.len() / 4, 0.0);
+                lambda.resize(bytes.len() / size_of::<R>(), R::ZERO);
                 bytemuck::cast_slice_mut(lambda).copy_from_slice(bytes);
             })?;
             self.spent.read_back += start.elapsed().as_secs_f64();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 
-use super::program::Kernel;
+use super::program::{Kernel, WORKGROUP};
 
 /// A buffer of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,31 +37,74 @@ const VALUE: Buffer = Buffer::Value(0);
 /// What a kernel is compiled from, and what it is bound to: from binding 1 on the buffers that it reads, then those that
 /// it writes. Binding 0 are the parameters.
 pub struct Description {
-    pub source: &'static str,
+    pub source: Source,
     pub reads: &'static [Buffer],
     pub writes: &'static [Buffer],
 }
 
-/// The source of a kernel behind what all share, and parts that it shares with others.
-macro_rules! source {
+/// The text of a kernel, with parts that it shares with others, in the order of the file.
+#[derive(Clone, Copy)]
+pub struct Source {
+    own: &'static str,
+    parts: &'static [Part],
+}
+
+/// A part of several kernels: its text in single and in double precision.
+type Part = [&'static str; 2];
+
+/// How kernels are compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Build {
+    /// Bits of a number.
+    pub bits: u32,
+    /// Most rows of a diagonal block of T as a whole.
+    pub block: u32,
+}
+
+macro_rules! file {
     ($name:literal) => {
-        concat!(
-            include_str!("../../../shaders/solve/common.wgsl"),
-            include_str!(concat!("../../../shaders/solve/", $name, ".wgsl")),
-        )
+        include_str!(concat!("../../../shaders/solve/", $name, ".wgsl"))
     };
-    ($name:literal with $($part:literal)+) => {
-        concat!(
-            source!($name),
-            $(include_str!(concat!("../../../shaders/solve/", $part, ".wgsl")),)+
-        )
+}
+
+macro_rules! source {
+    ($name:literal $(with $($part:ident)+)?) => {
+        Source {
+            own: file!($name),
+            parts: &[$($($part),+)?],
+        }
     };
+}
+
+const PROX_AT: Part = [file!("prox_at"), file!("prox_at_double")];
+const FRAME_AT: Part = [file!("frame_at"), file!("frame_at_double")];
+const ROW_ARGUMENT: Part = [file!("row_argument"); 2];
+const PROJECT_BLOCK: Part = [file!("project_block"); 2];
+const GATHER_BODY: Part = [file!("gather_body"); 2];
+const SWEEP_UNIT: Part = [file!("sweep_unit"); 2];
+const BLOCK_PRODUCT: Part = [file!("block_product"); 2];
+const REDUCE: Part = [file!("reduce"); 2];
+
+impl Source {
+    /// The whole text in WGSL.
+    pub fn text(&self, build: Build) -> String {
+        let is_double = build.bits == 64;
+        let kind = if is_double {
+            file!("double")
+        } else {
+            file!("single")
+        };
+        let threads = format!("const THREADS: u32 = {}u;\n\n", build.block);
+        let parts = self.parts.iter().map(|part| part[usize::from(is_double)]);
+        let all = [kind, &threads, file!("common"), self.own];
+        all.into_iter().chain(parts).collect()
+    }
 }
 
 impl Kernel {
     /// All kernels.
     #[cfg(test)]
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::JorProject,
         Self::Gather,
         Self::JorSmall,
@@ -73,6 +116,7 @@ impl Kernel {
         Self::DenseProduct,
         Self::DenseStart,
         Self::DenseA,
+        Self::DenseGroup,
         Self::DenseB,
         Self::Note,
         Self::Keep,
@@ -93,44 +137,44 @@ impl Kernel {
     /// What it is.
     pub fn description(self) -> Description {
         use Buffer::*;
-        let (source, reads, writes): (&str, &[Buffer], &[Buffer]) = match self {
+        let (source, reads, writes): (Source, &[Buffer], &[Buffer]) = match self {
             Self::JorProject => (
-                source!("jor_project" with "prox_at" "frame_at" "row_argument" "project_block"),
+                source!("jor_project" with PROX_AT FRAME_AT ROW_ARGUMENT PROJECT_BLOCK),
                 &[Prox, Frames, Rows, Entries, Bodies],
                 &[Lambda],
             ),
             Self::Gather => (
-                source!("gather" with "frame_at" "gather_body"),
+                source!("gather" with FRAME_AT GATHER_BODY),
                 &[Frames, Rows, Entries, Touches, Free, Lambda],
                 &[Bodies],
             ),
             Self::JorSmall => (
-                source!("jor_small" with "prox_at" "frame_at" "row_argument" "project_block" "gather_body"),
+                source!("jor_small" with PROX_AT FRAME_AT ROW_ARGUMENT PROJECT_BLOCK GATHER_BODY),
                 &[Prox, Frames, Rows, Entries, Touches, Free],
                 &[Bodies, Lambda],
             ),
             Self::SorSweep => (
-                source!("sor_sweep" with "prox_at" "frame_at" "row_argument" "sweep_unit"),
+                source!("sor_sweep" with PROX_AT FRAME_AT ROW_ARGUMENT SWEEP_UNIT),
                 &[Prox, Frames, Rows, Entries, Units],
                 &[Bodies, Lambda],
             ),
             Self::SorSmall => (
-                source!("sor_small" with "prox_at" "frame_at" "row_argument" "sweep_unit"),
+                source!("sor_small" with PROX_AT FRAME_AT ROW_ARGUMENT SWEEP_UNIT),
                 &[Prox, Frames, Rows, Entries, Units, Colors],
                 &[Bodies, Lambda],
             ),
             Self::Product => (
-                source!("product" with "block_product"),
+                source!("product" with BLOCK_PRODUCT),
                 &[VALUE, Column, BlockRows, Offset, Lambda],
                 &[Argument],
             ),
             Self::Prox => (
-                source!("prox" with "prox_at"),
+                source!("prox" with PROX_AT),
                 &[Prox, Rows, Argument],
                 &[Lambda],
             ),
             Self::SorSparse => (
-                source!("sor_sparse" with "prox_at" "block_product"),
+                source!("sor_sparse" with PROX_AT BLOCK_PRODUCT),
                 &[Prox, Rows, Units, VALUE, Column, BlockRows, Offset],
                 &[Lambda],
             ),
@@ -145,8 +189,13 @@ impl Kernel {
                 &[Argument],
             ),
             Self::DenseA => (
-                source!("sor_dense_a" with "prox_at"),
+                source!("sor_dense_a" with PROX_AT),
                 &[Prox, Rows, Units, VALUE, Offset],
+                &[Argument, Lambda],
+            ),
+            Self::DenseGroup => (
+                source!("dense_group" with PROX_AT),
+                &[Prox, Rows, Units, Offset],
                 &[Argument, Lambda],
             ),
             Self::DenseB => (source!("sor_dense_b"), &[Units, VALUE, Lambda], &[Argument]),
@@ -154,11 +203,11 @@ impl Kernel {
             Self::Keep => (source!("keep"), &[Lambda], &[Checkpoint]),
             Self::Return => (source!("keep"), &[Checkpoint], &[Lambda]),
             Self::Criterion => (
-                source!("criterion" with "prox_at" "reduce"),
+                source!("criterion" with PROX_AT REDUCE),
                 &[Prox, Rows, Before, Lambda],
                 &[Partial],
             ),
-            Self::Total => (source!("criterion_sum" with "reduce"), &[Partial], &[Total]),
+            Self::Total => (source!("criterion_sum" with REDUCE), &[Partial], &[Total]),
         };
         Description {
             source,
@@ -176,7 +225,7 @@ pub struct Pipeline {
 
 /// The compiled kernels of a device, each compiled when it is first used.
 #[derive(Default)]
-pub struct Pipelines(Mutex<HashMap<Kernel, Arc<Pipeline>>>);
+pub struct Pipelines(Mutex<HashMap<(Kernel, Build), Arc<Pipeline>>>);
 
 /// Bytes of a dispatch's parameters, and how far those of the next one are.
 pub const PARAMS: u64 = 40;
@@ -192,17 +241,24 @@ impl Pipelines {
     }
 
     /// A compiled kernel.
-    pub fn get(&self, device: &wgpu::Device, kernel: Kernel) -> Arc<Pipeline> {
+    pub fn get(&self, device: &wgpu::Device, kernel: Kernel, build: Build) -> Arc<Pipeline> {
         let mut all = self
             .0
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let compiled = all.entry(kernel);
-        Arc::clone(compiled.or_insert_with(|| Arc::new(compile(device, kernel))))
+        // Only the sweep of diagonal blocks knows of them.
+        let block = if kernel == Kernel::DenseA {
+            build.block
+        } else {
+            WORKGROUP
+        };
+        let build = Build { block, ..build };
+        let compiled = all.entry((kernel, build));
+        Arc::clone(compiled.or_insert_with(|| Arc::new(compile(device, kernel, build))))
     }
 }
 
-fn compile(device: &wgpu::Device, kernel: Kernel) -> Pipeline {
+fn compile(device: &wgpu::Device, kernel: Kernel, build: Build) -> Pipeline {
     let Description {
         source,
         reads,
@@ -236,7 +292,7 @@ fn compile(device: &wgpu::Device, kernel: Kernel) -> Pipeline {
     });
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
         label: Some(&name),
-        source: wgpu::ShaderSource::Wgsl(source.into()),
+        source: wgpu::ShaderSource::Wgsl(source.text(build).into()),
     });
     let compute = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
         label: Some(&name),

@@ -1,13 +1,14 @@
-//! A problem as the kernels read it: in f32, in records of whole vectors of four, islands one after the other as
-//! [`Packed`] has them. `shaders/solve/common.wgsl` declares the same records.
+//! A problem as the kernels read it: in numbers of one precision, in records of whole vectors of four, islands one after
+//! the other as [`Packed`] has them. `shaders/solve/common.wgsl` declares the same records.
 
 use std::ops::Range;
 
-use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
 use super::matrices::{Dense, Sparse};
 use super::program::{Kernel, Step, WORKGROUP};
+use super::real::Real;
+use super::records::{Body, Entry, Frame, Prox, Row};
 use crate::math::{Twist, Vec3};
 use crate::problem::FrictionLaw;
 use crate::solve::sweeps::color::{Coloring, Edge, NO_BODY, Strategy};
@@ -20,100 +21,17 @@ const CHUNK: usize = 1 << 12;
 /// Where a contact's law stands in [`Prox::block`].
 pub const LAW_SHIFT: u32 = 30;
 
-/// What a contact's projection needs.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct Prox {
-    /// Coefficients of friction along t₁ and t₂.
-    pub mu: [f32; 2],
-    /// R of the normal row and of the friction rows.
-    pub r: [f32; 2],
-    /// A_T1N and A_T2N.
-    pub coupling: [f32; 2],
-    /// Λ ← (1 − ω)Λ + ω Λ_local.
-    pub omega: f32,
-    /// Bias of T2 (m/s); the others are in [`Frame`].
-    pub bias: f32,
-    /// C of the normal and of the friction rows.
-    pub compliance: [f32; 2],
-    /// Its first impulse.
-    pub at: u32,
-    /// Its block of A, and its law in the two highest bits: disc, box, ellipse.
-    pub block: u32,
-}
-
-/// Where a contact is and what it joins.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct Frame {
-    pub normal: [f32; 3],
-    pub first: u32,
-    pub tangent: [f32; 3],
-    pub second: u32,
-    pub first_arm: [f32; 3],
-    /// Bias of N (m/s).
-    pub normal_bias: f32,
-    pub second_arm: [f32; 3],
-    /// Bias of T1 (m/s).
-    pub tangent_bias: f32,
-}
-
-/// A general row.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct Row {
-    pub bounds: [f32; 2],
-    pub bias: f32,
-    pub compliance: f32,
-    pub r: f32,
-    pub omega: f32,
-    /// Its impulse.
-    pub at: u32,
-    /// Its block of A.
-    pub block: u32,
-    /// Its entries, from the first up to the second.
-    pub entries: [u32; 2],
-    pub spare: [u32; 2],
-}
-
-/// A body of a general row.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct Entry {
-    pub linear: [f32; 3],
-    pub body: u32,
-    pub angular: [f32; 3],
-    pub spare: u32,
-}
-
-/// A body: velocity and M⁻¹ side by side.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct Body {
-    pub linear: [f32; 3],
-    pub inverse_mass: f32,
-    pub angular: [f32; 3],
-    /// 1 where impulses move it; 0 for the one body of each island that stands for all others.
-    pub moves: f32,
-    /// Ixx⁻¹, Iyy⁻¹, Izz⁻¹.
-    pub diagonal: [f32; 3],
-    pub spare: f32,
-    /// Ixy⁻¹, Ixz⁻¹, Iyz⁻¹.
-    pub across: [f32; 3],
-    pub spare_too: f32,
-}
-
 /// A problem as the kernels read it. Keeps its memory.
 #[derive(Default)]
-pub struct Layout {
-    pub prox: Vec<Prox>,
-    pub frames: Vec<Frame>,
-    pub rows: Vec<Row>,
-    pub entries: Vec<Entry>,
+pub struct Layout<R: Real> {
+    pub prox: Vec<Prox<R>>,
+    pub frames: Vec<Frame<R>>,
+    pub rows: Vec<Row<R>>,
+    pub entries: Vec<Entry<R>>,
     /// M⁻¹, with the velocities u_free.
-    pub bodies: Vec<Body>,
+    pub bodies: Vec<Body<R>>,
     /// u_free.
-    pub free: Vec<[f32; 8]>,
+    pub free: Vec<[R; 8]>,
     /// For each body where its touches begin in this array, one past the last, and the touches: block, and side of a
     /// contact or entry of a row.
     pub touches: Vec<u32>,
@@ -126,15 +44,15 @@ pub struct Layout {
     pub pieces: Vec<Range<u32>>,
     /// Where each impulse lies among those of [`Packed`]; nothing where they are the same.
     pub order: Vec<u32>,
-    pub sparse: Sparse,
-    pub dense: Dense,
-    pub lambda: Vec<f32>,
+    pub sparse: Sparse<R>,
+    pub dense: Dense<R>,
+    pub lambda: Vec<R>,
     /// Whether the body that stands in an island for all that impulses do not move takes colours.
     counts_fixed: bool,
     places: Vec<u32>,
-    sorted_prox: Vec<Prox>,
-    sorted_frames: Vec<Frame>,
-    sorted_lambda: Vec<f32>,
+    sorted_prox: Vec<Prox<R>>,
+    sorted_frames: Vec<Frame<R>>,
+    sorted_lambda: Vec<R>,
     /// Of rows, and of contacts.
     colorings: [Colors; 2],
     edges: Vec<Edge>,
@@ -176,16 +94,16 @@ fn law_number(law: FrictionLaw) -> Option<u32> {
     }
 }
 
-fn narrow(v: Vec3) -> [f32; 3] {
-    [v.x as f32, v.y as f32, v.z as f32]
+fn narrow<R: Real>(v: Vec3) -> [R; 3] {
+    [R::of(v.x), R::of(v.y), R::of(v.z)]
 }
 
-/// A bound in f32: without a bound as far away as numbers go, since shaders need not know infinity.
-fn bound(x: f64) -> f32 {
-    (x as f32).clamp(-f32::MAX, f32::MAX)
+/// A bound: without one as far away as numbers go, since shaders need not know infinity.
+fn bound<R: Real>(x: f64) -> R {
+    R::of(x).max(-R::MAX).min(R::MAX)
 }
 
-impl Layout {
+impl<R: Real> Layout<R> {
     /// One whose colours count what impulses do not move, or not.
     pub fn new(counts_fixed: bool) -> Self {
         Self {
@@ -205,7 +123,7 @@ impl Layout {
         self.colors.clear();
         self.order.clear();
         self.lambda.clear();
-        self.lambda.extend(lambda.iter().map(|x| *x as f32));
+        self.lambda.extend(lambda.iter().map(|x| R::of(*x)));
     }
 
     /// Cuts the contacts into pieces of at most `most`, whole workgroups each. A unit lies in the piece of its first contact,
@@ -246,14 +164,16 @@ impl Layout {
     pub fn number_impulses(&mut self) {
         let contacts = self.prox.par_iter_mut().enumerate();
         let old = contacts.map(|(c, contact)| {
-            let old = std::mem::replace(&mut contact.at, 3 * c as u32);
+            let old = contact.at;
+            contact.at = 3 * c as u32;
             [old, old + 1, old + 2]
         });
         self.order.clear();
         self.order.par_extend(old.flatten_iter());
         for row in &mut self.rows {
             let at = self.order.len() as u32;
-            self.order.push(std::mem::replace(&mut row.at, at));
+            self.order.push(row.at);
+            row.at = at;
         }
         let order = self.order.par_iter();
         let lambda = order.map(|at| self.lambda[*at as usize]);
@@ -294,7 +214,7 @@ impl Layout {
     }
 
     fn fill_contacts(&mut self, packed: &Packed) {
-        let read = |c: usize, island: &mut usize| {
+        let read = |c: usize, island: &mut usize| -> (Prox<R>, Frame<R>) {
             // The island of the last one, most often.
             if !packed.contacts_of(*island).contains(&c) {
                 *island = packed
@@ -310,16 +230,15 @@ impl Layout {
             let law = extra.and_then(|e| law_number(e.friction.law)).unwrap_or(0);
             let block = c as u32 + packed.row_start[island];
             let prox = Prox {
-                mu: extra
-                    .map_or([contact.mu; 2], |e| e.friction.mu)
-                    .map(|x| x as f32),
-                r: contact.r.map(|x| x as f32),
-                coupling: contact.coupling.map(|x| x as f32),
-                omega: packed.omega[0].get(c).map_or(1.0, |x| *x as f32),
-                bias: contact.bias[2] as f32,
-                compliance: extra.map_or([0.0; 2], |e| e.compliance.map(|x| x as f32)),
+                mu: extra.map_or([contact.mu; 2], |e| e.friction.mu).map(R::of),
+                r: contact.r.map(R::of),
+                coupling: contact.coupling.map(R::of),
+                omega: packed.omega[0].get(c).map_or(R::ONE, |x| R::of(*x)),
+                bias: R::of(contact.bias[2]),
+                compliance: extra.map_or([R::ZERO; 2], |e| e.compliance.map(R::of)),
                 at: first + packed.block(island, c).start as u32,
                 block: block | law << LAW_SHIFT,
+                ..Prox::default()
             };
             let frame = Frame {
                 normal: narrow(contact.frame.normal),
@@ -327,9 +246,10 @@ impl Layout {
                 tangent: narrow(contact.frame.tangent),
                 second: base + contact.bodies[1],
                 first_arm: narrow(contact.frame.arms[0]),
-                normal_bias: contact.bias[0] as f32,
+                normal_bias: R::of(contact.bias[0]),
                 second_arm: narrow(contact.frame.arms[1]),
-                tangent_bias: contact.bias[1] as f32,
+                tangent_bias: R::of(contact.bias[1]),
+                ..Frame::default()
             };
             (prox, frame)
         };
@@ -361,48 +281,48 @@ impl Layout {
                         linear: narrow(entry.jacobian.linear),
                         body: base + entry.body,
                         angular: narrow(entry.jacobian.angular),
-                        spare: 0,
+                        ..Entry::default()
                     });
                 }
                 self.rows.push(Row {
                     bounds: row.bounds.map(bound),
-                    bias: row.bias as f32,
-                    compliance: row.compliance as f32,
-                    r: row.r as f32,
-                    omega: packed.omega[1].get(r).map_or(1.0, |x| *x as f32),
+                    bias: R::of(row.bias),
+                    compliance: R::of(row.compliance),
+                    r: R::of(row.r),
+                    omega: packed.omega[1].get(r).map_or(R::ONE, |x| R::of(*x)),
                     at: first + (r - rows.start) as u32,
                     block: r as u32 + packed.contact_start[island + 1],
                     entries: [begin, self.entries.len() as u32],
-                    spare: [0; 2],
+                    spare: [R::ZERO; 2],
                 });
             }
         }
     }
 
     fn fill_bodies(&mut self, packed: &Packed) {
-        let read = |k: usize| {
+        let read = |k: usize| -> Body<R> {
             let Twist { linear, angular } = packed.free[k];
             let inertia = &packed.template[k].inverse_inertia;
             Body {
                 linear: narrow(linear),
-                inverse_mass: packed.template[k].inverse_mass as f32,
+                inverse_mass: R::of(packed.template[k].inverse_mass),
                 angular: narrow(angular),
-                moves: 1.0,
-                diagonal: [inertia.xx, inertia.yy, inertia.zz].map(|x| x as f32),
-                spare: 0.0,
-                across: [inertia.xy, inertia.xz, inertia.yz].map(|x| x as f32),
-                spare_too: 0.0,
+                moves: R::ONE,
+                diagonal: [inertia.xx, inertia.yy, inertia.zz].map(R::of),
+                spare: R::ZERO,
+                across: [inertia.xy, inertia.xz, inertia.yz].map(R::of),
+                spare_too: R::ZERO,
             }
         };
         let bodies = (0..packed.template.len()).into_par_iter();
         bodies.map(read).collect_into_vec(&mut self.bodies);
         let free = self.bodies.par_iter().map(|body| {
             let [u, w] = [body.linear, body.angular];
-            [u[0], u[1], u[2], 0.0, w[0], w[1], w[2], 0.0]
+            [u[0], u[1], u[2], R::ZERO, w[0], w[1], w[2], R::ZERO]
         });
         free.collect_into_vec(&mut self.free);
         for end in packed.body_start.iter().skip(1) {
-            self.bodies[*end as usize - 1].moves = 0.0;
+            self.bodies[*end as usize - 1].moves = R::ZERO;
         }
     }
 
@@ -410,7 +330,7 @@ impl Layout {
     pub fn find_touches(&mut self) {
         let bodies = self.bodies.len();
         let mut next = vec![0u32; bodies + 1];
-        let sides = |frame: &Frame| [frame.first, frame.second];
+        let sides = |frame: &Frame<R>| [frame.first, frame.second];
         let all = self.frames.iter().flat_map(sides);
         for body in all.chain(self.entries.iter().map(|e| e.body)) {
             next[body as usize + 1] += 1;
@@ -418,7 +338,7 @@ impl Layout {
         // Two words each, behind the starts.
         next[0] = bodies as u32 + 1;
         for b in 0..bodies {
-            let moves = self.bodies[b].moves != 0.0;
+            let moves = self.bodies[b].moves();
             next[b + 1] = next[b] + if moves { 2 * next[b + 1] } else { 0 };
         }
         self.touches.clear();
@@ -426,7 +346,7 @@ impl Layout {
         self.touches.resize(next[bodies] as usize, 0);
         let (bodies, touches) = (&self.bodies, &mut self.touches);
         let mut push = |body: u32, block: u32, side: u32| {
-            if bodies[body as usize].moves != 0.0 {
+            if bodies[body as usize].moves() {
                 let at = next[body as usize] as usize;
                 touches[at..at + 2].copy_from_slice(&[block, side]);
                 next[body as usize] += 2;
@@ -494,7 +414,7 @@ impl Layout {
             let mut edge = [NO_BODY; 4];
             let mut n = 0;
             let mut add = |body: u32| {
-                let counts = self.counts_fixed || self.bodies[body as usize].moves != 0.0;
+                let counts = self.counts_fixed || self.bodies[body as usize].moves();
                 if counts && !edge[..n].contains(&body) {
                     edge[n] = body;
                     n += 1;
@@ -535,12 +455,7 @@ impl Layout {
     /// The blocks as they follow each other in A, with the first impulse of each, and the diagonal blocks of a dense sweep:
     /// runs of them of at most `most` rows, which none of the segments of T cuts.
     pub fn find_diagonal_blocks(&mut self, most: u32) {
-        let contacts = self.prox.iter().zip(0..).map(|(c, k)| [k, c.at]);
-        let rows = self.rows.iter().zip(0..).map(|(r, k)| [k | ROWS, r.at]);
-        self.units.clear();
-        self.units.extend(contacts.chain(rows));
-        self.units.sort_unstable_by_key(|[_, at]| *at);
-        self.colors.clear();
+        self.find_blocks();
         let (mut first, mut begin) = (0, 0);
         for (k, [unit, at]) in self.units.iter().enumerate() {
             let end = at + if unit & ROWS == 0 { 3 } else { 1 };
@@ -552,6 +467,47 @@ impl Layout {
         if !self.units.is_empty() {
             self.colors.push(first..self.units.len() as u32);
         }
+    }
+
+    fn find_blocks(&mut self) {
+        let contacts = self.prox.iter().zip(0..).map(|(c, k)| [k, c.at]);
+        let rows = self.rows.iter().zip(0..).map(|(r, k)| [k | ROWS, r.at]);
+        self.units.clear();
+        self.units.extend(contacts.chain(rows));
+        self.units.sort_unstable_by_key(|[_, at]| *at);
+        self.colors.clear();
+    }
+
+    /// The blocks as they follow each other in A, in groups of at most `most` that are projected together.
+    pub fn find_groups(&mut self, most: u32) {
+        self.find_blocks();
+        let blocks = self.units.len() as u32;
+        let groups = (0..blocks).step_by(most.max(1) as usize);
+        let groups = groups.map(|first| first..blocks.min(first.saturating_add(most.max(1))));
+        self.colors.extend(groups);
+    }
+
+    /// Each row of T as a whole begins with its group, of which no block sees another.
+    pub fn start_with_groups(&mut self) {
+        for units in &self.colors {
+            let rows = self.rows_of(units);
+            self.dense.column[rows.start as usize..rows.end as usize].fill(rows.start);
+        }
+    }
+
+    /// The contacts and the general rows among some blocks as they follow each other in A.
+    pub fn members(&self, units: &Range<u32>) -> [Range<u32>; 2] {
+        let units = &self.units[units.start as usize..units.end as usize];
+        [0, ROWS].map(|kind| {
+            let mut of_kind = units
+                .iter()
+                .map(|[unit, _]| *unit)
+                .filter(|unit| unit & ROWS == kind);
+            let first = of_kind.next().map_or(0, |unit| unit & !ROWS);
+            let last = of_kind.next_back().map_or(first, |unit| unit & !ROWS);
+            let has = units.iter().any(|[unit, _]| unit & ROWS == kind);
+            first..if has { last + 1 } else { first }
+        })
     }
 
     /// The rows of a diagonal block.
@@ -589,32 +545,29 @@ impl Layout {
         steps.filter(|step| step.count > 0)
     }
 
-    /// Whether every number fits into f32; a projection would hide one that does not.
+    /// Whether every number fits into single precision, in which kernels tell numbers from none; a projection would hide one
+    /// that does not.
     pub fn is_finite(&self) -> bool {
-        let all = |words: &[f32]| words.iter().all(|x| x.is_finite());
+        fn all<R: Real>(words: &[R]) -> bool {
+            words.iter().all(|x| (x.wide() as f32).is_finite())
+        }
         let contacts = self.prox.par_iter().all(|p| {
-            let [a, b] = [p.mu, p.r];
-            all(&[a[0], a[1], b[0], b[1], p.coupling[0], p.coupling[1], p.bias])
-                && all(&p.compliance)
+            let ([a, b], [c, d]) = ([p.mu, p.r], [p.coupling, p.compliance]);
+            all(&[a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1], p.bias])
         });
         let frames = self.frames.par_iter().all(|f| {
-            all(&f.normal)
-                && all(&f.tangent)
-                && all(&f.first_arm)
-                && all(&f.second_arm)
-                && (f.normal_bias + f.tangent_bias).is_finite()
+            let [a, b, c, d] = [f.normal, f.tangent, f.first_arm, f.second_arm];
+            all(&a) && all(&b) && all(&c) && all(&d) && all(&[f.normal_bias + f.tangent_bias])
         });
-        let rows = self.rows.iter().all(|r| all(&[r.bias, r.compliance, r.r]));
-        let entries = self
-            .entries
-            .iter()
-            .all(|e| all(&e.linear) && all(&e.angular));
-        let bodies = self.bodies.iter().all(|b| {
-            all(&b.linear)
-                && all(&b.angular)
-                && all(&b.diagonal)
-                && all(&b.across)
-                && b.inverse_mass.is_finite()
+        let rows = self.rows.iter();
+        let rows = rows.map(|r| [r.bias, r.compliance, r.r]).all(|r| all(&r));
+        let entries = self.entries.iter();
+        let entries = entries
+            .map(|e| [e.linear, e.angular])
+            .all(|e| all(&e[0]) && all(&e[1]));
+        let bodies = self.bodies.iter().all(|body| {
+            let [a, b, c, d] = [body.linear, body.angular, body.diagonal, body.across];
+            all(&a) && all(&b) && all(&c) && all(&d) && all(&[body.inverse_mass])
         });
         let sparse = all(&self.sparse.value) && all(&self.sparse.offset);
         let matrices = sparse && all(&self.dense.value) && all(&self.dense.offset);

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
+use super::real::Real;
 use crate::solve::sweeps::matrix::Matrix;
 
 /// Where a block row of T begins.
@@ -21,19 +22,19 @@ pub struct BlockRow {
 
 /// T = 1 − R A in block rows (Nützi 2011, 5.4), cut where a binding would become too large.
 #[derive(Default)]
-pub struct Sparse {
+pub struct Sparse<R: Real> {
     /// Row-major blocks, one after the other.
-    pub value: Vec<f32>,
+    pub value: Vec<R>,
     pub column: Vec<u32>,
     /// One past the last block row, too.
     pub rows: Vec<BlockRow>,
     /// d = −R b.
-    pub offset: Vec<f32>,
+    pub offset: Vec<R>,
     /// Each segment's block rows, and where its values lie.
     pub segments: Vec<(Range<u32>, Range<usize>)>,
 }
 
-impl Sparse {
+impl<R: Real> Sparse<R> {
     /// Forgets T; its memory stays.
     pub fn clear(&mut self) {
         self.value.clear();
@@ -46,13 +47,13 @@ impl Sparse {
         let a = &matrix.a;
         let sparse = self;
         sparse.value.clear();
-        sparse.value.extend(a.value.iter().map(|x| *x as f32));
+        sparse.value.extend(a.value.iter().map(|x| R::of(*x)));
         sparse.column.clear();
         sparse.column.extend_from_slice(&a.column);
         sparse.offset.clear();
         sparse
             .offset
-            .extend(matrix.offset().iter().map(|x| -*x as f32));
+            .extend(matrix.offset().iter().map(|x| R::of(-*x)));
         sparse.rows.clear();
         sparse.segments.clear();
         let (mut row, mut value) = (0, 0);
@@ -84,22 +85,22 @@ impl Sparse {
 
 /// T as a whole (Nützi 2011, 5.2.1).
 #[derive(Default)]
-pub struct Dense {
+pub struct Dense<R: Real> {
     /// Column by column within each segment, whose rows lie side by side; or row by row.
-    pub value: Vec<f32>,
+    pub value: Vec<R>,
     /// Whether it lies row by row, each of whole vectors of four.
     pub by_rows: bool,
     /// Columns with those that fill the last vector of a row.
     width: usize,
     /// d = −R b.
-    pub offset: Vec<f32>,
+    pub offset: Vec<R>,
     /// The first column that a sweep takes after each row has been swept: for the friction rows of a contact its first one.
     pub column: Vec<u32>,
     /// Each segment's rows, and where its values lie.
     pub segments: Vec<(Range<u32>, Range<usize>)>,
 }
 
-impl Dense {
+impl<R: Real> Dense<R> {
     /// Forgets T; its memory stays.
     pub fn clear(&mut self) {
         self.value.clear();
@@ -119,7 +120,7 @@ impl Dense {
         let n = a.block_row.last().copied().unwrap_or(0);
         self.offset.clear();
         self.offset
-            .extend(matrix.offset().iter().map(|x| -*x as f32));
+            .extend(matrix.offset().iter().map(|x| R::of(-*x)));
         self.segments.clear();
         self.by_rows = by_rows;
         self.width = match by_rows {
@@ -137,7 +138,7 @@ impl Dense {
         }
         self.push_segment(first..n);
         self.value.clear();
-        self.value.resize(n as usize * self.width, 0.0);
+        self.value.resize(n as usize * self.width, R::ZERO);
         self.column.clear();
         for b in 0..a.blocks() {
             let rows = a.rows(b);
@@ -153,7 +154,7 @@ impl Dense {
                 for (row, line) in rows.clone().zip(block.chunks_exact(columns.len())) {
                     for (column, v) in columns.clone().zip(line) {
                         let at = self.at(row as u32, column);
-                        self.value[at] = *v as f32;
+                        self.value[at] = R::of(*v);
                     }
                 }
             }

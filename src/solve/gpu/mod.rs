@@ -1,5 +1,5 @@
 //! `gpu-jor` and `gpu-sor`: JOR and SOR Prox on the graphics processor (Nützi 2011, chapter 5; Munksgaard & Kaiser),
-//! through wgpu, in f32.
+//! through wgpu, in single precision or in double.
 //!
 //! A solve packs the problem once (`layout`), uploads it, and dispatches batches of iterations (`program`); what the
 //! last iteration of a batch changed is reduced on the device, and only that is read back. Every kernel has a twin on the
@@ -15,20 +15,26 @@ mod kernels;
 mod layout;
 mod matrices;
 mod program;
+mod real;
+mod records;
 #[cfg(all(test, feature = "gpu"))]
 mod tests;
 #[cfg(feature = "gpu")]
 pub mod variants;
 
+use std::ops::RangeInclusive;
+
 use host::Host;
 use layout::{Layout, Product};
-use program::{Batch, Program, Sweep, WORKGROUP};
+use program::{Batch, MOST_ROWS, Program, Sweep, WORKGROUP};
+use real::Real;
 
 use super::sweeps::block::Change;
 use super::sweeps::colored_gs::edges::MOST_POINTS;
 use super::sweeps::matrix::Matrix;
 use super::sweeps::monitor::{Monitor, State, Verdict, relative};
 use super::sweeps::pack::Packed;
+use super::sweeps::papers::relaxed_sor;
 use super::sweeps::parameters::{
     ALPHA, FIXED_BODIES, Packing, RFactors, Scheme, r_factors_by_degree,
 };
@@ -43,23 +49,39 @@ use crate::problem::Problem;
 /// The entry of `gpu-jor` in the list.
 pub static JOR: SolverInfo = SolverInfo {
     name: "gpu-jor",
-    summary: "JOR Prox on the graphics processor: every contact sees the impulses of the last iteration; f32",
+    summary: "JOR Prox on the graphics processor: every contact sees the impulses of the last iteration",
     source: "Nützi 2011, 5.2 and 5.4; Munksgaard & Kaiser, section 4 (degree)",
     least_iterations: 1,
     obstacle,
-    parameters: &[SCHEME, r_factors_by_degree("degree"), EVERY, ALPHA],
-    make: |parameters| GpuSolver::boxed(&JOR, Sweep::Jor, parameters),
+    parameters: &[
+        SCHEME,
+        PRECISION,
+        DEVICE,
+        r_factors_by_degree("degree"),
+        EVERY,
+        ALPHA,
+    ],
+    make: |parameters| boxed(&JOR, Sweep::Jor, parameters),
 };
 
 /// The entry of `gpu-sor` in the list.
 pub static SOR: SolverInfo = SolverInfo {
     name: "gpu-sor",
-    summary: "SOR Prox on the graphics processor, one dispatch for each colour of contacts; f32",
+    summary: "SOR Prox on the graphics processor, one dispatch for each colour of contacts",
     source: "Nützi 2011, 5.3 and 5.4",
     least_iterations: 1,
     obstacle,
-    parameters: &[SCHEME, EVERY, FIXED_BODIES, ALPHA],
-    make: |parameters| GpuSolver::boxed(&SOR, Sweep::Sor, parameters),
+    parameters: &[
+        SCHEME,
+        PRECISION,
+        DEVICE,
+        GROUP,
+        DIAGONAL,
+        EVERY,
+        FIXED_BODIES,
+        ALPHA,
+    ],
+    make: |parameters| boxed(&SOR, sweep_of(parameters), parameters),
 };
 
 /// How the product with A is formed.
@@ -74,6 +96,62 @@ const SCHEME: Parameter = Parameter {
         options: &["matrix-free", "sparse", "dense"],
     },
 };
+
+/// The numbers of kernels.
+const PRECISION: Parameter = Parameter {
+    name: "precision",
+    unit: "-",
+    summary: "single: numbers of 32 bits, which end at about 1e-6 m/s. double: of 64 bits, where the device has them",
+    source: "Nützi 2011, 6.1",
+    kind: ParameterKind::Choice {
+        default: "single",
+        options: &["single", "double"],
+    },
+};
+
+/// Who solves.
+const DEVICE: Parameter = Parameter {
+    name: "device",
+    unit: "-",
+    summary: "gpu: the graphics processor. cpu: jacobi, colored-gs or relaxed-sor in its place. best: the graphics processor \
+              where it is one, and for so many contacts as it was measured to pay for (docs/gpu.md: gpu-jor from 576 on, \
+              gpu-sor from 11,776 to 40,320), else the CPU",
+    source: "Nützi 2011, 6.1",
+    kind: ParameterKind::Choice {
+        default: "gpu",
+        options: &["gpu", "cpu", "best"],
+    },
+};
+
+/// Relaxed dependencies.
+const GROUP: Parameter = Parameter {
+    name: "group",
+    unit: "-",
+    summary: "blocks that are projected together, from the same velocities, one such group after the other (relaxed \
+              dependencies); 1: full dependencies, by colours or by diagonal blocks",
+    source: "Nützi 2011, 5.3.2",
+    kind: ParameterKind::Integer {
+        default: 1,
+        range: [1, 1_000_000_000],
+    },
+};
+
+/// The diagonal blocks of full dependencies.
+const DIAGONAL: Parameter = Parameter {
+    name: "block",
+    unit: "-",
+    summary: "rows of a diagonal block that one workgroup sweeps, with T as a whole and full dependencies; his had 96 and 192",
+    source: "Nützi 2011, 5.3.1 and 6.1.1",
+    kind: ParameterKind::Integer {
+        default: WORKGROUP as i64,
+        range: [3, MOST_ROWS as i64],
+    },
+};
+
+/// Contacts for which the graphics processor was faster than the CPU's solver, fifty iterations with all transfers: against
+/// `jacobi` and `colored-gs` (docs/gpu.md, "What it is good for"; `moreau bench gpu --only contacts`).
+const PAYS_JOR: RangeInclusive<usize> = 576..=usize::MAX;
+const PAYS_SOR: RangeInclusive<usize> = 11_776..=40_320;
 
 /// Most bytes of T as a whole: 16,000 rows; Nützi could keep 13,500 (2011, 6.1).
 const MOST_DENSE: u64 = 1 << 30;
@@ -133,7 +211,7 @@ pub fn copy_bandwidth(bytes: u64) -> Result<[f64; 2], String> {
 #[error("{0}")]
 struct Trouble(String);
 
-/// What kernels are told in every dispatch.
+/// What kernels are told in every dispatch: halves, and a tolerance, for which 32 bits are enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Tuning {
     /// What R is multiplied by.
@@ -155,47 +233,56 @@ impl Default for Tuning {
 }
 
 impl Tuning {
+    fn scale<R: Real>(&self) -> R {
+        R::of(self.scale.into())
+    }
+
+    fn relative<R: Real>(&self) -> R {
+        R::of(self.relative.into())
+    }
+
     /// Λ + ν (z − Λ) for R that is halved, where z was formed with the whole R.
-    fn towards<const N: usize>(&self, z: [f32; N], old: [f32; N]) -> [f32; N] {
+    fn towards<R: Real, const N: usize>(&self, z: [R; N], old: [R; N]) -> [R; N] {
         if self.scale == 1.0 {
             return z;
         }
-        std::array::from_fn(|k| old[k] + self.scale * (z[k] - old[k]))
+        std::array::from_fn(|k| old[k] + self.scale::<R>() * (z[k] - old[k]))
     }
 }
 
 /// What an iteration changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Measured {
+struct Measured<R> {
     /// ‖ΔΛ‖∞ (N s).
-    delta: f32,
+    delta: R,
     /// Largest ‖ΔΛ‖/R of a block (m/s).
-    speed: f32,
+    speed: R,
     /// Largest Λ_N/R_N (m/s).
-    level: f32,
+    level: R,
     /// Largest |ΔΛ| − |Λ| T_rel (N s).
-    beyond: f32,
+    beyond: R,
     /// Σ|ΔΛ|, Σ ΔΛ², Σ Λ².
-    sums: [f32; 3],
+    sums: [R; 3],
 }
 
-impl Default for Measured {
+impl<R: Real> Default for Measured<R> {
     fn default() -> Self {
         Self {
-            delta: 0.0,
-            speed: 0.0,
-            level: 0.0,
-            beyond: f32::MIN,
-            sums: [0.0; 3],
+            delta: R::ZERO,
+            speed: R::ZERO,
+            level: R::ZERO,
+            beyond: -R::MAX,
+            sums: [R::ZERO; 3],
         }
     }
 }
 
-impl Measured {
-    fn note(&mut self, old: &[f32], step: &[f32], speed: f32, level: f32, relative: f32) {
+impl<R: Real> Measured<R> {
+    fn note(&mut self, old: &[R], step: &[R], speed: R, level: R, relative: R) {
         self.speed = self.speed.max(speed);
         self.level = self.level.max(level);
         for (old, step) in old.iter().zip(step) {
+            let (old, step) = (*old, *step);
             self.delta = self.delta.max(step.abs());
             self.beyond = self.beyond.max(step.abs() - old.abs() * relative);
             let squares = [step.abs(), step * step, old * old];
@@ -208,16 +295,17 @@ impl Measured {
 
     /// As the monitor of the CPU's solvers takes it.
     fn change(&self) -> Change {
-        let rounding = 0.5 * f64::from(f32::EPSILON) * f64::from(self.level);
-        let speed = f64::from(self.speed).max(rounding);
+        let rounding = 0.5 * R::EPSILON * self.level.wide();
+        let speed = self.speed.wide().max(rounding);
+        let sums = self.sums.map(R::wide);
         Change {
-            delta: self.delta.into(),
+            delta: self.delta.wide(),
             speed_squared: speed * speed,
             // NaN, which a maximum would hide, stays in a sum.
-            sum: self.sums.iter().map(|x| f64::from(*x)).sum(),
+            sum: sums.iter().sum(),
             rounding,
-            beyond: self.beyond.into(),
-            squares: [self.sums[1].into(), self.sums[2].into()],
+            beyond: self.beyond.wide(),
+            squares: [sums[1], sums[2]],
         }
     }
 }
@@ -239,52 +327,58 @@ impl Room {
 }
 
 /// What runs programs: a device, or its CPU twin.
-trait Engine: Send {
+trait Engine<R: Real>: Send {
     /// Takes in a problem, with its start.
-    fn load(&mut self, layout: &Layout, product: Product, program: &Program)
-    -> Result<(), Trouble>;
+    fn load(
+        &mut self,
+        layout: &Layout<R>,
+        product: Product,
+        program: &Program,
+    ) -> Result<(), Trouble>;
 
     /// Iterations of a batch, and what the last one changed.
     fn run(
         &mut self,
-        layout: &Layout,
+        layout: &Layout<R>,
         program: &Program,
         batch: Batch,
         tuning: &Tuning,
-    ) -> Result<Measured, Trouble>;
+    ) -> Result<Measured<R>, Trouble>;
 
     /// Keeps Λ as the checkpoint.
-    fn keep(&mut self, layout: &Layout, program: &Program) -> Result<(), Trouble>;
+    fn keep(&mut self, layout: &Layout<R>, program: &Program) -> Result<(), Trouble>;
 
     /// Returns to the checkpoint.
-    fn go_back(&mut self, layout: &Layout, program: &Program) -> Result<(), Trouble>;
+    fn go_back(&mut self, layout: &Layout<R>, program: &Program) -> Result<(), Trouble>;
 
     /// Λ.
-    fn read(&mut self, lambda: &mut Vec<f32>) -> Result<(), Trouble>;
+    fn read(&mut self, lambda: &mut Vec<R>) -> Result<(), Trouble>;
 }
 
 /// The iteration of both solvers.
-struct Sweeps {
+struct Sweeps<R: Real> {
     sweep: Sweep,
     packing: Packing,
     /// The form of the product that was asked for, and the one that there is room for.
     asked: Product,
     product: Product,
     every: u32,
+    /// Most rows of a diagonal block of T as a whole.
+    block: u32,
     packed: Packed,
     matrix: Matrix,
-    layout: Layout,
+    layout: Layout<R>,
     program: Program,
     start: Vec<f64>,
     lambda: Vec<f64>,
-    read: Vec<f32>,
+    read: Vec<R>,
     monitors: Vec<Monitor>,
     #[cfg(feature = "gpu")]
     device: Option<device::Device>,
     /// Another device than the one that all share.
     #[cfg(all(test, feature = "gpu"))]
     opened: Option<Result<std::sync::Arc<device::Gpu>, String>>,
-    host: Host,
+    host: Host<R>,
     /// Why the twin solves, where it does.
     reason: Option<String>,
     /// Iterations so far, those left of a batch that is done one by one, and what they are asked for.
@@ -295,12 +389,13 @@ struct Sweeps {
     is_beyond_single: bool,
 }
 
-impl Sweeps {
+impl<R: Real> Sweeps<R> {
     fn new(sweep: Sweep, parameters: &Parameters) -> Self {
         let r_factors = match sweep {
             Sweep::Jor => RFactors::from_parameters(parameters),
-            Sweep::Sor => RFactors::Local,
+            Sweep::Sor | Sweep::Relaxed(_) => RFactors::Local,
         };
+        let is_sor = sweep != Sweep::Jor;
         Self {
             sweep,
             packing: Packing {
@@ -317,9 +412,12 @@ impl Sweeps {
             product: Product::default(),
             packed: Packed::default(),
             matrix: Matrix::default(),
-            layout: Layout::new(
-                sweep == Sweep::Sor && parameters.choice("fixed_bodies") == "as-poulsen",
-            ),
+            block: if is_sor {
+                parameters.integer("block") as u32
+            } else {
+                WORKGROUP
+            },
+            layout: Layout::new(is_sor && parameters.choice("fixed_bodies") == "as-poulsen"),
             program: Program::default(),
             start: Vec::new(),
             lambda: Vec::new(),
@@ -350,7 +448,7 @@ impl Sweeps {
     /// done all iterations so far, from the start.
     fn on_engine<T>(
         &mut self,
-        action: impl FnOnce(&mut dyn Engine, &Layout, &Program) -> Result<T, Trouble>,
+        action: impl FnOnce(&mut dyn Engine<R>, &Layout<R>, &Program) -> Result<T, Trouble>,
     ) -> Option<T> {
         #[cfg(feature = "gpu")]
         if self.reason.is_none()
@@ -444,10 +542,14 @@ impl Sweeps {
             self.device = None;
             #[cfg(test)]
             if let Some(opened) = &self.opened {
-                self.device = Some(device::Device::new(opened.clone()?));
+                self.device = Some(device::Device::new(opened.clone()?, R::BITS, self.block)?);
                 return Ok(());
             }
-            self.device = Some(device::Device::new(device::Gpu::shared()?));
+            self.device = Some(device::Device::new(
+                device::Gpu::shared()?,
+                R::BITS,
+                self.block,
+            )?);
         }
         Ok(())
     }
@@ -472,7 +574,7 @@ impl Sweeps {
     /// Bytes of T as a whole.
     fn dense_bytes(&self, problem: &Problem) -> u64 {
         let rows = problem.row_count() as u64;
-        4 * rows * rows
+        size_of::<R>() as u64 * rows * rows
     }
 
     /// Packs a problem and its start, cut where a binding has no room.
@@ -492,6 +594,9 @@ impl Sweeps {
                     self.layout.find_colors(MOST_POINTS);
                     self.layout.sort_by_colors();
                 }
+                if let Sweep::Relaxed(blocks) = self.sweep {
+                    self.layout.find_groups(blocks);
+                }
                 self.layout.number_impulses();
                 self.layout.find_touches();
             }
@@ -501,11 +606,14 @@ impl Sweeps {
                 if by_colors {
                     self.layout.find_colors(MOST_POINTS);
                 }
+                if let Sweep::Relaxed(blocks) = self.sweep {
+                    self.layout.find_groups(blocks);
+                }
             }
             Product::Dense => {
                 self.matrix.refill(problem, &self.packed, Scheme::T);
-                self.layout.find_diagonal_blocks(WORKGROUP);
                 let layout = &mut self.layout;
+                layout.find_diagonal_blocks(self.block);
                 let cuts: Vec<u32> = layout
                     .colors
                     .iter()
@@ -514,6 +622,11 @@ impl Sweeps {
                 let by_rows = self.sweep == Sweep::Jor;
                 let cuts = cuts.into_iter();
                 layout.dense.take(&self.matrix, room.values, by_rows, cuts);
+                // A group may lie in several segments of T, as long as no segment cuts a block.
+                if let Sweep::Relaxed(blocks) = self.sweep {
+                    layout.find_groups(blocks);
+                    layout.start_with_groups();
+                }
             }
         }
         self.program = Program::new(&self.layout, self.sweep, self.product);
@@ -547,18 +660,18 @@ impl Sweeps {
         let order = &self.layout.order;
         self.lambda.clear();
         if order.is_empty() {
-            self.lambda.extend(read.iter().map(|x| f64::from(*x)));
+            self.lambda.extend(read.iter().map(|x| x.wide()));
         } else {
             self.lambda.resize(read.len(), 0.0);
             for (at, x) in order.iter().zip(&read) {
-                self.lambda[*at as usize] = f64::from(*x);
+                self.lambda[*at as usize] = x.wide();
             }
         }
         self.read = read;
     }
 }
 
-impl ProxIteration for Sweeps {
+impl<R: Real> ProxIteration for Sweeps<R> {
     fn prepare(&mut self, problem: &Problem, lambda: &[f64], _: &mut Vec<Twist>) {
         self.reason = self.open().err();
         self.lay_out(problem, lambda, self.room());
@@ -661,34 +774,122 @@ impl ProxIteration for Sweeps {
 }
 
 /// A solver on the device, and the one that has the laws that it has not.
-struct GpuSolver {
-    device: Iterated<Sweeps>,
+struct GpuSolver<R: Real> {
+    device: Iterated<Sweeps<R>>,
     twin: Box<dyn Solver>,
+    choice: Choice,
 }
 
-impl GpuSolver {
-    fn boxed(info: &'static SolverInfo, sweep: Sweep, parameters: &Parameters) -> Box<dyn Solver> {
+/// Who was asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Gpu,
+    Cpu,
+    Best,
+}
+
+/// Full dependencies, or relaxed ones.
+fn sweep_of(parameters: &Parameters) -> Sweep {
+    match parameters.integer("group") {
+        0 | 1 => Sweep::Sor,
+        group => Sweep::Relaxed(group as u32),
+    }
+}
+
+/// A solver with the numbers that were asked for.
+fn boxed(info: &'static SolverInfo, sweep: Sweep, parameters: &Parameters) -> Box<dyn Solver> {
+    match parameters.choice("precision") {
+        "double" => Box::new(GpuSolver::<f64>::new(info, sweep, parameters)),
+        _ => Box::new(GpuSolver::<f32>::new(info, sweep, parameters)),
+    }
+}
+
+/// Why the CPU takes a problem of so many contacts where the better of both is asked for.
+fn better_on_cpu(sweep: Sweep, contacts: usize, has_device: bool) -> Option<String> {
+    if !has_device {
+        return Some("there is no graphics processor".into());
+    }
+    let pays = match sweep {
+        Sweep::Jor => PAYS_JOR,
+        Sweep::Sor | Sweep::Relaxed(_) => PAYS_SOR,
+    };
+    (!pays.contains(&contacts)).then(|| format!("with {contacts} contacts it is faster"))
+}
+
+impl<R: Real> GpuSolver<R> {
+    fn new(info: &'static SolverInfo, sweep: Sweep, parameters: &Parameters) -> Self {
         let twin = match sweep {
             Sweep::Jor => &jacobi::INFO,
             Sweep::Sor => &colored_gs::INFO,
+            Sweep::Relaxed(_) => &relaxed_sor::INFO,
         };
         let mut of_twin = Parameters::defaults(twin.parameters)
             .with("alpha", Value::Number(parameters.number("alpha")));
-        if sweep == Sweep::Jor {
-            let r_factors = parameters.choice("r_factors").to_owned();
-            of_twin = of_twin.with("r_factors", Value::Choice(r_factors));
+        match sweep {
+            Sweep::Jor => {
+                let r_factors = parameters.choice("r_factors").to_owned();
+                of_twin = of_twin.with("r_factors", Value::Choice(r_factors));
+            }
+            Sweep::Sor => {}
+            Sweep::Relaxed(blocks) => {
+                of_twin = of_twin
+                    .with("size", Value::Integer(blocks.into()))
+                    .with("r_factors", Value::Choice("local".into()));
+            }
         }
-        Box::new(Self {
+        Self {
             device: Iterated {
                 info,
                 iteration: Sweeps::new(sweep, parameters),
             },
             twin: (twin.make)(&of_twin),
+            choice: match parameters.choice("device") {
+                "cpu" => Choice::Cpu,
+                "best" => Choice::Best,
+                _ => Choice::Gpu,
+            },
+        }
+    }
+
+    /// Why the CPU's solver takes a problem from the start on.
+    fn why_on_cpu(&self, problem: &Problem) -> Option<String> {
+        let asked = match self.choice {
+            Choice::Gpu => None,
+            Choice::Cpu => Some("device = cpu".into()),
+            Choice::Best => {
+                let has_device = obstacle().is_none() && !is_software();
+                better_on_cpu(
+                    self.device.iteration.sweep,
+                    problem.contacts.len(),
+                    has_device,
+                )
+            }
+        };
+        let mut laws = problem.contacts.friction.iter().map(|f| f.law);
+        asked.or_else(|| {
+            let law = laws.find(|law| !layout::has_law(*law))?;
+            Some(format!("no kernel has the friction law {law}"))
         })
+    }
+
+    fn solve_on_cpu(
+        &mut self,
+        why: &str,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        let mut report = self.twin.solve(problem, request, lambda, u);
+        let name = self.twin.info().name;
+        report
+            .remarks
+            .push(format!("solved on the CPU by {name}: {why}"));
+        report
     }
 }
 
-impl Solver for GpuSolver {
+impl<R: Real> Solver for GpuSolver<R> {
     fn info(&self) -> &'static SolverInfo {
         self.device.info
     }
@@ -700,27 +901,13 @@ impl Solver for GpuSolver {
         lambda: &mut [f64],
         u: &mut Vec<Twist>,
     ) -> SolveReport {
-        let mut laws = problem
-            .contacts
-            .friction
-            .iter()
-            .map(|friction| friction.law);
-        if let Some(law) = laws.find(|law| !layout::has_law(*law)) {
-            let mut report = self.twin.solve(problem, request, lambda, u);
-            let name = self.twin.info().name;
-            report.remarks.push(format!(
-                "solved on the CPU by {name}: no kernel has the friction law {law}"
-            ));
-            return report;
+        if let Some(why) = self.why_on_cpu(problem) {
+            return self.solve_on_cpu(&why, problem, request, lambda, u);
         }
         let report = self.device.solve(problem, request, lambda, u);
         if self.device.iteration.is_beyond_single {
-            let mut report = self.twin.solve(problem, request, lambda, u);
-            let name = self.twin.info().name;
-            report.remarks.push(format!(
-                "solved on the CPU by {name}: single precision has no such numbers"
-            ));
-            return report;
+            let why = "single precision has no such numbers";
+            return self.solve_on_cpu(why, problem, request, lambda, u);
         }
         report
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::layout::{Layout, Product};
+use super::real::Real;
 
 /// A kernel, with the buffers that it is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +30,9 @@ pub enum Kernel {
     DenseStart,
     /// A diagonal block, row by row (step A).
     DenseA,
-    /// All other rows see it (step B).
+    /// A group, all of its blocks at once (step A of relaxed dependencies).
+    DenseGroup,
+    /// All other rows see it (step B); after a group its own rows too, with `others`.
     DenseB,
     /// Λ is noted for the criterion.
     Note,
@@ -107,6 +110,8 @@ pub enum Sweep {
     Jor,
     /// Colour by colour (Nützi 2011, 5.3, with colours in the place of an atomic counter).
     Sor,
+    /// So many blocks at once, and one such group after the other (Nützi 2011, 5.3.2).
+    Relaxed(u32),
 }
 
 /// Iterations that are dispatched together.
@@ -137,6 +142,8 @@ pub struct Program {
 
 /// Invocations of a workgroup; the shaders say the same.
 pub const WORKGROUP: u32 = 64;
+/// Most rows of a diagonal block, each of which has an invocation.
+pub const MOST_ROWS: u32 = 256;
 /// Invocations of a workgroup that works alone.
 pub const ALONE: u32 = 256;
 /// Most barriers of the dispatch of one workgroup that does several iterations, each about a µs: a driver gives up what
@@ -160,7 +167,7 @@ pub fn folded(groups: u32) -> [u32; 2] {
 }
 
 /// A dispatch for each segment of a dense T.
-fn in_segments(layout: &Layout, step: Step) -> impl Iterator<Item = Step> + '_ {
+fn in_segments<R: Real>(layout: &Layout<R>, step: Step) -> impl Iterator<Item = Step> + '_ {
     let segments = layout.dense.segments.iter().zip(0..);
     segments.map(move |((rows, _), segment)| Step {
         segment,
@@ -170,7 +177,7 @@ fn in_segments(layout: &Layout, step: Step) -> impl Iterator<Item = Step> + '_ {
 }
 
 /// A dispatch for the blocks of each piece of the contacts; general rows go with the last one.
-fn in_pieces(layout: &Layout, kernel: Kernel) -> Vec<Step> {
+fn in_pieces<R: Real>(layout: &Layout<R>, kernel: Kernel) -> Vec<Step> {
     let contacts = layout.prox.len() as u32;
     let pieces = layout.pieces.iter();
     let step = |piece: &Range<u32>| {
@@ -184,8 +191,61 @@ fn in_pieces(layout: &Layout, kernel: Kernel) -> Vec<Step> {
     pieces.map(step).collect()
 }
 
+/// Dispatches for the contacts and the general rows of one group, piece by piece.
+fn of_group<R: Real>(layout: &Layout<R>, kernel: Kernel, group: &Range<u32>) -> Vec<Step> {
+    let [contacts, rows] = layout.members(group);
+    let mut steps = Vec::new();
+    for piece in &layout.pieces {
+        let (first, end) = (contacts.start.max(piece.start), contacts.end.min(piece.end));
+        if first < end {
+            steps.push(Step::new(kernel, first, end - first).of(piece));
+        }
+    }
+    if let (false, Some(piece)) = (rows.is_empty(), layout.pieces.last()) {
+        let first = layout.prox.len() as u32 + rows.start;
+        steps.push(Step::new(kernel, first, rows.len() as u32).of(piece));
+    }
+    steps
+}
+
+/// A sweep of the groups with T in block rows.
+fn sparse_groups<R: Real>(layout: &Layout<R>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for group in &layout.colors {
+        for ((blocks, _), segment) in layout.sparse.segments.iter().zip(0..) {
+            let (first, end) = (group.start.max(blocks.start), group.end.min(blocks.end));
+            if first < end {
+                steps.push(Step::new(Kernel::Product, first, end - first).with(segment));
+            }
+        }
+        steps.extend(of_group(layout, Kernel::Prox, group));
+    }
+    steps
+}
+
+/// A sweep of the diagonal blocks, or the groups, of T as a whole.
+fn dense_sweep<R: Real>(layout: &Layout<R>, is_relaxed: bool) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for units in &layout.colors {
+        let [first, count] = [units.start, units.len() as u32];
+        if is_relaxed {
+            steps.push(Step::new(Kernel::DenseGroup, first, count));
+        } else {
+            let own = layout.dense.segment_of(layout.rows_of(units).start);
+            let step = in_segments(layout, Step::new(Kernel::DenseA, first, count));
+            steps.extend(step.filter(|step| step.segment == own));
+        }
+        let step = Step {
+            others: is_relaxed.into(),
+            ..Step::new(Kernel::DenseB, first, count)
+        };
+        steps.extend(in_segments(layout, step));
+    }
+    steps
+}
+
 /// A sweep by colours: a dispatch for each large one, and for each run of small ones.
-fn sweeps(layout: &Layout) -> Vec<Step> {
+fn sweeps<R: Real>(layout: &Layout<R>) -> Vec<Step> {
     let colors = &layout.colors;
     let is_whole = layout.pieces.len() == 1;
     let mut steps = Vec::new();
@@ -207,7 +267,7 @@ fn sweeps(layout: &Layout) -> Vec<Step> {
 
 impl Program {
     /// The dispatches for a problem.
-    pub fn new(layout: &Layout, sweep: Sweep, product: Product) -> Self {
+    pub fn new<R: Real>(layout: &Layout<R>, sweep: Sweep, product: Product) -> Self {
         let whole = |kernel, count| Step::new(kernel, 0, count);
         let blocks = layout.blocks();
         let impulses = layout.lambda.len() as u32;
@@ -265,18 +325,18 @@ impl Program {
                     in_segments(layout, whole(Kernel::DenseProduct, impulses)).collect();
                 program.iteration.extend(in_pieces(layout, Kernel::Prox));
             }
-            (Sweep::Sor, Product::Dense) => {
-                program.begin = in_segments(layout, whole(Kernel::DenseStart, impulses)).collect();
-                for units in &layout.colors {
-                    let [first, count] = [units.start, units.len() as u32];
-                    let own = layout.dense.segment_of(layout.rows_of(units).start);
-                    let step = in_segments(layout, Step::new(Kernel::DenseA, first, count));
-                    program
-                        .iteration
-                        .extend(step.filter(|step| step.segment == own));
-                    let step = Step::new(Kernel::DenseB, first, count);
-                    program.iteration.extend(in_segments(layout, step));
+            (Sweep::Relaxed(_), Product::MatrixFree) => {
+                program.begin = gather.collect();
+                for group in &layout.colors {
+                    let project = of_group(layout, Kernel::JorProject, group);
+                    program.iteration.extend(project);
+                    program.iteration.extend(&program.begin);
                 }
+            }
+            (Sweep::Relaxed(_), Product::Sparse) => program.iteration = sparse_groups(layout),
+            (Sweep::Sor | Sweep::Relaxed(_), Product::Dense) => {
+                program.begin = in_segments(layout, whole(Kernel::DenseStart, impulses)).collect();
+                program.iteration = dense_sweep(layout, sweep != Sweep::Sor);
             }
         }
         program

@@ -422,7 +422,7 @@ fn status(monitors: &[Monitor]) -> Status {
     } else if is_running(monitors) {
         Status::Budget
     } else {
-        Status::Stalled("single precision resolves no smaller changes than these".into())
+        Status::Stalled("the precision of the numbers resolves no smaller changes than these".into())
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use super::super::Trouble;
 use super::super::device::Gpu;
+use super::super::real::Real;
 use super::kernels::{Plan, stride};
-use super::problem::Real;
 use super::session::Session;
 use super::twin::median;
 use super::{Precision, Problem, Variant};

@@ -1,11 +1,10 @@
 //! Random problems, and the numbers they are made of.
 
 use std::borrow::Cow;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, Mul, MulAssign};
 
 use rayon::prelude::*;
 
+use super::super::real::Real;
 use super::Method;
 
 /// How far an iteration goes: 1 would take the diagonal of T away.
@@ -107,63 +106,11 @@ impl Problem {
     }
 }
 
-/// A number of one of both precisions.
-pub(super) trait Real:
-    bytemuck::Pod
-    + Send
-    + Sync
-    + PartialOrd
-    + Add<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-    + AddAssign
-    + MulAssign
-    + Sum
-{
-    const ZERO: Self;
-    fn of(x: f64) -> Self;
-    fn wide(self) -> f64;
-    fn sqrt(self) -> Self;
-    fn max(self, other: Self) -> Self;
-    /// T in this precision.
-    fn matrix(problem: &Problem) -> Cow<'_, [Self]>;
-}
-
-impl Real for f32 {
-    const ZERO: Self = 0.0;
-    fn of(x: f64) -> Self {
-        x as Self
-    }
-    fn wide(self) -> f64 {
-        f64::from(self)
-    }
-    fn sqrt(self) -> Self {
-        self.sqrt()
-    }
-    fn max(self, other: Self) -> Self {
-        self.max(other)
-    }
-    fn matrix(problem: &Problem) -> Cow<'_, [Self]> {
-        let values = problem.matrix.par_iter();
-        Cow::Owned(values.map(|value| *value as Self).collect())
-    }
-}
-
-impl Real for f64 {
-    const ZERO: Self = 0.0;
-    fn of(x: f64) -> Self {
-        x
-    }
-    fn wide(self) -> f64 {
-        self
-    }
-    fn sqrt(self) -> Self {
-        self.sqrt()
-    }
-    fn max(self, other: Self) -> Self {
-        self.max(other)
-    }
-    fn matrix(problem: &Problem) -> Cow<'_, [Self]> {
-        Cow::Borrowed(&problem.matrix)
+/// T in one precision.
+pub(super) fn matrix_in<R: Real>(problem: &Problem) -> Cow<'_, [R]> {
+    match bytemuck::try_cast_slice(&problem.matrix) {
+        // A number of 32 bits is half of one of 64: only the own kind has as many.
+        Ok(same) if R::BITS == 64 => Cow::Borrowed(same),
+        _ => Cow::Owned(problem.matrix.par_iter().map(|x| R::of(*x)).collect()),
     }
 }

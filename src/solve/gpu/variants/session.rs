@@ -6,8 +6,8 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::super::clock::{TIMES, Times};
+use super::super::real::Real;
 use super::kernels::{Dispatch, PARAMS_STRIDE, Params, Plan, Slot, stride};
-use super::problem::Real;
 use super::{Clock, Order, Precision, Problem, Variant};
 
 /// Bytes that are uploaded before the device is waited for: what stages an upload is given back then.

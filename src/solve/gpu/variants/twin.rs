@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::problem::Real;
+use super::super::real::Real;
+use super::problem::matrix_in;
 use super::{Method, Precision, Problem};
 
 /// Partial sums of a product of two vectors: with one sum each addition would wait for the one before.
@@ -55,7 +56,7 @@ impl<'a, R: Real> Data<'a, R> {
         let convert = |values: &[f64]| values.iter().map(|x| R::of(*x)).collect();
         Self {
             rows: problem.rows(),
-            matrix: R::matrix(problem),
+            matrix: matrix_in(problem),
             offset: convert(&problem.offset),
             friction: convert(&problem.friction),
         }
