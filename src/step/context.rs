@@ -127,9 +127,6 @@ impl Context {
     /// Sets the next round's problem up: a chord leaves it but for its right-hand side.
     pub fn next_round(&mut self, world: &mut World, is_chord: bool) {
         let problem = &mut self.problem;
-        if !is_chord {
-            self.rounds.forget();
-        }
         if self.rounds.mix(problem, &self.lambda, &self.velocity) {
             self.joints.linearise(world, problem, self.rounds.about());
         }

@@ -249,16 +249,9 @@ impl Rounds {
         left.fold(0.0, f64::max)
     }
 
-    /// Forgets the last rounds, which had another linearisation.
-    pub fn forget(&mut self) {
-        for group in &mut self.groups {
-            group.past.clear();
-        }
-    }
-
     /// Mixes what the last rounds have found such that what is left of their changes is least (Anderson 1965): a secant
-    /// method that makes up for what the matrix leaves out. The next one is linear about it. False where that is what the
-    /// last round has found.
+    /// method that makes up for what the matrix leaves out. Rounds of an earlier matrix count as well, since what they end at
+    /// is the same. The next one is linear about it. False where that is what the last round has found.
     pub fn mix(&mut self, problem: &Problem, lambda: &[f64], velocity: &[Twist]) -> bool {
         let found = &lambda[problem.contact_rows()..];
         let mut is_mixed = false;

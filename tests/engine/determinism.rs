@@ -129,7 +129,8 @@ fn a_grid_does_not_depend_on_the_number_of_threads() {
             // would take minutes for the large grid.
             let size = match c.name.as_str() {
                 "bpp" | "newton" | "admm" | "hybrid" => 4,
-                "auto" | "colored-gs" => 12,
+                // On the graphics processor, or by `colored-gs` in its place.
+                "auto" | "colored-gs" | "gpu-sor" => 12,
                 _ => 10,
             };
             let mut s = Simulation::new(ball_grid(size, settings), c.clone(), threads).unwrap();

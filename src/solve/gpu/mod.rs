@@ -715,6 +715,14 @@ impl<R: Real> ProxIteration for Sweeps<R> {
         &self.monitors
     }
 
+    fn precision(&self) -> &'static str {
+        if R::EPSILON < f64::from(f32::EPSILON) {
+            "double"
+        } else {
+            "single"
+        }
+    }
+
     fn return_to_checkpoints(&mut self) {
         if self.layout.blocks() == 0 {
             return;

@@ -113,6 +113,11 @@ pub(super) trait ProxIteration<P: Packs = Problem> {
         [0; 2]
     }
 
+    /// The precision in which it ends where no smaller changes are resolved.
+    fn precision(&self) -> &'static str {
+        "single"
+    }
+
     /// Adds its own numbers and remarks to the report on a solve.
     fn describe(&self, _report: &mut SolveReport) {}
 
@@ -255,7 +260,7 @@ fn iterate<P: Packs>(
     }
     solver.return_to_checkpoints();
     report.delta = delta(solver.monitors());
-    report.status = status(solver.monitors());
+    report.status = status(solver.monitors(), solver.precision());
     solver.store(problem, lambda);
     solver.velocities(problem, lambda, u);
     if solver.monitors().iter().any(Monitor::made_no_progress) && problem.shorten(lambda, u) {
@@ -400,7 +405,7 @@ fn not_finite() -> Status {
 }
 
 /// The outcome of all islands together.
-fn status(monitors: &[Monitor]) -> Status {
+fn status(monitors: &[Monitor], precision: &str) -> Status {
     let failed = monitors.iter().filter(|m| m.state == State::Failed).count();
     if failed > 0 {
         return Status::Failed(format!(
@@ -422,7 +427,9 @@ fn status(monitors: &[Monitor]) -> Status {
     } else if is_running(monitors) {
         Status::Budget
     } else {
-        Status::Stalled("the precision of the numbers resolves no smaller changes than these".into())
+        Status::Stalled(format!(
+            "{precision} precision resolves no smaller changes than these"
+        ))
     }
 }
 
