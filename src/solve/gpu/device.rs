@@ -257,7 +257,7 @@ impl Device {
     /// Nothing is created yet.
     ///
     /// # Errors
-    /// Numbers or workgroups that the device has not.
+    /// Numbers of 64 bits, where the device has none.
     pub fn new(gpu: Arc<Gpu>, bits: u32, block: u32) -> Result<Self, String> {
         let has_double = gpu.device.features().contains(wgpu::Features::SHADER_F64);
         if bits == 64 && !has_double {

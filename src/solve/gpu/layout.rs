@@ -499,14 +499,11 @@ impl<R: Real> Layout<R> {
     pub fn members(&self, units: &Range<u32>) -> [Range<u32>; 2] {
         let units = &self.units[units.start as usize..units.end as usize];
         [0, ROWS].map(|kind| {
-            let mut of_kind = units
-                .iter()
-                .map(|[unit, _]| *unit)
-                .filter(|unit| unit & ROWS == kind);
-            let first = of_kind.next().map_or(0, |unit| unit & !ROWS);
-            let last = of_kind.next_back().map_or(first, |unit| unit & !ROWS);
-            let has = units.iter().any(|[unit, _]| unit & ROWS == kind);
-            first..if has { last + 1 } else { first }
+            // They follow each other, in groups as in A.
+            let mut of_kind = units.iter().filter(|[unit, _]| unit & ROWS == kind);
+            let count = of_kind.clone().count() as u32;
+            let first = of_kind.next().map_or(0, |[unit, _]| unit & !ROWS);
+            first..first + count
         })
     }
 
