@@ -32,7 +32,7 @@ use std::time::Instant;
 
 use self::asynchronous::Asynchronous;
 use self::graph::Order;
-use self::partition::{Cuts, Method, Partition};
+use self::partition::{Cuts, Imports, Method, Partition};
 use self::turns::Turns;
 use super::bpp::FACTORIZATIONS;
 use super::sweeps::shorten;
@@ -90,11 +90,22 @@ pub static INFO: SolverInfo = SolverInfo {
         Parameter {
             name: "depth",
             unit: "-",
-            summary: "how many bodies deep a part takes in chains of a higher group that it is coupled with",
+            summary: "how many bodies deep a part takes in what it is coupled with of higher groups",
             source: "Lacoursière 2007, section 4, k",
             kind: ParameterKind::Integer {
                 default: 2,
                 range: [0, 1000],
+            },
+        },
+        Parameter {
+            name: "imports",
+            unit: "-",
+            summary: "what a part takes in. links: links of chains, but of chains that would be taken whole. all: bodies with \
+                      any number of joints, so that machines of higher groups are cut within",
+            source: "Lacoursière 2007, section 4",
+            kind: ParameterKind::Choice {
+                default: "links",
+                options: &["links", "all"],
             },
         },
         Parameter {
@@ -213,6 +224,10 @@ impl Hybrid {
         Self {
             cuts: Cuts {
                 depth: parameters.integer("depth") as usize,
+                imports: match parameters.choice("imports") {
+                    "all" => Imports::All,
+                    _ => Imports::Links,
+                },
                 segment: parameters.integer("segment") as usize,
                 method: match parameters.choice("partition") {
                     "strength" => Method::Strength(Order::Grown),

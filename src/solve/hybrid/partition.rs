@@ -24,11 +24,21 @@ pub enum Method {
     Strength(Order),
 }
 
+/// What a part takes in of higher groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Imports {
+    /// Links of chains, but of chains that would be taken whole.
+    Links,
+    /// All bodies, whatever is joined with them, as the paper has it.
+    All,
+}
+
 /// How parts are made.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts {
-    /// Depth to which a part takes in bodies of other groups.
+    /// Depth to which a part takes in bodies of other groups, and which ones.
     pub depth: usize,
+    pub imports: Imports,
     /// Most bodies of a segment of a chain.
     pub segment: usize,
     /// Where else islands are cut.
@@ -77,7 +87,7 @@ impl Partition {
         }
         self.balanced = self.group.len();
         self.find_chains(cuts);
-        self.collect(cuts.depth);
+        self.collect(cuts.depth, cuts.imports);
         self.cut_chains(cuts.segment);
         self.is_cut.clear();
         self.is_cut.resize(problem.islands.len(), false);
@@ -324,9 +334,9 @@ impl Partition {
     }
 
     /// From the first body of the lowest group that is in no part: all that are coupled with it by bodies of its group, and
-    /// the links of chains of higher groups down to a depth, but of those that it would take whole from both ends. Machines
-    /// of higher groups are not torn apart: their wheels would stand alone on the ground.
-    fn collect(&mut self, depth: usize) {
+    /// bodies of higher groups down to a depth. These are links of chains only, but of those that it would take whole from
+    /// both ends, unless all are asked for: machines of higher groups are torn apart then, so that wheels may stand alone.
+    fn collect(&mut self, depth: usize, imports: Imports) {
         let is_small = self.is_small(2 * depth);
         let n = self.groups.len() as u32;
         let mut order: Vec<u32> = (0..n)
@@ -348,7 +358,8 @@ impl Partition {
             for _ in 0..depth {
                 let end = self.queue.len();
                 self.spread_once(begin..end, part, |o, groups, links| {
-                    groups[o] > group && (1..=2).contains(&links) && !is_small[o]
+                    let is_link = (1..=2).contains(&links) && !is_small[o];
+                    groups[o] > group && (is_link || imports == Imports::All)
                 });
                 begin = end;
             }

@@ -8,6 +8,7 @@ use crate::solve::{Budget, SolverConfig, Value};
 /// As `hybrid` cuts by default.
 const ALONG_CHAINS: Cuts = Cuts {
     depth: 2,
+    imports: Imports::Links,
     segment: 10,
     method: Method::Chains,
     bodies: 50,
@@ -182,14 +183,13 @@ fn a_vehicle_with_a_cable_is_cut_as_the_paper_has_it() {
 }
 
 /// How many parts a shipped scene has after so many steps, and the part of each body by its name.
-fn named_parts(scene: &str, steps: usize) -> (usize, impl Fn(&str) -> u32) {
+fn named_parts(scene: &str, steps: usize, cuts: Cuts) -> (usize, impl Fn(&str) -> u32) {
     let scene = library::shipped(scene).expect("a shipped scene");
     let mut simulation = scene.simulation(1).expect("a simulation");
     for _ in 0..steps {
         simulation.step().expect("a step");
     }
     let mut partition = Partition::default();
-    let cuts = ALONG_CHAINS;
     partition.find(simulation.problem(), cuts);
     let names = simulation.world().bodies.name.clone();
     (partition.len(), move |name| {
@@ -200,17 +200,43 @@ fn named_parts(scene: &str, steps: usize) -> (usize, impl Fn(&str) -> u32) {
 
 #[test]
 fn parts_that_a_scene_names_stay_whole() {
-    let (parts, of) = named_parts("train", 30);
+    let (parts, of) = named_parts("train", 30, ALONG_CHAINS);
     assert_eq!(parts, 10);
     assert_eq!(of("wagon 3"), of("wagon 3 inner"));
     assert_eq!(of("wagon 3"), of("dolly 3 outer"));
     assert_ne!(of("wagon 3"), of("wagon 4"));
-    let (parts, of) = named_parts("two_cranes_one_load", 1);
+    let (parts, of) = named_parts("two_cranes_one_load", 1, ALONG_CHAINS);
     assert_eq!(parts, 7);
     // The first two links of a cable go with the jib that they hang on.
     assert_eq!(of("jib left"), of("cable left 1"));
     assert_ne!(of("jib left"), of("cable left 5"));
     assert_ne!(of("jib left"), of("jib right"));
+}
+
+/// Bodies with any number of joints are taken in down to the depth, as in the paper, and lead to the same solution.
+#[test]
+fn a_part_takes_in_machines_of_higher_groups_where_all_are_asked_for() {
+    let all = Cuts {
+        imports: Imports::All,
+        depth: 1,
+        ..ALONG_CHAINS
+    };
+    let (_, links) = named_parts("train", 30, ALONG_CHAINS);
+    let (_, of) = named_parts("train", 30, all);
+    assert_ne!(links("wagon 1"), links("dolly 2"));
+    assert_eq!(of("wagon 1"), of("dolly 2"));
+    assert_ne!(of("wagon 1"), of("wagon 2"));
+    let (problem, reach) = posed("train", 250);
+    let given = [("imports", word("all"))];
+    let (u, report) = solved(
+        &mut *solver("hybrid", &given),
+        &problem,
+        &request(1000, 1e-9),
+    );
+    assert_eq!(report.status, Status::Converged, "{:?}", residuals(&report));
+    let (whole, _) = solved(&mut *solver("bpp", &[]), &problem, &request(50_000, 1e-12));
+    let distance = velocity_distance(&problem, &u, &whole, &reach);
+    assert!(distance < 1e-6, "{distance:e} m/s");
 }
 
 /// A heap has no chains: what somebody has put into two groups stays in these, and nothing else comes in.
