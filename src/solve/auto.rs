@@ -5,8 +5,8 @@
 //! 2. Islands of which a few factorisations, or one where contacts are redundant, fit into the work, or into that of the
 //!    sweeps in their place, the cheapest first, are solved by `newton`, each with its share of the work, whatever number of
 //!    iterations the budget has: that is the sweeps'.
-//! 3. Islands whose exact solutions have ended early of late rest from them for some steps (`attempts`), and are swept up to
-//!    four times as often as the budget says, as far as the work goes.
+//! 3. Islands whose exact solutions have ended early of late rest from them for some steps (`exact::backoff`), and are swept
+//!    up to four times as often as the budget says, as far as the work goes.
 //! 4. The others are swept by `colored-gs`, and so is what an exact solution leaves above the tolerance, as often as what is
 //!    left of the grants pays for.
 //!
@@ -15,15 +15,16 @@
 
 use std::time::Instant;
 
-use rayon::prelude::*;
-
 use crate::math::Twist;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, MatrixProblem, Problem};
-use crate::solve::attempts::Attempts;
-use crate::solve::conclude::copy_island;
-use crate::solve::newton::stages::{WITHOUT, left_out};
-use crate::solve::newton::{self, Grants, Newton, Refusal};
+use crate::solve::exact::backoff::Backoff;
+use crate::solve::exact::stages::{WITHOUT, left_out};
+use crate::solve::exact::{
+    Ask, ExactPass, Grants, IslandRun, Refusal, State, Sweeper, matrices, residual_within,
+    sweeps_for,
+};
+use crate::solve::newton;
 use crate::solve::part::Part;
 use crate::solve::sweeps::colored_gs;
 use crate::solve::{
@@ -65,20 +66,13 @@ pub static INFO: SolverInfo = SolverInfo {
 /// The solver.
 struct Auto {
     work: f64,
-    newton: Newton,
+    pass: ExactPass,
+    backoff: Backoff,
     /// The impulses that the step starts from.
     start: Vec<f64>,
-    /// What sweeps begin with, and what they have found in the end.
-    offered: Vec<f64>,
     sweeps: Box<dyn Solver>,
+    /// The islands that are swept.
     part: Part,
-    swept: Vec<bool>,
-    /// Islands that are not tried at all.
-    refused: Vec<Option<Refusal>>,
-    /// Islands whose exact solution has ended early.
-    left: Part,
-    unfinished: Vec<bool>,
-    attempts: Attempts,
     /// Whether the last problem went to the sweeps as it was.
     sweeps_all: bool,
     /// How each island was solved, and why.
@@ -100,23 +94,18 @@ impl Auto {
     fn new(parameters: &Parameters) -> Self {
         Self {
             work: 1e6 * work(parameters),
-            newton: Newton::without(left_out(parameters)),
+            pass: ExactPass::without(left_out(parameters)),
+            backoff: Backoff::default(),
             start: Vec::new(),
-            offered: Vec::new(),
             sweeps: colored_gs::INFO.with_defaults(),
             part: Part::default(),
-            swept: Vec::new(),
-            refused: Vec::new(),
-            left: Part::default(),
-            unfinished: Vec::new(),
-            attempts: Attempts::default(),
             sweeps_all: false,
             choices: Vec::new(),
         }
     }
 
-    /// Chooses between `newton` and sweeps for every island. Returns how many are swept.
-    fn choose(
+    /// Decides about every island. Returns how many are swept.
+    fn plan(
         &mut self,
         problem: &Problem,
         lambda: &[f64],
@@ -129,87 +118,78 @@ impl Auto {
             sweeps: budget.iterations,
             admits_all: false,
         };
-        let islands = (0..problem.islands.len()).into_par_iter();
-        let refused = islands.map(|island| grants.refuse(problem, island, lambda));
-        refused.collect_into_vec(&mut self.refused);
-        let (attempts, refused) = (&self.attempts, &self.refused);
-        let may_stand =
-            |island: usize| (refused[island].as_ref()).is_none_or(|r| r.reason != Reason::Many);
-        let may_try = |island: usize| refused[island].is_none() && !attempts.rests(problem, island);
-        let which = (may_stand, may_try);
-        self.newton.choose(problem, lambda, u, &grants, which);
-        self.swept.clear();
-        let islands = 0..problem.islands.len();
-        self.swept.extend(islands.map(|k| !self.newton.takes(k)));
-        self.swept.iter().filter(|swept| **swept).count()
+        let backoff = &self.backoff;
+        let ask = |island: usize| match grants.refuse(problem, island, lambda) {
+            Some(refusal) => Ask::Keep(refusal),
+            None if backoff.rests(problem, island) => Ask::Keep(Refusal {
+                reason: Reason::Rests,
+                need: 0.0,
+                granted: grants.work,
+            }),
+            None => Ask::Solve,
+        };
+        self.pass.plan(problem, lambda, u, &grants, ask);
+        let runs = self.pass.runs().iter();
+        runs.filter(|run| run.is_swept()).count()
     }
 
-    /// Sweeps on islands whose exact solution has ended above the tolerance, which stand where they lead nearer: a wall for
-    /// which four alternating directions a step are granted, and six are needed, else keeps its impulses, and what is wrong
-    /// with them doubles from step to step until it falls.
-    fn sweep_unfinished(
+    /// Sweeps what an exact solution has left above the tolerance.
+    fn improve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        result: (&mut [f64], &mut Vec<Twist>),
+        report: &mut SolveReport,
+    ) {
+        let backoff = &self.backoff;
+        let sweeper = Sweeper {
+            solver: &mut *self.sweeps,
+            start: &self.start,
+            begins_there: |island| backoff.ends_burst(problem, island),
+        };
+        (self.pass).improve(problem, request, sweeper, result, report);
+    }
+
+    /// The sweeps over so many rows of what is swept: more than the budget's where islands among it rest from exact solutions.
+    fn budget_of_sweeps(&self, rows: usize, budget: &Budget) -> Budget {
+        let rests = |run: &IslandRun| run.state == State::Swept(Reason::Rests);
+        let mut budget = *budget;
+        if self.pass.runs().iter().any(rests) {
+            let most = MORE_SWEEPS.saturating_mul(budget.iterations);
+            let affordable = sweeps_for(self.work, rows).min(most);
+            budget.iterations = budget.iterations.max(affordable);
+        }
+        budget
+    }
+
+    /// Sweeps the problem as it is, where nothing of it is solved exactly.
+    fn sweep_all(
         &mut self,
         problem: &Problem,
         request: &Request,
         lambda: &mut [f64],
         u: &mut Vec<Twist>,
-        report: &mut SolveReport,
-    ) {
-        let start = Instant::now();
+    ) -> SolveReport {
+        let mut each = *request;
+        each.budget = self.budget_of_sweeps(lambda.len(), &request.budget);
+        let mut report = self.sweeps.solve(problem, &each, lambda, u);
         let tolerance = request.budget.tolerance;
-        let islands = 0..problem.islands.len();
-        self.unfinished.clear();
-        let unfinished = islands.map(|k| self.newton.is_unfinished(k, tolerance));
-        self.unfinished.extend(unfinished);
-        if !self.unfinished.contains(&true) || !report.status.is_usable() {
-            return;
-        }
-        let mut each = Request {
-            history: false,
-            ..*request
-        };
-        let iterations = self.newton.affordable_sweeps(&self.unfinished);
-        each.budget.iterations = each.budget.iterations.min(iterations);
-        if iterations == 0 {
-            return;
-        }
-        let left = &mut self.left;
-        self.offered.clear();
-        self.offered.extend_from_slice(lambda);
-        for island in (0..self.unfinished.len()).filter(|k| self.unfinished[*k]) {
-            if self.attempts.ends_burst(problem, island) {
-                copy_island(problem, island, &self.start, &mut self.offered);
-            }
-        }
-        left.take(problem, &self.unfinished, &self.offered);
-        let swept = self.sweeps.solve(&left.problem, &each, &mut left.lambda, u);
-        let work = (self.newton).book_sweeps(&self.unfinished, swept.iterations);
-        report.add_to("work", 1e-6 * work);
-        if swept.status.is_usable() {
-            self.offered.clear();
-            self.offered.extend_from_slice(lambda);
-            left.store(problem, &mut self.offered);
-            let spent = (swept.iterations, 0.0);
-            let spent: Vec<_> = self.unfinished.iter().map(|k| k.then_some(spent)).collect();
-            self.newton.offer(problem, request, &self.offered, &spent);
-            report.status = self.newton.conclude_offer(problem, tolerance, lambda);
-        }
-        report.solve_time += start.elapsed().as_secs_f64();
+        self.check_swept(problem, tolerance, (lambda, u), &mut report);
+        report
     }
 
-    /// The sweeps over so many rows of what is swept: more than the budget's where islands among it rest from exact solutions.
-    fn budget_of_sweeps(&self, problem: &Problem, rows: usize, budget: &Budget) -> Budget {
-        let mut islands = self.swept.iter().zip(&self.refused).enumerate();
-        let rests = islands.any(|(island, (swept, refused))| {
-            *swept && refused.is_none() && self.attempts.rests(problem, island)
-        });
-        let mut budget = *budget;
-        if rests {
-            let most = MORE_SWEEPS.saturating_mul(budget.iterations);
-            let affordable = newton::sweeps_for(self.work, rows).min(most);
-            budget.iterations = budget.iterations.max(affordable);
-        }
-        budget
+    /// Sweeps the islands that are not solved exactly.
+    fn sweep_the_rest(
+        &mut self,
+        mut request: Request,
+        (problem, lambda): (&Problem, &mut [f64]),
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        request.budget = self.budget_of_sweeps(self.part.lambda.len(), &request.budget);
+        let part = &mut self.part;
+        let rest = (self.sweeps).solve(&part.problem, &request, &mut part.lambda, u);
+        part.store(problem, lambda);
+        rest
     }
 
     /// Looks at what sweeps call solved: they judge each contact when it is its turn, and later ones move it again.
@@ -220,56 +200,41 @@ impl Auto {
         at: (&[f64], &[Twist]),
         report: &mut SolveReport,
     ) {
-        let holds = |island| newton::residual_within(problem, island, at, tolerance).is_some();
-        let mut islands = self.swept.iter().enumerate().filter(|(_, swept)| **swept);
+        let holds = |island| residual_within(problem, island, at, tolerance).is_some();
+        let runs = self.pass.runs().iter().enumerate();
+        let mut islands = runs.filter(|(_, run)| run.is_swept());
         if report.status == Status::Converged && !islands.all(|(island, _)| holds(island)) {
             let why = "sweeps have settled above the tolerance";
             report.status = Status::Stalled(why.into());
         }
     }
 
-    /// How each island was solved, once it is.
-    fn account(&mut self, problem: &Problem, report: &mut SolveReport) {
+    /// Remembers which islands were solved, and which were not, for the next steps, and how and why for reports.
+    fn learn(&mut self, problem: &Problem, tolerance: f64, report: &mut SolveReport) {
         self.choices.clear();
-        for (island, swept) in self.swept.iter().enumerate() {
-            let mut choice = Choice::of(problem, island, Reason::Grant);
-            choice.need = self.newton.need(island);
-            choice.granted = self.work;
-            if !swept {
-                let (reason, [granted, spent], residual) = self.newton.outcome(island);
-                (choice.reason, choice.residual) = (reason, Some(residual));
-                (choice.granted, choice.spent) = (granted, spent);
-            } else if let Some(refusal) = &self.refused[island] {
-                (choice.reason, choice.need) = (refusal.reason, refusal.need);
-                choice.granted = refusal.granted;
-            } else if self.attempts.rests(problem, island) {
-                choice.reason = Reason::Rests;
+        for (island, run) in self.pass.runs().iter().enumerate() {
+            self.choices.push(run.choice(problem, island));
+            if run.is_swept() {
+                self.backoff.rested(problem, island);
+            } else if !run.is_unfinished(tolerance) {
+                self.backoff.solved(problem, island);
+            } else if run.end != Reason::Time {
+                let left = [run.residual, run.offered];
+                self.backoff.failed(problem, island, left);
             }
-            self.choices.push(choice);
         }
         report.choices = Choices::of(&self.choices);
+        self.note(report);
     }
 
-    /// Remembers which islands were solved, and which were not, for the next steps.
-    fn remember(&mut self, problem: &Problem, tolerance: f64) {
-        for (island, swept) in self.swept.iter().enumerate() {
-            if *swept {
-                self.attempts.rested(problem, island);
-            } else if !self.newton.is_unfinished(island, tolerance) {
-                self.attempts.solved(problem, island);
-            } else if self.newton.outcome(island).0 != Reason::Time {
-                let left = [self.newton.error(island), self.newton.offered(island)];
-                self.attempts.failed(problem, island, left);
-            }
-        }
-    }
-
-    fn note(&self, swept: usize, report: &mut SolveReport) {
+    fn note(&self, report: &mut SolveReport) {
+        let runs = self.pass.runs();
+        let swept = runs.iter().filter(|run| run.is_swept()).count();
         let numbers = [
             (
                 "islands solved exactly",
                 "By newton: a few factorisations fit into the granted work, or the last impulses still do.",
-                (self.swept.len() - swept) as f64,
+                (runs.len() - swept) as f64,
             ),
             (
                 "islands swept",
@@ -296,25 +261,22 @@ impl Solver for Auto {
         u: &mut Vec<Twist>,
     ) -> SolveReport {
         let start = Instant::now();
-        let swept = self.choose(problem, lambda, u, &request.budget);
-        let mut choosing = start.elapsed().as_secs_f64();
+        let tolerance = request.budget.tolerance;
+        let swept = self.plan(problem, lambda, u, &request.budget);
         self.sweeps_all = swept > 0 && swept == problem.islands.len();
         if self.sweeps_all {
-            let mut each = *request;
-            each.budget = self.budget_of_sweeps(problem, lambda.len(), &request.budget);
-            let mut report = self.sweeps.solve(problem, &each, lambda, u);
-            report.prepare_time += choosing;
-            let tolerance = request.budget.tolerance;
-            self.check_swept(problem, tolerance, (lambda, u), &mut report);
-            self.note(swept, &mut report);
-            self.account(problem, &mut report);
-            self.remember(problem, request.budget.tolerance);
+            let planning = start.elapsed().as_secs_f64();
+            let mut report = self.sweep_all(problem, request, lambda, u);
+            report.prepare_time += planning;
+            self.learn(problem, tolerance, &mut report);
             return report;
         }
         if swept > 0 {
-            self.part.take(problem, &self.swept, lambda);
-            choosing = start.elapsed().as_secs_f64();
+            let runs = self.pass.runs();
+            let is_swept = |island: usize| runs[island].is_swept();
+            self.part.take(problem, is_swept, lambda);
         }
+        let planning = start.elapsed().as_secs_f64();
         // Two solvers' histories are not one.
         let each = Request {
             history: request.history && swept == 0,
@@ -327,28 +289,21 @@ impl Solver for Auto {
         };
         self.start.clear();
         self.start.extend_from_slice(lambda);
-        let mut report = (self.newton).run(problem, &exactly(&each), lambda);
-        report.prepare_time += choosing;
+        let mut report = self.pass.solve(problem, &exactly(&each), lambda);
+        report.prepare_time += planning;
         let then = left(report.solve_time);
-        self.sweep_unfinished(problem, &then, lambda, u, &mut report);
+        self.improve(problem, &then, (lambda, u), &mut report);
         if swept > 0 {
-            let mut then = left(report.solve_time);
-            let rows = self.part.lambda.len();
-            then.budget = self.budget_of_sweeps(problem, rows, &then.budget);
-            let part = &mut self.part;
-            let rest = self.sweeps.solve(&part.problem, &then, &mut part.lambda, u);
-            part.store(problem, lambda);
+            let then = left(report.solve_time);
+            let rest = self.sweep_the_rest(then, (problem, lambda), u);
             report = report.beside(rest);
         }
-        self.note(swept, &mut report);
-        self.account(problem, &mut report);
-        self.remember(problem, request.budget.tolerance);
-        self.newton.conclude(problem, lambda, u, &mut report);
-        let tolerance = request.budget.tolerance;
+        self.pass.conclude(problem, lambda, u, &mut report);
         self.check_swept(problem, tolerance, (lambda, u), &mut report);
+        self.learn(problem, tolerance, &mut report);
         if request.history && report.status.is_usable() {
             if swept == 0 {
-                self.newton.write_history(problem, lambda, &mut report);
+                self.pass.write_history(problem, lambda, &mut report);
             } else {
                 write_result(problem, lambda, &mut report);
             }
@@ -368,7 +323,7 @@ impl Solver for Auto {
             sweeps: 0,
             admits_all: false,
         };
-        let Some(report) = newton::without_bodies::solve(problem, request, &grants, lambda) else {
+        let Some(report) = matrices::solve(problem, request, &grants, lambda) else {
             return self.sweeps.solve_matrices(problem, request, lambda);
         };
         if !matches!(report.status, Status::Budget | Status::Stalled(_)) {
@@ -424,14 +379,14 @@ impl Solver for Auto {
     }
 
     fn state(&self) -> Vec<u8> {
-        postcard::to_stdvec(&(&self.attempts, self.sweeps.state())).unwrap_or_default()
+        postcard::to_stdvec(&(&self.backoff, self.sweeps.state())).unwrap_or_default()
     }
 
     fn set_state(&mut self, state: &[u8]) {
         let read = postcard::from_bytes(state).ok();
-        let sound = read.filter(|(attempts, _): &(Attempts, Vec<u8>)| attempts.are_sound());
-        let (attempts, sweeps) = sound.unwrap_or_default();
-        self.attempts = attempts;
+        let sound = read.filter(|(backoff, _): &(Backoff, Vec<u8>)| backoff.are_sound());
+        let (backoff, sweeps) = sound.unwrap_or_default();
+        self.backoff = backoff;
         self.sweeps.set_state(&sweeps);
     }
 }

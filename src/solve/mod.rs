@@ -5,13 +5,13 @@
 
 pub mod admm;
 pub mod advice;
-mod attempts;
 pub mod auto;
 pub mod bpp;
 mod budget;
 mod choice;
 mod conclude;
 mod config;
+pub(crate) mod exact;
 pub mod gpu;
 pub mod hybrid;
 mod island;

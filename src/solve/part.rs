@@ -17,13 +17,13 @@ pub struct Part {
 
 impl Part {
     /// Takes the islands that are `wanted` with their bodies alone, and their impulses, in the order of the whole.
-    pub fn take(&mut self, whole: &Problem, wanted: &[bool], lambda: &[f64]) {
-        let is_wanted = |bodies: &[u32]| {
+    pub fn take(&mut self, whole: &Problem, is_wanted: impl Fn(usize) -> bool, lambda: &[f64]) {
+        let is_of_one = |bodies: &[u32]| {
             let mut islands = bodies.iter().map(|b| whole.islands.of_body[*b as usize]);
-            islands.any(|island| island != NO_ISLAND && wanted[island as usize])
+            islands.any(|island| island != NO_ISLAND && is_wanted(island as usize))
         };
         self.begin(whole);
-        self.select(whole, is_wanted);
+        self.select(whole, is_of_one);
         let mut numbering = std::mem::take(&mut self.numbering);
         numbering.find(whole, &self.contacts, &self.rows);
         self.copy_between(whole, &numbering, |body| numbering.local(body));

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::context::Context;
 use crate::math::Twist;
-use crate::solve::newton;
+use crate::solve::exact::{accepted, residual_within};
 use crate::world::World;
 
 /// The share of the velocities that forces would lead to in a step, up to which bodies stop (-): a slope so much too steep
@@ -29,11 +29,10 @@ impl Context {
         let islands = &self.problem.islands;
         let all = (0..islands.len()).into_par_iter();
         let resting = all.filter(|island| {
-            let limit = newton::accepted(&self.problem, *island, tolerance);
+            let limit = accepted(&self.problem, *island, tolerance);
             let at = (self.lambda.as_slice(), self.velocity.as_slice());
             self.is_slow(world, *island, limit)
-                && (is_solved
-                    || newton::residual_within(&self.problem, *island, at, limit).is_some())
+                && (is_solved || residual_within(&self.problem, *island, at, limit).is_some())
         });
         let resting: Vec<usize> = resting.collect();
         for b in resting.iter().flat_map(|island| islands.bodies.of(*island)) {

@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::problem::law::Law;
 use crate::problem::{FrictionLaw, Laws, MatrixProblem, Problem, Sparse};
-use crate::solve::newton::{Grants, without_bodies};
+use crate::solve::exact::{Grants, matrices};
 use crate::solve::{Budget, Request, Status};
 
 /// What it is solved to, as a share of the largest velocity that is left at a coupling (-), and its most steps, where it
@@ -169,13 +169,8 @@ impl Small {
             },
             history: false,
         };
-        let grants = Grants {
-            work,
-            tolerance,
-            sweeps: 0,
-            admits_all: true,
-        };
-        let report = without_bodies::solve(&problem, &request, &grants, self.x.as_mut_slice());
+        let grants = Grants::to_all(work, tolerance);
+        let report = matrices::solve(&problem, &request, &grants, self.x.as_mut_slice());
         report.is_some_and(|r| !matches!(r.status, Status::Failed(_)))
     }
 }

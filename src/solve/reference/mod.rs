@@ -14,7 +14,7 @@ use crate::math::Twist;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, FrictionLaw, MatrixProblem, Problem};
 use crate::solve::conclude::{conclude, copy_island};
-use crate::solve::newton::{Grants, Newton};
+use crate::solve::exact::{Ask, ExactPass, Grants, matrices};
 use crate::solve::sweeps::nncg;
 use crate::solve::{
     Budget, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver,
@@ -88,7 +88,7 @@ struct Reference {
     twice: bool,
     /// Most multiplications of a solve.
     work: f64,
-    newton: Newton,
+    pass: ExactPass,
     others: [Box<dyn Solver>; 2],
     /// The best impulses, and the residual of each island (m/s).
     best: Vec<f64>,
@@ -102,7 +102,7 @@ impl Reference {
         Self {
             twice: parameters.flag("twice"),
             work: work::limit(parameters),
-            newton: Newton::default(),
+            pass: ExactPass::default(),
             others: OTHERS.map(|(info, _)| info.with_defaults()),
             best: Vec::new(),
             errors: Vec::new(),
@@ -119,27 +119,22 @@ impl Reference {
         goal: f64,
     ) -> SolveReport {
         let errors = &self.errors;
-        let grants = Grants {
-            work,
-            tolerance: goal,
-            sweeps: 0,
-            admits_all: true,
+        let grants = Grants::to_all(work, goal);
+        let ask = |island: usize| match errors[island] <= goal {
+            true => Ask::Leave,
+            false => Ask::Solve,
         };
-        let is_open = |island: usize| errors[island] > goal || errors[island].is_nan();
         let u = &mut self.velocity;
-        self.newton
-            .choose(problem, &self.trial, u, &grants, (is_open, |_| true));
-        let mut report = self.newton.run(problem, request, &mut self.trial);
-        for island in 0..problem.islands.len() {
-            let error = self.newton.error(island);
-            if !self.newton.takes(island) || error >= self.errors[island] || error.is_nan() {
-                continue;
+        self.pass.plan(problem, &self.trial, u, &grants, ask);
+        let mut report = self.pass.solve(problem, request, &mut self.trial);
+        for (island, run) in self.pass.runs().iter().enumerate() {
+            if run.is_taken() && run.residual < self.errors[island] {
+                self.errors[island] = run.residual;
+                copy_island(problem, island, &self.trial, &mut self.best);
             }
-            self.errors[island] = error;
-            copy_island(problem, island, &self.trial, &mut self.best);
         }
         if request.history {
-            self.newton.write_history(problem, &self.best, &mut report);
+            self.pass.write_history(problem, &self.best, &mut report);
         }
         report
     }
@@ -321,9 +316,9 @@ impl Solver for Reference {
                 break;
             };
             starts += 1;
-            let found = self
-                .newton
-                .solve_matrices(problem, &next, &mut self.trial)?;
+            let grants = Grants::to_all(f64::INFINITY, goal);
+            let found = matrices::solve(problem, &next, &grants, &mut self.trial);
+            let found = found.expect("work without limit");
             let is_usable = found.status.is_usable();
             report = joined(report, found);
             let reached = judge(&self.trial);

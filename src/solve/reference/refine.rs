@@ -8,8 +8,8 @@
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace, evaluate, velocity_distance};
+use crate::solve::exact::{Ask, ExactPass, Grants, IslandRun};
 use crate::solve::method::conjugate_sweeps::WORK_PER_SWEPT_ROW;
-use crate::solve::newton::{Grants, Newton};
 use crate::solve::sweeps::nncg;
 use crate::solve::{Budget, Request, Solver};
 
@@ -27,7 +27,7 @@ const WORK: f64 = 3e8;
 
 /// Refines solutions. Keeps its memory.
 pub struct Refiner {
-    newton: Newton,
+    pass: ExactPass,
     sweeps: Box<dyn Solver>,
     lambda: Vec<f64>,
     velocity: Vec<Twist>,
@@ -37,7 +37,7 @@ pub struct Refiner {
 impl Default for Refiner {
     fn default() -> Self {
         Self {
-            newton: Newton::default(),
+            pass: ExactPass::default(),
             sweeps: nncg::INFO.with_defaults(),
             lambda: Vec::new(),
             velocity: Vec::new(),
@@ -93,15 +93,19 @@ impl Refiner {
             sweeps: 0,
             admits_all: false,
         };
-        let is_candidate = |island| grants.refuse(problem, island, lambda).is_none();
+        let ask = |island| match grants.refuse(problem, island, lambda) {
+            Some(_) => Ask::Leave,
+            None => Ask::Solve,
+        };
         let u = self.workspace.velocities_mut();
-        self.newton
-            .choose(problem, lambda, u, &grants, (is_candidate, |_| true));
-        let takes = |k| self.newton.takes(k);
-        let islands = 0..problem.islands.len();
-        let (takes_all, takes_one) = (islands.clone().all(takes), islands.clone().any(takes));
+        self.pass.plan(problem, lambda, u, &grants, ask);
+        let runs = self.pass.runs();
+        let (takes_all, takes_one) = (
+            runs.iter().all(IslandRun::is_taken),
+            runs.iter().any(IslandRun::is_taken),
+        );
         let most = (WORK / (WORK_PER_SWEPT_ROW * lambda.len() as f64)) as u32;
-        if !takes_one && most < LEAST_SWEEPS && !islands.is_empty() {
+        if !takes_one && most < LEAST_SWEEPS && !runs.is_empty() {
             return None;
         }
         self.lambda.clear();
@@ -114,7 +118,7 @@ impl Refiner {
                 self.lambda.copy_from_slice(lambda);
             }
         }
-        self.newton.run(problem, &request(STEPS), &mut self.lambda);
+        self.pass.solve(problem, &request(STEPS), &mut self.lambda);
         let after = evaluate(problem, &self.lambda, JudgedLaw::Own, &mut self.workspace).residual;
         let share = after / before;
         (share <= ENOUGH).then(|| {

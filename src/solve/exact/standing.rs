@@ -2,12 +2,19 @@
 
 use rayon::prelude::*;
 
+use super::engine;
 use crate::math::Twist;
 use crate::problem::{FrictionLaw, Problem};
 use crate::solve::island::cone;
 
 /// Contacts per unit of parallel work.
 const CHUNK: usize = 512;
+
+/// The residual up to which the impulses of an island count as a solution (m/s).
+pub fn accepted(problem: &Problem, island: usize, tolerance: f64) -> f64 {
+    let [rows, velocities] = engine::size(problem, island);
+    engine::accepted(engine::alternates(rows, velocities), tolerance)
+}
 
 /// The residual of an island, for impulses and the velocities that they lead to; none where a block is left above `limit`
 /// (m/s), or an impulse acts that moves nothing.

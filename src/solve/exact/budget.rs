@@ -1,10 +1,9 @@
 //! What islands may take of the work that is granted to a step, and what they are likely to take.
 
-use super::engine::{self, Engine};
+use super::engine::{Engine, alternates, size};
 use super::stages;
 use crate::math::Mat3;
 use crate::problem::Problem;
-use crate::solve::island::packed::DOF;
 use crate::solve::island::{SIDE_BY_SIDE, Tally};
 use crate::solve::method::conjugate_sweeps::WORK_PER_SWEPT_ROW;
 use crate::solve::{Over, Reason, SolveReport, work};
@@ -39,7 +38,7 @@ const SWEPT_ROW: f64 = SIDE_BY_SIDE * WORK_PER_SWEPT_ROW / 3.0;
 
 /// What may be spent on a problem.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::solve) struct Grants {
+pub struct Grants {
     /// Multiplications; infinite where there is no limit.
     pub work: f64,
     /// The residual that is asked for (m/s).
@@ -68,12 +67,12 @@ pub fn work_of_a_sweep(engine: &Engine) -> f64 {
 }
 
 /// How many sweeps by graph colours over so many rows some work pays for (multiplications).
-pub(in crate::solve) fn sweeps_for(work: f64, rows: usize) -> u32 {
+pub fn sweeps_for(work: f64, rows: usize) -> u32 {
     (work / (SWEPT_ROW * rows as f64)) as u32
 }
 
 /// Why an island is swept before anything is counted.
-pub(in crate::solve) struct Refusal {
+pub struct Refusal {
     pub reason: Reason,
     /// What a solution is likely to need, where that is the reason, and what it is granted (multiplications).
     pub need: f64,
@@ -81,6 +80,16 @@ pub(in crate::solve) struct Refusal {
 }
 
 impl Grants {
+    /// So much work, of which every island gets its share.
+    pub fn to_all(work: f64, tolerance: f64) -> Self {
+        Self {
+            work,
+            tolerance,
+            sweeps: 0,
+            admits_all: true,
+        }
+    }
+
     /// What exact solutions may take in place of sweeps over so many rows (multiplications): what is granted, or what those
     /// would take, where that is more: 150 sweeps over the 43,000 rows of a wall of 1800 bricks take 43 ms.
     pub fn in_place_of_sweeps(&self, rows: usize) -> f64 {
@@ -105,8 +114,7 @@ impl Grants {
         let mut others = problem.islands.rows.of(island).iter();
         let is_held = contacts.any(|rows| lambda[rows].iter().any(|x| *x != 0.0))
             || others.any(|r| lambda[first + *r as usize] != 0.0);
-        let granted =
-            self.in_place_of_sweeps(rows) * share(engine::alternates(rows, velocities), is_held);
+        let granted = self.in_place_of_sweeps(rows) * share(alternates(rows, velocities), is_held);
         (need > granted).then_some(Refusal {
             reason: Reason::Estimate,
             need,
@@ -154,30 +162,13 @@ fn likely_need(problem: &Problem, island: usize) -> f64 {
     } else {
         IN_PLANE * PER_BODY * bodies.powf(1.5)
     };
-    let factors = if is_redundant(problem, island) {
+    let [rows, velocities] = size(problem, island);
+    let factors = if alternates(rows, velocities) {
         1.0
     } else {
         NEED
     };
     factors * SIDE_BY_SIDE * factor
-}
-
-/// Whether the contacts of an island are redundant, so that alternating directions come first.
-fn is_redundant(problem: &Problem, island: usize) -> bool {
-    let [rows, velocities] = size(problem, island);
-    engine::alternates(rows, velocities)
-}
-
-/// The rows of an island's contacts, and its unknown velocities.
-fn size(problem: &Problem, island: usize) -> [usize; 2] {
-    let contacts = problem.islands.contacts.of(island).iter();
-    let rows = contacts.map(|c| problem.contacts.rows(*c as usize).len());
-    [rows.sum(), DOF * problem.islands.bodies.of(island).len()]
-}
-
-/// The residual up to which the impulses of an island count as a solution (m/s).
-pub(crate) fn accepted(problem: &Problem, island: usize, tolerance: f64) -> f64 {
-    engine::accepted(is_redundant(problem, island), tolerance)
 }
 
 /// Whether the normals of contacts lie in a plane, or on a line: the determinant of the mean of n nᵀ, which is 1/27 for

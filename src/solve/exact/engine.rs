@@ -5,6 +5,7 @@ use std::time::Instant;
 use crate::problem::Problem;
 use crate::solve::Reason;
 use crate::solve::island::bodies::{Bodies, WORK_PER_SYSTEM_ROW};
+use crate::solve::island::packed::DOF;
 use crate::solve::method::alternating_directions::AlternatingDirections;
 use crate::solve::method::conjugate_sweeps::ConjugateSweeps;
 use crate::solve::method::pivoting::Pivoting;
@@ -165,6 +166,13 @@ pub fn accepted(alternates: bool, tolerance: f64) -> f64 {
         ACCEPTED
     };
     share * tolerance
+}
+
+/// The rows of an island's contacts, and its unknown velocities.
+pub fn size(problem: &Problem, island: usize) -> [usize; 2] {
+    let contacts = problem.islands.contacts.of(island).iter();
+    let rows = contacts.map(|c| problem.contacts.rows(*c as usize).len());
+    [rows.sum(), DOF * problem.islands.bodies.of(island).len()]
 }
 
 /// Whether an island is one for alternating directions, by the rows of its contacts and its unknown velocities.

@@ -14,7 +14,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use self::island::Engine;
-use super::shares::{AIM, FINEST, Grants, NEED, count};
+use super::budget::{AIM, FINEST, Grants, NEED, count};
 use crate::problem::MatrixProblem;
 use crate::solve::island::Operator;
 use crate::solve::method::{Limits, write_history};
@@ -31,7 +31,7 @@ const CHEAPER: u32 = 2;
 
 /// Solves a problem within what is granted, from `lambda`, which becomes the best that was found; none where not even a
 /// few steps fit into the granted work.
-pub(in crate::solve) fn solve(
+pub fn solve(
     problem: &MatrixProblem,
     request: &Request,
     grants: &Grants,

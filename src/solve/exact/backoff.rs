@@ -34,12 +34,12 @@ struct Memory {
 
 /// How often the islands of each body have ended early.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Attempts {
+pub struct Backoff {
     /// By body; empty where none has.
     bodies: Vec<Memory>,
 }
 
-impl Attempts {
+impl Backoff {
     /// Whether they can have come about: files may hold anything.
     pub fn are_sound(&self) -> bool {
         let mut bodies = self.bodies.iter();
@@ -129,14 +129,14 @@ mod tests {
     }
 
     /// Fails until the island rests, for at most so many steps; how many it took, and how long it rests then.
-    fn burst(attempts: &mut Attempts, problem: &Problem, left: [f64; 2]) -> (u32, u32) {
+    fn burst(backoff: &mut Backoff, problem: &Problem, left: [f64; 2]) -> (u32, u32) {
         let (mut failed, mut rest) = (0, 0);
-        while failed < 100 && !attempts.rests(problem, 0) {
-            attempts.failed(problem, 0, left);
+        while failed < 100 && !backoff.rests(problem, 0) {
+            backoff.failed(problem, 0, left);
             failed += 1;
         }
-        while attempts.rests(problem, 0) {
-            attempts.rested(problem, 0);
+        while backoff.rests(problem, 0) {
+            backoff.rested(problem, 0);
             rest += 1;
         }
         (failed, rest)
@@ -146,35 +146,35 @@ mod tests {
     fn rests_are_doubled_until_a_solution() {
         let simulation = stepped("pyramid");
         let problem = simulation.problem();
-        let mut attempts = Attempts::default();
+        let mut backoff = Backoff::default();
         let in_vain = [1e-2, 2e-2];
         for _ in 0..2 {
             for rest in [4, 8, 16, 32, 64, 128, 255, 255] {
-                assert_eq!(burst(&mut attempts, problem, in_vain), (4, rest));
+                assert_eq!(burst(&mut backoff, problem, in_vain), (4, rest));
             }
-            attempts.solved(problem, 0);
+            backoff.solved(problem, 0);
         }
     }
 
     #[test]
     fn what_leaves_a_tenth_of_what_sweeps_leave_goes_on() {
         let simulation = stepped("pyramid");
-        let mut attempts = Attempts::default();
+        let mut backoff = Backoff::default();
         let left = [1e-4, 2e-3];
         assert_eq!(
-            burst(&mut attempts, simulation.problem(), left),
+            burst(&mut backoff, simulation.problem(), left),
             (100, 0),
-            "{attempts:?}"
+            "{backoff:?}"
         );
         // Where there was no work left for sweeps, nothing says that it is worth it.
         let left = [1e-4, f64::INFINITY];
-        let (failed, rest) = burst(&mut attempts, simulation.problem(), left);
+        let (failed, rest) = burst(&mut backoff, simulation.problem(), left);
         assert!(failed <= 4 && rest == 4, "{failed}, {rest}");
     }
 
     #[test]
     fn what_cannot_have_come_about_is_not_sound() {
-        let of = |rests, failed| Attempts {
+        let of = |rests, failed| Backoff {
             bodies: vec![Memory {
                 rest: 255,
                 rests,
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn machines_do_not_rest() {
         let simulation = stepped("crane");
-        let mut attempts = Attempts::default();
+        let mut backoff = Backoff::default();
         let islands = 0..simulation.problem().islands.len();
         let mut machines = 0;
         for island in islands {
@@ -199,8 +199,8 @@ mod tests {
             }
             machines += 1;
             for _ in 0..100 {
-                attempts.failed(simulation.problem(), island, [1.0, 1.0]);
-                assert!(!attempts.rests(simulation.problem(), island));
+                backoff.failed(simulation.problem(), island, [1.0, 1.0]);
+                assert!(!backoff.rests(simulation.problem(), island));
             }
         }
         assert!(machines > 0);

@@ -1,0 +1,390 @@
+//! A pass over the islands of a problem: what is asked of each, what it may take, and what became of it.
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::budget::{AIM, FINEST, Grants, Refusal, count, work_of_a_sweep};
+use super::engine::Engine;
+use super::run::{IslandRun, State};
+use super::standing::{accepted, residual_within};
+use crate::math::Twist;
+use crate::problem::Problem;
+use crate::solve::conclude::{clear_idle, conclude, copy_island};
+use crate::solve::island::Operator;
+use crate::solve::method::{self, Limits, Site};
+use crate::solve::part::Part;
+use crate::solve::{Reason, Request, SolveReport, Solver, Status};
+
+/// What is asked of an island.
+pub enum Ask {
+    /// To solve it exactly, if the work allows it.
+    Solve,
+    /// To see whether its impulses solve it; it is swept where they do not, and why.
+    Keep(Refusal),
+    /// Nothing.
+    Leave,
+}
+
+/// What sweeps islands whose exact solution has ended above the tolerance.
+pub struct Sweeper<'a, F> {
+    pub solver: &'a mut dyn Solver,
+    /// The impulses that the step began with, and the islands whose sweeps begin there, and not at the best so far.
+    pub start: &'a [f64],
+    pub begins_there: F,
+}
+
+/// An engine, which moves between islands without being copied.
+type Held = Box<Engine>;
+
+/// The islands of a problem. It carries no state from step to step, only memory.
+#[derive(Default)]
+pub struct ExactPass {
+    /// The name of the stage that is left out.
+    without: Option<&'static str>,
+    runs: Vec<IslandRun>,
+    /// Engines with memory that fewer islands had no need of.
+    spare: Vec<Held>,
+    /// Number of each body within its island.
+    local: Vec<u32>,
+    /// What a step may take, but for first grants (multiplications).
+    work: f64,
+    /// The islands that sweeps are to lead nearer, and what these begin with and have found.
+    unfinished: Part,
+    offered: Vec<f64>,
+}
+
+impl ExactPass {
+    /// One that leaves a stage out.
+    pub fn without(without: Option<&'static str>) -> Self {
+        Self {
+            without,
+            ..Self::default()
+        }
+    }
+
+    /// The islands, in the problem's order.
+    pub fn runs(&self) -> &[IslandRun] {
+        &self.runs
+    }
+
+    /// Decides about all islands: what the impulses solve already stays; of what may be solved, the cheapest first, as much
+    /// as fits into the granted work is. `u` is overwritten; where all islands stand, with their velocities.
+    pub fn plan(
+        &mut self,
+        problem: &Problem,
+        lambda: &[f64],
+        u: &mut Vec<Twist>,
+        grants: &Grants,
+        ask: impl Fn(usize) -> Ask + Sync,
+    ) {
+        // Most islands get the engine that they had.
+        let used = self.runs.iter_mut().filter_map(|run| run.engine.take());
+        let engines: Vec<Held> = used.chain(self.spare.drain(..)).collect();
+        let islands = (0..problem.islands.len()).into_par_iter();
+        let runs = islands.map(|island| match ask(island) {
+            Ask::Solve => IslandRun::new(State::Exact),
+            Ask::Keep(refusal) => IslandRun::refused(&refusal),
+            Ask::Leave => IslandRun::new(State::Left),
+        });
+        runs.collect_into_vec(&mut self.runs);
+        self.accept(problem, (lambda, u), grants.tolerance);
+        self.hand_out(engines);
+        if self.runs.iter().any(|run| run.engine.is_some()) {
+            problem.islands.number_within(&mut self.local);
+        }
+        let local = &self.local;
+        let runs = self.runs.par_iter_mut().enumerate();
+        runs.for_each(|(island, run)| run.begin((problem, island), local, lambda, grants));
+        self.admit(grants);
+    }
+
+    /// Accepts the islands that the impulses solve already.
+    fn accept(
+        &mut self,
+        problem: &Problem,
+        (lambda, u): (&[f64], &mut Vec<Twist>),
+        tolerance: f64,
+    ) {
+        if self.runs.iter().any(IslandRun::is_looked_at) {
+            problem.velocities(lambda, u);
+        }
+        let at = (lambda, u.as_slice());
+        let runs = self.runs.par_iter_mut().enumerate();
+        let asked = runs.filter(|(_, run)| run.is_looked_at());
+        asked.for_each(|(island, run)| {
+            let limit = accepted(problem, island, tolerance);
+            if let Some(residual) = residual_within(problem, island, at, limit) {
+                run.accept(residual);
+            }
+        });
+    }
+
+    /// Gives the islands that are to be solved an engine each.
+    fn hand_out(&mut self, engines: Vec<Held>) {
+        let mut engines = engines.into_iter();
+        let runs = self.runs.iter_mut();
+        for run in runs.filter(|run| run.state == State::Exact) {
+            let engine = run.engine.insert(engines.next().unwrap_or_default());
+            engine.without = self.without;
+        }
+        self.spare.extend(engines);
+    }
+
+    /// Admits islands, the cheapest first, as far as the work goes, and grants each its share: those that impulses hold, and
+    /// apart from them those that are solved from nothing, once.
+    fn admit(&mut self, grants: &Grants) {
+        let runs = self.runs.iter_mut().filter(|run| run.is_taken());
+        let mut asked: Vec<(f64, &mut IslandRun)> =
+            runs.map(|run| (run.share(grants), run)).collect();
+        asked.sort_by(|(_, a), (_, b)| a.need.total_cmp(&b.need));
+        let rows = asked.iter().filter_map(|(_, run)| run.exact());
+        self.work = grants.in_place_of_sweeps(rows.map(|engine| engine.state.x.len()).sum());
+        let (new, held): (Vec<_>, Vec<_>) = asked.into_iter().partition(|(share, _)| *share > 1.0);
+        for islands in [new, held] {
+            let mut sum = 0.0;
+            let fits = |(share, run): &&(f64, &mut IslandRun)| {
+                sum += run.need / share;
+                grants.admits_all || sum <= self.work
+            };
+            let admitted = islands.iter().take_while(fits).count();
+            let of = islands[..admitted].iter();
+            let all: f64 = of.map(|(share, run)| run.need / share).sum();
+            for (k, (_, run)) in islands.into_iter().enumerate() {
+                if k >= admitted {
+                    run.sweep(grants.work);
+                } else if all > 0.0 && self.work < f64::INFINITY {
+                    run.grant(self.work * (run.need / all), grants);
+                } else {
+                    run.grant(self.work, grants);
+                }
+            }
+        }
+    }
+
+    /// Solves the islands that were taken, from the impulses in `lambda`, with at most as many Newton steps as the budget
+    /// has iterations. Those of other islands stay, and what belongs to none becomes zero. [`ExactPass::conclude`] comes
+    /// last.
+    pub fn solve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+    ) -> SolveReport {
+        let start = Instant::now();
+        let limits = limits(request, start);
+        let site = |island| Site {
+            problem,
+            island,
+            start: &*lambda,
+        };
+        let runs = self.runs.par_iter_mut().enumerate();
+        runs.for_each(|(island, run)| run.solve(&site(island), &limits));
+        while self.grant_again(site, &limits) {}
+        clear_idle(problem, lambda);
+        self.store(problem, lambda, |state| &state.x);
+        let mut report = SolveReport {
+            solve_time: start.elapsed().as_secs_f64(),
+            ..SolveReport::default()
+        };
+        if request.history {
+            let recording = self.engines().map(|(_, engine)| engine.state.recording);
+            report.record_time = recording.sum();
+            report.solve_time = (report.solve_time - report.record_time).max(0.0);
+        }
+        let engines = self.engines().map(|(_, engine)| engine);
+        count(
+            engines.map(|e| (e.state.tally, e.bodies.cost())),
+            &mut report,
+        );
+        report.status = self.status(limits.tolerance);
+        report
+    }
+
+    /// Grants what is left of the step's work to islands that have spent theirs, each as much again as it had, the cheapest
+    /// first, as far as it goes, and goes on with them: with twice as much each time, all that was in vain before takes no
+    /// more than the last. Returns whether any got more.
+    fn grant_again<'a>(
+        &mut self,
+        site: impl Fn(usize) -> Site<'a> + Sync,
+        limits: &Limits,
+    ) -> bool {
+        let spent: f64 = self.engines().map(|(_, e)| e.state.tally.work).sum();
+        let runs = self.runs.iter_mut().enumerate();
+        let mut open: Vec<(usize, &mut IslandRun)> = runs
+            .filter(|(_, run)| run.exact().is_some() && run.end == Reason::Work)
+            .collect();
+        open.sort_by(|(_, a), (_, b)| a.granted.total_cmp(&b.granted));
+        let reserved: f64 = open.iter().map(|(_, run)| run.reserved).sum();
+        let mut left = self.work - spent - reserved;
+        if left == f64::INFINITY {
+            return false;
+        }
+        let grants = open.into_iter().map_while(|(island, run)| {
+            let more = run.granted.min(left);
+            left -= more;
+            (more > 0.0).then_some((island, run, more))
+        });
+        let granted: Vec<_> = grants.collect();
+        let goes_on = !granted.is_empty();
+        granted
+            .into_par_iter()
+            .for_each(|(island, run, more)| run.go_on(&site(island), limits, more));
+        goes_on
+    }
+
+    /// Sweeps the islands whose exact solution has ended above the tolerance, which stand where sweeps lead nearer: a wall
+    /// for which four alternating directions a step are granted, and six are needed, else keeps its impulses, and what is
+    /// wrong with them doubles from step to step until it falls.
+    pub fn improve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        sweeper: Sweeper<'_, impl Fn(usize) -> bool>,
+        (lambda, u): (&mut [f64], &mut Vec<Twist>),
+        report: &mut SolveReport,
+    ) {
+        let start = Instant::now();
+        let tolerance = request.budget.tolerance;
+        let runs = self.runs.iter().enumerate();
+        let unfinished = runs.filter(|(_, run)| run.is_unfinished(tolerance));
+        let unfinished: Vec<usize> = unfinished.map(|(island, _)| island).collect();
+        let sweeps = self.affordable_sweeps(&unfinished);
+        if unfinished.is_empty() || !report.status.is_usable() || sweeps == 0 {
+            return;
+        }
+        let mut each = Request {
+            history: false,
+            ..*request
+        };
+        each.budget.iterations = each.budget.iterations.min(sweeps);
+        let offered = &mut self.offered;
+        offered.clear();
+        offered.extend_from_slice(lambda);
+        for island in unfinished.iter().filter(|k| (sweeper.begins_there)(**k)) {
+            copy_island(problem, *island, sweeper.start, offered);
+        }
+        let (part, runs) = (&mut self.unfinished, &mut self.runs);
+        part.take(problem, |k| runs[k].is_unfinished(tolerance), offered);
+        let swept = (sweeper.solver).solve(&part.problem, &each, &mut part.lambda, u);
+        let sweeps = swept.iterations;
+        unfinished.iter().for_each(|k| runs[*k].book_sweeps(sweeps));
+        let work: f64 = runs.iter().map(IslandRun::swept).sum();
+        report.add_to("work", 1e-6 * work);
+        if swept.status.is_usable() {
+            offered.copy_from_slice(lambda);
+            part.store(problem, offered);
+            let limits = limits(request, Instant::now());
+            let runs = runs.par_iter_mut();
+            let runs = runs.filter(|run| run.is_unfinished(tolerance));
+            runs.for_each(|run| {
+                run.offer(problem, offered, sweeps, &limits);
+                run.end_sweeps(limits.tolerance);
+            });
+            self.store(problem, lambda, |state| &state.x);
+            report.status = self.status(limits.tolerance);
+        }
+        report.solve_time += start.elapsed().as_secs_f64();
+    }
+
+    /// How many sweeps of some islands what is left of all grants pays for.
+    fn affordable_sweeps(&self, islands: &[usize]) -> u32 {
+        let left = self.engines().map(|(island, engine)| {
+            let granted = self.runs[island].granted;
+            granted - engine.state.tally.work
+        });
+        let left: f64 = left.sum();
+        let engines = islands.iter().filter_map(|k| self.runs[*k].exact());
+        let each: f64 = engines.map(work_of_a_sweep).sum();
+        if each > 0.0 { (left / each) as u32 } else { 0 }
+    }
+
+    /// The engines of the islands that are solved exactly.
+    fn engines(&self) -> impl Iterator<Item = (usize, &Engine)> + Clone {
+        let runs = self.runs.iter().enumerate();
+        runs.filter_map(|(island, run)| Some((island, run.exact()?)))
+    }
+
+    fn store<'a>(
+        &'a self,
+        problem: &Problem,
+        lambda: &mut [f64],
+        impulses: impl Fn(&'a method::State) -> &'a [f64],
+    ) {
+        let first = problem.contact_rows();
+        for (island, engine) in self.engines() {
+            // What moves nothing is not among the engine's rows.
+            for r in problem.islands.rows.of(island) {
+                lambda[first + *r as usize] = 0.0;
+            }
+            let of = &engine.bodies.island;
+            of.store(problem, impulses(&engine.state), lambda);
+        }
+    }
+
+    /// The history of the last solution, whose result is `lambda`.
+    pub fn write_history(&self, problem: &Problem, lambda: &[f64], report: &mut SolveReport) {
+        let states = self.engines().map(|(_, engine)| &engine.state);
+        let store = |k: usize, lambda: &mut [f64]| {
+            self.store(problem, lambda, |state| state.at_point(k));
+        };
+        method::write_history(problem, states, store, lambda, report);
+    }
+
+    /// As the function of this name, which has nothing to do where all islands stand: `u` is what [`ExactPass::plan`] made
+    /// it.
+    pub fn conclude(
+        &self,
+        problem: &Problem,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+        report: &mut SolveReport,
+    ) {
+        let stands = |run: &IslandRun| run.state == State::Accepted;
+        if self.runs.is_empty() || !self.runs.iter().all(stands) {
+            conclude(problem, lambda, u, report);
+        }
+    }
+
+    fn status(&self, tolerance: f64) -> Status {
+        let mut worst: f64 = 0.0;
+        let mut is_over = false;
+        let mut large = 0;
+        for (island, engine) in self.engines() {
+            let run = &self.runs[island];
+            if !run.residual.is_finite() {
+                return Status::Failed("a number that is not finite".into());
+            }
+            worst = worst.max(run.residual);
+            let is_open = run.residual > tolerance;
+            is_over |= is_open && run.end != Reason::NoNearer;
+            large += usize::from(is_open && engine.bodies.system.is_too_large());
+        }
+        if worst <= tolerance {
+            Status::Converged
+        } else if is_over {
+            Status::Budget
+        } else {
+            let why = match large {
+                0 => String::new(),
+                n => format!(
+                    ", with {n} islands whose matrices are too large to be factored within the work"
+                ),
+            };
+            Status::Stalled(format!("no method gets below {worst:.1e} m/s{why}"))
+        }
+    }
+}
+
+/// The limits of a request, without one to the work.
+fn limits(request: &Request, start: Instant) -> Limits {
+    let tolerance = request.budget.tolerance;
+    Limits {
+        tolerance: tolerance.max(FINEST),
+        aim: (AIM * tolerance).max(FINEST),
+        work: f64::INFINITY,
+        steps: request.budget.iterations as usize,
+        deadline: request.budget.time_limit().map(|limit| start + limit),
+        history: request.history,
+    }
+}

@@ -1,0 +1,70 @@
+//! `newton`: exact laws, directly, for every friction law, at any ratio of masses and with redundant contacts. Every island
+//! is solved exactly (`exact`), with its share of the work.
+
+use std::time::Instant;
+
+use crate::math::Twist;
+use crate::problem::{MatrixProblem, Problem};
+use crate::solve::exact::stages::{WITHOUT, left_out};
+use crate::solve::exact::{Ask, ExactPass, Grants, matrices};
+use crate::solve::{NeedsBodies, Request, SolveReport, Solver, SolverInfo, work};
+
+/// The entry in the list.
+pub static INFO: SolverInfo = SolverInfo {
+    name: "newton",
+    summary: "exact laws, directly: Newton's method, proximal points and sweeps in turn, for every friction law and redundant contacts",
+    source: "Rockafellar 1976; De Saxcé & Feng 1998; Yamashita & Fukushima 2001; Hintermüller, Ito & Kunisch 2002",
+    least_iterations: 500,
+    obstacle: || None,
+    parameters: &[WITHOUT, work::parameter(work::DIRECT)],
+    make: |parameters| {
+        Box::new(Newton {
+            work: work::limit(parameters),
+            pass: ExactPass::without(left_out(parameters)),
+        })
+    },
+};
+
+/// The solver.
+struct Newton {
+    /// What a solve may take (multiplications).
+    work: f64,
+    pass: ExactPass,
+}
+
+impl Solver for Newton {
+    fn info(&self) -> &'static SolverInfo {
+        &INFO
+    }
+
+    fn solve(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
+    ) -> SolveReport {
+        let start = Instant::now();
+        let grants = Grants::to_all(self.work, request.budget.tolerance);
+        self.pass.plan(problem, lambda, u, &grants, |_| Ask::Solve);
+        let planning = start.elapsed().as_secs_f64();
+        let mut report = self.pass.solve(problem, request, lambda);
+        report.prepare_time = planning;
+        self.pass.conclude(problem, lambda, u, &mut report);
+        if request.history && report.status.is_usable() {
+            self.pass.write_history(problem, lambda, &mut report);
+        }
+        report
+    }
+
+    fn solve_matrices(
+        &mut self,
+        problem: &MatrixProblem,
+        request: &Request,
+        lambda: &mut [f64],
+    ) -> Result<SolveReport, NeedsBodies> {
+        let grants = Grants::to_all(f64::INFINITY, request.budget.tolerance);
+        let report = matrices::solve(problem, request, &grants, lambda);
+        Ok(report.expect("work without limit"))
+    }
+}
