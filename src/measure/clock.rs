@@ -1,16 +1,17 @@
 //! The clock of a step: what was measured when, and to which stage it goes.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Stage, Timings};
 
 /// A source of time (s). Tests have one of their own.
-pub type Clock = Box<dyn Fn() -> f64 + Send + Sync>;
+pub type Clock = Arc<dyn Fn() -> f64 + Send + Sync>;
 
 /// The time since it was made, by the system's monotonic clock.
 pub fn system_clock() -> Clock {
     let origin = Instant::now();
-    Box::new(move || origin.elapsed().as_secs_f64())
+    Arc::new(move || origin.elapsed().as_secs_f64())
 }
 
 /// Laps of one clock: every stage starts where the last one ended, so that nothing is lost between

@@ -243,11 +243,21 @@ impl Rows {
     /// The entries (body, Jacobian) of row `r`.
     #[inline]
     pub fn entries(&self, r: usize) -> impl Iterator<Item = (usize, &Twist)> {
+        self.entries_along(r, &self.jacobian)
+    }
+
+    /// The same of other Jacobians, which are given per entry.
+    #[inline]
+    pub(crate) fn entries_along<'a>(
+        &'a self,
+        r: usize,
+        jacobian: &'a [Twist],
+    ) -> impl Iterator<Item = (usize, &'a Twist)> {
         let span = islands::span(&self.start, r);
         self.body[span.clone()]
             .iter()
             .map(|b| *b as usize)
-            .zip(&self.jacobian[span])
+            .zip(&jacobian[span])
     }
 
     /// Whether the row is bilateral: any impulse is allowed.
@@ -419,6 +429,11 @@ impl Problem {
 
     /// Jᵀ Λ, for all bodies (N s, N m s). `u` is overwritten.
     pub fn momenta(&self, lambda: &[f64], u: &mut Vec<Twist>) {
+        self.momenta_along(&self.rows.jacobian, lambda, u);
+    }
+
+    /// The same with other Jacobians of the general rows, per entry.
+    pub(crate) fn momenta_along(&self, jacobian: &[Twist], lambda: &[f64], u: &mut Vec<Twist>) {
         u.clear();
         u.resize(self.bodies.len(), Twist::ZERO);
         for c in 0..self.contacts.len() {
@@ -431,7 +446,7 @@ impl Problem {
         }
         let first = self.contact_rows();
         for r in 0..self.rows.len() {
-            for (body, jacobian) in self.rows.entries(r) {
+            for (body, jacobian) in self.rows.entries_along(r, jacobian) {
                 u[body].linear += jacobian.linear * lambda[first + r];
                 u[body].angular += jacobian.angular * lambda[first + r];
             }

@@ -98,30 +98,25 @@ impl Book {
         self.balance[Flow::Drives] += change;
     }
 
-    /// Counts the work of a solved (sub)step, whose velocities the world does not have yet. `are_closed`: the rounds ended
-    /// along the directions of the last linearisation.
-    pub fn add_work(&mut self, world: &World, c: &mut Context, are_closed: bool) {
-        if are_closed {
-            c.joints.exchange_directions(&mut c.problem);
-        }
+    /// Counts the work of a solved (sub)step, whose velocities the world does not have yet.
+    pub fn add_work(&mut self, world: &World, c: &mut Context) {
         // The residual has been judged: its memory serves.
         let mut momentum = std::mem::take(c.residual_workspace.velocities_mut());
-        c.problem.momenta(&c.lambda, &mut momentum);
-        self.add_rows(world, c);
-        if are_closed {
-            c.joints.exchange_directions(&mut c.problem);
-        }
+        let directions = c.joints.directions(&c.problem);
+        (c.problem).momenta_along(directions, &c.lambda, &mut momentum);
+        self.add_rows(world, c, directions);
         self.add_contacts(world, c);
         self.add_bodies(world, c, &momentum);
         *c.residual_workspace.velocities_mut() = momentum;
     }
 
-    fn add_rows(&mut self, world: &World, c: &Context) {
+    fn add_rows(&mut self, world: &World, c: &Context, directions: &[Twist]) {
         let (problem, b) = (&c.problem, &mut self.balance);
         let first = problem.contact_rows();
         for r in 0..problem.rows.len() {
             let lambda = c.lambda[first + r];
-            let rates = problem.rows.entries(r).map(|(body, j)| {
+            let entries = problem.rows.entries_along(r, directions);
+            let rates = entries.map(|(body, j)| {
                 let mean = mean_velocity(world, c, body);
                 j.linear.dot(&mean.linear) + j.angular.dot(&mean.angular)
             });
@@ -191,7 +186,7 @@ impl Book {
             let known = (p.angular + pushed.angular).dot(&mean.angular);
             let mut rotation = change - known;
             self.balance[Flow::Rounds] += lacks.dot(&mean.linear);
-            if c.rounds.holds(slot) {
+            if c.joints.holds(slot) {
                 let ends = [
                     Quat::from_scaled_axis(s.angular * (-0.5 * h)) * spin_s,
                     Quat::from_scaled_axis(e.angular * (0.5 * h)) * spin_e,

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::report::StepError;
+use super::error::StepError;
 use crate::math::{Quat, SymMat3, Twist, Vec3, rotate_by};
 use crate::problem::Problem;
 use crate::world::joint::{Motor, RowMemory};

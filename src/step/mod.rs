@@ -5,23 +5,21 @@
 mod assemble;
 mod contact_law;
 mod context;
-mod elsewhere;
 mod energy;
+mod error;
 mod integrate;
 mod joints;
-mod loops;
 mod matching;
 pub mod motion;
 mod project;
 mod repeat;
 mod report;
 mod rest;
-mod rounds;
 mod snapshot;
 mod solvers;
-mod spring;
-mod stiffness;
 mod sweep;
+
+use std::sync::Arc;
 
 use crate::math::Vec3;
 use crate::measure::Stage;
@@ -37,7 +35,8 @@ use crate::world::{Detection, JointGeometry, World};
 use context::Context;
 use solvers::Solvers;
 
-pub use report::{ResidualSchedule, StepError, StepReport};
+pub use error::StepError;
+pub use report::{ResidualSchedule, StepReport};
 pub use snapshot::Snapshot;
 
 /// A step that does not resolve how its joints turn is taken in 2, 4, … substeps, halved so often at most.
@@ -67,7 +66,7 @@ pub struct Simulation {
     context: Context,
     positions: project::Workspace,
     before: integrate::Saved,
-    pool: Option<rayon::ThreadPool>,
+    pool: Option<Arc<rayon::ThreadPool>>,
     threads: usize,
     clock: Clock,
     residuals: ResidualSchedule,
@@ -88,7 +87,7 @@ impl Simulation {
             self.repeat();
             return Ok(&self.report);
         }
-        let clock = std::mem::replace(&mut self.clock, Box::new(|| 0.0));
+        let clock = Arc::clone(&self.clock);
         let mut watch = Stopwatch::start(&clock);
         // The step as a whole goes to the pool, or each of its loops would have to wake it up.
         let result = self.on_threads(|simulation| {
@@ -99,7 +98,6 @@ impl Simulation {
         });
         watch.lap(Stage::Wait);
         self.report.timings = watch.timings;
-        self.clock = clock;
         result.map(|()| &self.report)
     }
 
@@ -230,9 +228,7 @@ impl Simulation {
         }
         self.report.add_substep(c, solved.report, substep == 0);
         watch.lap(Stage::Measure);
-        account(&mut self.book, watch, |book| {
-            book.add_work(world, c, solved.are_closed)
-        });
+        account(&mut self.book, watch, |book| book.add_work(world, c));
 
         if solved.is_resolved || is_last_try {
             self.end_substep(finds, is_last, solved.failed, watch)?;
@@ -299,14 +295,9 @@ impl Simulation {
     /// Runs `work` on the simulation's own threads. Steps within it need not wake them up, which takes about
     /// 0.1 ms where steps are far apart.
     pub fn on_threads<R: Send>(&mut self, work: impl FnOnce(&mut Self) -> R + Send) -> R {
-        match self.pool.take() {
+        match self.pool.clone() {
             None => rayon::scope(|_| work(self)),
-            Some(pool) => {
-                let result = pool.install(|| work(self));
-                // Unless `work` has asked for another number of threads.
-                self.pool.get_or_insert(pool);
-                result
-            }
+            Some(pool) => pool.install(|| work(self)),
         }
     }
 
@@ -499,13 +490,11 @@ fn account(
     }
 }
 
-fn pool(threads: usize) -> Option<rayon::ThreadPool> {
+fn pool(threads: usize) -> Option<Arc<rayon::ThreadPool>> {
     if threads == 0 {
         return None;
     }
     // Without a pool of its own a simulation runs on rayon's global one.
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .ok()
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.ok().map(Arc::new)
 }

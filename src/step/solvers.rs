@@ -1,15 +1,15 @@
 //! Which solver takes the step, how often, and what happens when it fails.
 
 use super::context::Context;
-use super::report::StepError;
-use super::rounds::{self, Progress, ROUGH_ROUNDS, ROUGH_SHARE};
+use super::error::StepError;
+use super::joints::{Closing, Iterate};
 use super::sweep::MOST_STRIKES;
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
 use crate::problem::residual::JudgedLaw;
 use crate::solve::sweeps::colored_gs::{self, ColoredGs};
 use crate::solve::{
-    Budget, ConfigError, Over, Parameters, Request, SolveReport, Solver, SolverConfig, Status,
+    Budget, ConfigError, Parameters, Request, SolveReport, Solver, SolverConfig, Status,
 };
 use crate::world::World;
 
@@ -35,8 +35,6 @@ pub struct Solved {
     pub failed: bool,
     /// Whether the joints turn so little in the (sub)step that the rounds close them.
     pub is_resolved: bool,
-    /// Whether the rounds ended along the directions of the last linearisation.
-    pub are_closed: bool,
 }
 
 impl Solvers {
@@ -155,18 +153,23 @@ impl Solvers {
         is_last: bool,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Solved, StepError> {
-        let has_rounds = c.begin_rounds(world, share);
+        let has_rounds = (c.joints).begin_rounds(world, &mut c.problem, &c.start, share);
         watch.lap(Stage::Assemble);
-        let mut report = self.solve_once(c, false, watch);
-        let (mut is_resolved, mut are_closed) = (true, false);
+        let (joints, mut at) = c.joints_at();
+        let mut report = self.solve_once(&mut at, false, watch);
+        let mut closing = Closing::Closed;
         if has_rounds {
-            (is_resolved, are_closed) = self.close_joints(world, c, &mut report, watch);
+            let budget = self.config.budget;
+            let of_all = (&budget, &mut report);
+            closing = joints.close(world, &mut at, of_all, watch, |at, again, watch| {
+                self.solve_once(at, again, watch)
+            });
         }
+        let is_resolved = closing != Closing::Unresolved;
         if is_last && !is_resolved && report.status.is_usable() {
             // Velocities that lead nowhere may be any.
-            c.plain_round(world);
-            let next = self.solve_once(c, false, watch);
-            c.look_at_joints(world);
+            joints.restore(world, at.problem);
+            let next = self.solve_once(&mut at, false, watch);
             report = report.followed_by(next);
             report.status = report.status.or_worse(Status::Budget);
         }
@@ -182,73 +185,13 @@ impl Solvers {
             law,
             failed,
             is_resolved,
-            are_closed,
         })
-    }
-
-    /// Solves in rounds until the joints are closed at the next midpoint. Whether the (sub)step resolves how they turn, and
-    /// whether they are closed along the directions of the last linearisation.
-    fn close_joints(
-        &mut self,
-        world: &mut World,
-        c: &mut Context,
-        report: &mut SolveReport,
-        watch: &mut Stopwatch<'_>,
-    ) -> (bool, bool) {
-        let tolerance = rounds::tolerance(&self.config.budget);
-        let mut progress = Progress::default();
-        let (mut is_resolved, mut are_closed) = (true, false);
-        let mut is_relaxed = false;
-        while report.status.is_usable() {
-            let is_rough = report.status != Status::Converged;
-            let is_as_before = is_rough || !is_relaxed;
-            if !is_as_before {
-                c.relax_joints(1.0);
-                is_relaxed = false;
-            }
-            let error = c.look_at_joints(world);
-            watch.lap(Stage::Assemble);
-            let goes_on = progress.goes_on(error);
-            let is_closed = error <= tolerance;
-            is_resolved = c.are_joints_resolved() && (is_closed || goes_on);
-            if is_closed && is_resolved {
-                c.end_rounds(tolerance);
-                are_closed = true;
-                break;
-            }
-            if !is_resolved || is_rough && progress.rounds >= ROUGH_ROUNDS {
-                report.status = report.status.clone().or_worse(Status::Budget);
-                break;
-            }
-            // A chord, unless the last one led no nearer.
-            let mut is_chord = progress.is_nearer && is_as_before;
-            if is_rough && !is_relaxed {
-                c.relax_joints(ROUGH_SHARE);
-                c.look_at_joints(world);
-                (is_relaxed, is_chord) = (true, false);
-            }
-            c.next_round(world, is_chord);
-            watch.lap(Stage::Assemble);
-            let next = self.solve_once(c, is_chord, watch);
-            // How the last round was solved is how the step was.
-            let status = next.status.clone();
-            *report = std::mem::take(report).followed_by(next);
-            report.status = status;
-        }
-        report.note(
-            "joint rounds",
-            "Times that a (sub)step is solved until its joints are closed at the next midpoint, of the substep that needs most.",
-            "-",
-            Over::Max,
-            f64::from(progress.rounds),
-        );
-        (is_resolved, are_closed)
     }
 
     /// `again`: the problem is the last one but for its right-hand side.
     fn solve_once(
         &mut self,
-        c: &mut Context,
+        at: &mut Iterate<'_>,
         again: bool,
         watch: &mut Stopwatch<'_>,
     ) -> SolveReport {
@@ -256,7 +199,7 @@ impl Solvers {
             budget: self.config.budget,
             history: self.record_history,
         };
-        let (problem, lambda, velocity) = (&c.problem, &mut c.lambda, &mut c.velocity);
+        let (problem, lambda, velocity) = (&*at.problem, &mut *at.lambda, &mut *at.velocity);
         let report = match again {
             true => self.chosen.solve_again(problem, &request, lambda, velocity),
             false => self.chosen.solve(problem, &request, lambda, velocity),

@@ -14,7 +14,7 @@ use moreau::step::{ResidualSchedule, Simulation};
 fn with_counting_clock(simulation: &mut Simulation) -> Arc<AtomicU64> {
     let reads = Arc::new(AtomicU64::new(0));
     let counter = reads.clone();
-    simulation.set_clock(Box::new(move || {
+    simulation.set_clock(Arc::new(move || {
         counter.fetch_add(1, Ordering::Relaxed) as f64
     }));
     reads

@@ -1,15 +1,20 @@
 //! Which joints close loops, so that their rigid rows may be redundant.
 
+use super::rows::{Table, diagonal};
 use crate::problem::Problem;
 use crate::world::World;
 use crate::world::joint::{JointKind, WORLD};
 
+/// What holds the rows of loops to the last round's impulses, as a share of their own diagonal (-).
+const HOLD: f64 = 1e-5;
 /// Which joints close loops: those that are no bridges of the graph of bodies and joints, in which everything that
 /// impulses do not move is one.
 #[derive(Default)]
 pub struct Loops {
     /// Per joint.
-    pub closes: Vec<bool>,
+    closes: Vec<bool>,
+    /// What holds the rows to the last round's impulses, per row (1/kg).
+    pub hold: Vec<f64>,
     /// Edges: a joint and its two bodies. They are compared with those of the last time.
     edges: Vec<[u32; 3]>,
     spare: Vec<[u32; 3]>,
@@ -20,8 +25,31 @@ pub struct Loops {
 }
 
 impl Loops {
+    /// Rigid rows of joints that close loops may be redundant, and their directions nearly so: in the first round their
+    /// impulses are the least ones …
+    pub fn soften(&mut self, world: &World, problem: &mut Problem, table: &Table) {
+        self.find(world, problem);
+        self.hold.clear();
+        self.hold.resize(problem.rows.len(), 0.0);
+        for (r, (index, _)) in table.rows.iter().enumerate() {
+            if table.is_rigid(r) && self.closes[*index as usize] {
+                self.hold[r] = HOLD * diagonal(problem, r);
+                problem.rows.compliance[r] += self.hold[r];
+            }
+        }
+    }
+
+    /// … and in later ones they change as little as they can from what the last one found: at the end nothing
+    /// of this is left. They are those of the general rows.
+    pub fn hold_on(&self, problem: &mut Problem, impulses: &[f64]) {
+        let rows = self.hold.iter().enumerate();
+        for (r, hold) in rows.filter(|(_, hold)| **hold > 0.0) {
+            problem.rows.bias[r] -= hold * impulses[r];
+        }
+    }
+
     /// Finds them for the world as it is.
-    pub fn find(&mut self, world: &World, problem: &Problem) {
+    fn find(&mut self, world: &World, problem: &Problem) {
         let n = problem.bodies.len();
         let node = |body: u32| match body {
             WORLD => n as u32,

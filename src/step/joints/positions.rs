@@ -1,13 +1,13 @@
 //! The rows of positions where the bodies are elsewhere than in the world.
 
-use super::joints::{Entry, number, row_scale, scaled};
+use super::rows::{Entry, number, row_scale, scaled};
 use crate::math::{Pose, Twist, rotate_by};
 use crate::world::joint::{Joint, JointKind, Motion, Target, WORLD};
 use crate::world::{JointGeometry, World};
 
 /// Joints at another midpoint. Keeps its memory.
 #[derive(Default)]
-pub struct Elsewhere {
+pub struct Positions {
     /// By slot, of the bodies that joints are on.
     pose: Vec<Pose>,
     /// Which of them are found.
@@ -17,7 +17,7 @@ pub struct Elsewhere {
     time: f64,
 }
 
-impl Elsewhere {
+impl Positions {
     /// Finds every joint where its bodies are after such a time at such velocities.
     pub fn find(&mut self, world: &World, velocity: &[Twist], time: f64) {
         self.time = time;

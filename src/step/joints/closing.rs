@@ -1,0 +1,304 @@
+//! Rounds: joints that are closed at the next midpoint (section 2 of docs/method.md).
+//!
+//! A row of positions asks for φ(q₊) = 0 at the next midpoint q₊ = q + h u, with an impulse along
+//! J̄ = ¼J(q₋) + ½J(q) + ¼J(q₊), and a body for the balance of its momenta (`bodies`). Both are solved by Newton's method:
+//! each round is a problem w = A Λ + b like any other, linear about the velocities and impulses that the last round found,
+//! with the bodies' turning forces as stiffness in its mass matrix alone. What the rounds end at does not depend on that
+//! matrix: it stays from round to round as long as they lead nearer (chords), so that its factor serves again.
+
+use super::bodies::HeldBodies;
+use super::laws::{Laws, RowKind};
+use super::linear::{Linearisation, Midpoints};
+use super::loops::Loops;
+use super::mixing::Mixing;
+use super::ropes;
+use super::rows::Table;
+use crate::math::Twist;
+use crate::measure::Stage;
+use crate::measure::clock::Stopwatch;
+use crate::problem::Problem;
+use crate::solve::{Budget, Over, SolveReport, Status};
+use crate::world::{JointGeometry, World};
+
+/// Most rounds of a (sub)step. Where they are not enough it does not resolve how its joints turn.
+const MAX_ROUNDS: u32 = 15;
+
+/// Rounds in which the least error must become half of what it was.
+const PATIENCE: u32 = 5;
+
+/// Rounds where the solver itself ends above its tolerance, so that more of them lead nowhere.
+const ROUGH_ROUNDS: u32 = 3;
+
+/// What the last of these closes of what is open, where joints are rigid to the step (-): what a step closes becomes motion,
+/// which a solver that lags behind does not take back in time. Baumgarte's usual share.
+const ROUGH_SHARE: f64 = 0.2;
+
+/// Least error that rounds are asked for (m/s): at 1/60 s it is 2e-11 m, some last digits of a place 10 km away.
+const LEAST_TOLERANCE: f64 = 1e-9;
+
+/// The error at which the joints are closed (m/s): the solver's tolerance, or the usual one where it has none.
+fn tolerance(budget: &Budget) -> f64 {
+    match budget.tolerance {
+        0.0 => Budget::default().tolerance,
+        tolerance => tolerance.max(LEAST_TOLERANCE),
+    }
+}
+
+/// How the rounds of a (sub)step go.
+#[derive(Default)]
+struct Progress {
+    /// Rounds so far.
+    rounds: u32,
+    /// The error that has to be halved (m/s), and the round that had it.
+    best: Option<(f64, u32)>,
+    /// The last round's error (m/s), and whether it was less than the one before.
+    last: Option<f64>,
+    is_nearer: bool,
+}
+
+impl Progress {
+    /// Counts a round that ended at this error; false where more of them lead nowhere.
+    fn goes_on(&mut self, error: f64) -> bool {
+        self.rounds += 1;
+        self.is_nearer = self.last.is_none_or(|last| error < last);
+        self.last = Some(error);
+        match self.best {
+            Some((best, round)) if error.is_nan() || error > 0.5 * best => {
+                self.rounds < round + PATIENCE && self.rounds < MAX_ROUNDS
+            }
+            _ => {
+                self.best = Some((error, self.rounds));
+                self.rounds < MAX_ROUNDS
+            }
+        }
+    }
+}
+
+/// A (sub)step's problem, and what its last round has found.
+pub struct Iterate<'a> {
+    pub problem: &'a mut Problem,
+    /// Λ (N s).
+    pub lambda: &'a mut Vec<f64>,
+    /// u_E.
+    pub velocity: &'a mut Vec<Twist>,
+}
+
+/// How rounds have ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Closing {
+    /// The joints are closed, or nobody has asked for that.
+    Closed,
+    /// The solver itself does not get to its tolerance, or has failed.
+    Rough,
+    /// The (sub)step does not resolve how the joints turn.
+    Unresolved,
+}
+
+/// The joints of a (sub)step. Keeps its memory.
+#[derive(Default)]
+pub struct Joints {
+    table: Table,
+    laws: Laws,
+    midpoints: Midpoints,
+    /// The rows about the velocities that the last round has found.
+    next: Linearisation,
+    /// Whether the impulses act along its directions, and not along those of the problem.
+    are_closed: bool,
+    loops: Loops,
+    bodies: HeldBodies,
+    mixing: Mixing,
+}
+
+impl Joints {
+    /// Fills the general rows of the problem, which has its bodies already, and remembers the joints' angles. Returns the
+    /// impulses to start from.
+    pub fn assemble(&mut self, world: &mut World, problem: &mut Problem) -> &[f64] {
+        self.table.fill(world, problem);
+        &self.table.start
+    }
+
+    /// Whether some row is one of positions, so that rounds are needed.
+    pub fn have_positions(&self) -> bool {
+        self.table.positions().next().is_some()
+    }
+
+    /// How far each joint is from where the last (sub)step aimed (m).
+    pub fn errors(&self) -> &[f64] {
+        &self.table.error
+    }
+
+    /// The joints at the midpoint of the last (sub)step.
+    pub fn geometry(&self) -> &[JointGeometry] {
+        &self.table.geometry
+    }
+
+    /// The directions along which the general rows' impulses act, per entry.
+    pub fn directions<'a>(&'a self, problem: &'a Problem) -> &'a [Twist] {
+        match self.are_closed {
+            true => &self.next.jacobian,
+            false => &problem.rows.jacobian,
+        }
+    }
+
+    /// Whether joints hold a body, so that its momenta at the ends of the (sub)step balance.
+    pub fn holds(&self, slot: usize) -> bool {
+        self.bodies.holds(slot)
+    }
+
+    /// What a row's work is, where its impulse is `lambda` (N s).
+    pub fn kind(&self, problem: &Problem, r: usize, lambda: f64) -> RowKind {
+        self.laws.kind(problem, &self.table, r, lambda)
+    }
+
+    /// Stores impulses and forces for the next step.
+    pub fn remember(&self, world: &mut World, problem: &Problem, lambda: &[f64]) {
+        self.laws.remember(world, problem, &self.table, lambda);
+        self.table.remember_forces(world, problem, lambda);
+    }
+}
+
+impl Joints {
+    /// Begins the rounds of a (sub)step that starts from the impulses `start`, which is to close so much of the joints'
+    /// errors; false where no joint needs them.
+    pub fn begin_rounds(
+        &mut self,
+        world: &World,
+        problem: &mut Problem,
+        start: &[f64],
+        share: f64,
+    ) -> bool {
+        self.are_closed = false;
+        if !self.have_positions() {
+            self.bodies.clear();
+            return false;
+        }
+        let table = &self.table;
+        self.mixing.begin();
+        self.bodies
+            .begin(world, problem, table, &mut self.mixing.about);
+        self.midpoints.begin(world, problem, table);
+        let behind = &self.midpoints.behind;
+        self.laws.begin((world, problem), (table, behind), share);
+        let of = (table, self.laws.left.as_slice());
+        let (about, next) = (&self.mixing.about, &mut self.next);
+        self.midpoints.linearise((world, problem), of, about, next);
+        next.exchange(problem, table);
+        self.loops.soften(world, problem, table);
+        self.bodies.set(world, problem, about);
+        ropes::stiffen(problem, table, &start[problem.contact_rows()..]);
+        ropes::aim(problem, table, about);
+        true
+    }
+
+    /// Solves in rounds until the joints are closed at the next midpoint, from the first round, whose report is given and
+    /// becomes that of all. `solve` solves the problem of a round, which may be the last one but for its right-hand side.
+    pub fn close(
+        &mut self,
+        world: &mut World,
+        at: &mut Iterate<'_>,
+        (budget, report): (&Budget, &mut SolveReport),
+        watch: &mut Stopwatch<'_>,
+        mut solve: impl FnMut(&mut Iterate<'_>, bool, &mut Stopwatch<'_>) -> SolveReport,
+    ) -> Closing {
+        let tolerance = tolerance(budget);
+        let mut progress = Progress::default();
+        let mut closing = Closing::Rough;
+        let mut is_relaxed = false;
+        while report.status.is_usable() {
+            let is_rough = report.status != Status::Converged;
+            let is_as_before = is_rough || !is_relaxed;
+            if !is_as_before {
+                self.relax(at.problem, 1.0);
+                is_relaxed = false;
+            }
+            let error = self.look(world, at);
+            watch.lap(Stage::Assemble);
+            let goes_on = progress.goes_on(error);
+            let is_closed = error <= tolerance;
+            let is_resolved = self.bodies.are_resolved(at.problem.h, at.velocity);
+            if is_resolved && is_closed {
+                let along = (&*at.problem, self.next.jacobian.as_slice());
+                self.bodies
+                    .balance(along, at.lambda, tolerance, at.velocity);
+                self.are_closed = true;
+                closing = Closing::Closed;
+                break;
+            }
+            if !(is_resolved && goes_on) || is_rough && progress.rounds >= ROUGH_ROUNDS {
+                if !(is_resolved && goes_on) {
+                    closing = Closing::Unresolved;
+                }
+                report.status = report.status.clone().or_worse(Status::Budget);
+                break;
+            }
+            // A chord, unless the last one led no nearer.
+            let mut is_chord = progress.is_nearer && is_as_before;
+            if is_rough && !is_relaxed {
+                self.relax(at.problem, ROUGH_SHARE);
+                self.look(world, at);
+                (is_relaxed, is_chord) = (true, false);
+            }
+            self.next_round(world, at, is_chord);
+            watch.lap(Stage::Assemble);
+            let next = solve(at, is_chord, watch);
+            // How the last round was solved is how the step was.
+            let status = next.status.clone();
+            *report = std::mem::take(report).followed_by(next);
+            report.status = status;
+        }
+        report.note(
+            "joint rounds",
+            "Times that a (sub)step is solved until its joints are closed at the next midpoint, of the substep that needs most.",
+            "-",
+            Over::Max,
+            f64::from(progress.rounds),
+        );
+        closing
+    }
+
+    /// From the next linearisation on only a share of what is open of the joints is closed.
+    fn relax(&mut self, problem: &mut Problem, share: f64) {
+        (self.laws).relax(problem, &self.table, &self.loops.hold, share);
+    }
+
+    /// Linearises the joints about the velocities that a round has found, and says how far they are from their laws there
+    /// (m/s): by what gapes, and by what the velocities lack of the impulses' momentum.
+    fn look(&mut self, world: &World, at: &Iterate<'_>) -> f64 {
+        let (problem, lambda, velocity) = (&*at.problem, at.lambda.as_slice(), &*at.velocity);
+        let of = (&self.table, self.laws.left.as_slice());
+        let next = &mut self.next;
+        (self.midpoints).linearise((world, problem), of, velocity, next);
+        let gap = next.gap(problem, &self.table, &self.loops.hold, lambda);
+        let left = (self.bodies).momentum_left(problem, &next.jacobian, lambda, velocity);
+        gap.max(left)
+    }
+
+    /// Sets the next round's problem up: a chord leaves it but for its right-hand side.
+    fn next_round(&mut self, world: &mut World, at: &mut Iterate<'_>, is_chord: bool) {
+        let (problem, table) = (&mut *at.problem, &self.table);
+        let is_mixed = (self.mixing).mix(problem, &self.bodies, at.lambda, at.velocity);
+        let (about, impulses) = (&self.mixing.about, &self.mixing.impulses);
+        if is_mixed {
+            let of = (table, self.laws.left.as_slice());
+            (self.midpoints).linearise((world, problem), of, about, &mut self.next);
+        }
+        if is_chord {
+            (self.bodies).shift((problem, table), &self.next, (about, impulses));
+        } else {
+            table.remember_forces(world, problem, at.lambda);
+            self.next.exchange(problem, table);
+            self.bodies.set(world, problem, about);
+            ropes::stiffen(problem, table, impulses);
+        }
+        self.loops.hold_on(problem, impulses);
+        ropes::aim(problem, table, about);
+    }
+
+    /// Makes the problem what it is where nothing is known of where the velocities lead.
+    pub fn restore(&self, world: &World, problem: &mut Problem) {
+        let table = &self.table;
+        (self.midpoints).restore(problem, (table, &self.laws.left));
+        self.bodies.restore_free(problem);
+        ropes::aim(problem, table, &world.bodies.velocity);
+    }
+}

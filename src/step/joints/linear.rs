@@ -1,0 +1,198 @@
+//! The rows of positions, linear about a next midpoint q₊ = q + h u.
+
+use super::positions::Positions;
+use super::rows::{Table, diagonal, number};
+use crate::math::Twist;
+use crate::problem::Problem;
+use crate::world::World;
+use crate::world::joint::Joint;
+
+/// The share of J(q₋) and of J(q₊) in a row's direction (-): Newmark's β, which makes taut cables stable at every step
+/// length and dampens nothing.
+pub const SHARE: f64 = 0.25;
+
+/// Directions and biases of all general rows about some velocities u.
+#[derive(Default)]
+pub struct Linearisation {
+    /// J̄ = ¼J(q₋) + ½J(q) + ¼J(q₊), per entry of the problem's rows.
+    pub jacobian: Vec<Twist>,
+    /// Biases, per row (m/s).
+    bias: Vec<f64>,
+    /// w of the rows at q₊, without C Λ (m/s).
+    velocity: Vec<f64>,
+}
+
+impl Linearisation {
+    /// How far the rows of positions are from their laws at the next midpoint, with these impulses (m/s); `hold` is what of
+    /// their compliance only the rounds know (1/kg).
+    pub fn gap(&self, problem: &Problem, table: &Table, hold: &[f64], lambda: &[f64]) -> f64 {
+        let first = problem.contact_rows();
+        let mut worst = 0.0_f64;
+        for (r, _) in table.positions() {
+            let lambda = lambda[first + r];
+            let compliance = problem.rows.compliance[r] - hold[r];
+            let w = self.velocity[r] + compliance * lambda;
+            let [lo, hi] = problem.rows.bounds[r];
+            // As the residual has it: an impulse that is next to nothing may still press.
+            let error = match problem.rows.is_bilateral(r) {
+                true => w,
+                false => {
+                    let inertia = 1.0 / (diagonal(problem, r) + problem.rows.compliance[r]);
+                    (lambda - (lambda - inertia * w).clamp(lo, hi)) / inertia
+                }
+            };
+            worst = worst.max(error.abs());
+        }
+        worst
+    }
+
+    /// Puts it into the problem, but for the rows across ropes, and keeps what was there.
+    pub fn exchange(&mut self, problem: &mut Problem, table: &Table) {
+        let rows = &mut problem.rows;
+        for r in table.across() {
+            let entries = rows.start[r] as usize..rows.start[r + 1] as usize;
+            self.jacobian[entries.clone()].copy_from_slice(&rows.jacobian[entries]);
+        }
+        std::mem::swap(&mut rows.jacobian, &mut self.jacobian);
+        std::mem::swap(&mut rows.bias, &mut self.bias);
+    }
+
+    /// The problem's directions stay, and its biases become those of this linearisation, about `u` and the general rows'
+    /// `impulses`. `change` becomes what these give along these directions and not along the problem's (N s, N m s).
+    pub fn shift(
+        &self,
+        (problem, table): (&mut Problem, &Table),
+        (u, impulses): (&[Twist], &[f64]),
+        change: &mut Vec<Twist>,
+    ) {
+        change.clear();
+        change.resize(problem.bodies.len(), Twist::ZERO);
+        let rows = &mut problem.rows;
+        for (r, _) in table.positions() {
+            let mut along = 0.0;
+            for at in rows.start[r] as usize..rows.start[r + 1] as usize {
+                let (old, new) = (&rows.jacobian[at], &self.jacobian[at]);
+                let body = rows.body[at] as usize;
+                along += old.linear.dot(&u[body].linear) + old.angular.dot(&u[body].angular);
+                change[body].linear += (new.linear - old.linear) * impulses[r];
+                change[body].angular += (new.angular - old.angular) * impulses[r];
+            }
+            rows.bias[r] = self.velocity[r] - along;
+        }
+    }
+}
+
+/// The joints at the last midpoint, at this one, and where the next one is expected. Keeps its memory.
+#[derive(Default)]
+pub struct Midpoints {
+    pub behind: Positions,
+    ahead: Positions,
+    /// ¼J(q₋) + ½J(q), per entry of the problem's rows; zero for rows of velocities.
+    settled: Vec<Twist>,
+    /// The rows as they were assembled: J(q), and their biases.
+    here: Vec<Twist>,
+    bias: Vec<f64>,
+    /// Which bodies touch something.
+    touches: Vec<bool>,
+}
+
+impl Midpoints {
+    /// What does not change over a (sub)step's rounds: the directions behind and here.
+    pub fn begin(&mut self, world: &World, problem: &Problem, table: &Table) {
+        self.touches.clear();
+        self.touches.resize(problem.bodies.len(), false);
+        for body in problem.contacts.bodies.iter().flatten() {
+            self.touches[*body as usize] = problem.bodies.is_dynamic(*body as usize);
+        }
+        self.behind.find(world, &world.bodies.velocity, -problem.h);
+        self.here.clone_from(&problem.rows.jacobian);
+        self.bias.clone_from(&problem.rows.bias);
+        self.settled.clear();
+        self.settled.resize(self.here.len(), Twist::ZERO);
+        let rows = table.rows.iter().zip(&problem.rows.start);
+        for ((index, number), start) in rows {
+            let mut at = *start as usize;
+            let joints = &world.joints;
+            (self.behind).visit_row(joints, *index as usize, *number, |_, j| {
+                let here = &self.here[at];
+                self.settled[at] = Twist::new(
+                    j.linear * SHARE + here.linear * (1.0 - 2.0 * SHARE),
+                    j.angular * SHARE + here.angular * (1.0 - 2.0 * SHARE),
+                );
+                at += 1;
+            });
+        }
+    }
+
+    /// Linearises the rows of positions about the next midpoint, where the velocities `u` lead; of what is open of each,
+    /// so much is `left` (m).
+    ///
+    /// Angles of what touches something are linear in u. A wheel that rolls at s and yaws at ω ends along an axis that has
+    /// turned by h ω, so that its u_E turns about the axis halfway: at this midpoint, where contacts are, it seems to roll
+    /// over by ½ h s ω, and they would bear against that.
+    pub fn linearise(
+        &mut self,
+        (world, problem): (&World, &Problem),
+        (table, left): (&Table, &[f64]),
+        u: &[Twist],
+        next: &mut Linearisation,
+    ) {
+        let h = problem.h;
+        self.ahead.find(world, u, h);
+        next.jacobian.clear();
+        next.jacobian.extend_from_slice(&problem.rows.jacobian);
+        next.bias.clear();
+        next.bias.extend_from_slice(&problem.rows.bias);
+        next.velocity.clear();
+        next.velocity.resize(problem.rows.len(), 0.0);
+        for (r, (index, number)) in table.rows.iter().enumerate() {
+            let beta = table.beta[r];
+            if *number >= number::ACROSS {
+                let entries = problem.rows.start[r] as usize..problem.rows.start[r + 1] as usize;
+                next.jacobian[entries].fill(Twist::ZERO);
+            }
+            if beta == 0.0 {
+                continue;
+            }
+            let mut at = problem.rows.start[r] as usize;
+            let mut along = 0.0;
+            let joints = &world.joints;
+            let value = (self.ahead).visit_row(joints, *index as usize, *number, |body, j| {
+                let u = &u[body as usize];
+                let settled = &self.settled[at];
+                let mean = Twist::new(
+                    settled.linear + j.linear * SHARE,
+                    settled.angular + j.angular * SHARE,
+                );
+                along += mean.linear.dot(&u.linear) + mean.angular.dot(&u.angular);
+                next.jacobian[at] = mean;
+                at += 1;
+            });
+            let Some(value) = value else {
+                continue;
+            };
+            let is_angle = !Joint::is_length(*number as usize % 6);
+            let touches = |body: &u32| self.touches[*body as usize];
+            let error = match is_angle && problem.rows.bodies(r).iter().any(touches) {
+                true => {
+                    let [_, target] = table.target_rates[r];
+                    problem.rows.position_error[r] + h * (along - target)
+                }
+                false => value,
+            };
+            next.bias[r] = beta * ((error - left[r]) / h - along);
+            next.velocity[r] = next.bias[r] + along;
+        }
+    }
+
+    /// The rows as they were assembled, which take back of what is open here what is not left.
+    pub fn restore(&self, problem: &mut Problem, (table, left): (&Table, &[f64])) {
+        let h = problem.h;
+        let rows = &mut problem.rows;
+        rows.jacobian.copy_from_slice(&self.here);
+        for (r, beta) in table.beta.iter().enumerate() {
+            let open = left[r] * beta / h;
+            rows.bias[r] = self.bias[r] - open;
+        }
+    }
+}

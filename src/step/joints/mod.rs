@@ -1,0 +1,23 @@
+//! Joints: their rows, and the rounds that close them at the next midpoint.
+//!
+//! - `rows`: the general rows that joints make of their laws, and what is remembered of each;
+//! - `laws` and `spring`: how far they are to be closed, and how springs give way;
+//! - `positions`: the same rows where the bodies are elsewhere, `linear`: linear about that;
+//! - `ropes` and `loops`: what the matrix has of taut ropes, and of redundant rows;
+//! - `bodies` and `stiffness`: the momenta of the bodies that joints hold, and how they resist turning;
+//! - `mixing`: what a round is linear about, `closing`: round after round.
+
+mod bodies;
+mod closing;
+mod laws;
+mod linear;
+mod loops;
+mod mixing;
+mod positions;
+mod ropes;
+mod rows;
+mod spring;
+mod stiffness;
+
+pub use closing::{Closing, Iterate, Joints};
+pub use laws::RowKind;

@@ -1,0 +1,44 @@
+//! Ropes pull across as much as they turn. A rope of length d and tension T resists a displacement x across with T/d x, of
+//! which the rounds' matrix has ¼h² (section 7 of docs/method.md): as two rows w = J (u − u′) + C Λ, with u′ what the round
+//! is linear about, C = 4d/(h²T), and impulses that vanish as the rounds come to their end.
+
+use super::linear::SHARE;
+use super::rows::{Table, diagonal, number};
+use crate::math::Twist;
+use crate::problem::Problem;
+
+/// A slack rope counts as so stiff across, as a share of its bodies' inertia (-), so that its rows' diagonal stays finite.
+const LEAST_ACROSS: f64 = 1e-6;
+
+/// Makes the rows across as stiff as the tensions are that `impulses` of the general rows are (N s).
+pub fn stiffen(problem: &mut Problem, table: &Table, impulses: &[f64]) {
+    let mut tension = 0.0;
+    for (r, (index, number)) in table.rows.iter().enumerate() {
+        if *number < number::ACROSS {
+            // The row that pulls stands before them.
+            match *number {
+                number::LOCK => tension = -impulses[r] / problem.h,
+                number::LOWER => tension = 0.0,
+                number::UPPER => tension = impulses[r] / problem.h,
+                _ => {}
+            }
+            continue;
+        }
+        let length = table.geometry[*index as usize].value[0];
+        let diagonal = diagonal(problem, r);
+        let stiffness = SHARE * problem.h * problem.h * tension / length;
+        problem.rows.compliance[r] = 1.0 / stiffness.max(LEAST_ACROSS / diagonal);
+    }
+}
+
+/// Aims the rows across at the velocities that the round is linear about.
+pub fn aim(problem: &mut Problem, table: &Table, u: &[Twist]) {
+    for r in table.across() {
+        let rows = problem.rows.entries(r);
+        let along = rows.map(|(body, j)| {
+            let u = &u[body];
+            j.linear.dot(&u.linear) + j.angular.dot(&u.angular)
+        });
+        problem.rows.bias[r] = -along.sum::<f64>();
+    }
+}
