@@ -169,7 +169,7 @@ impl BroadPhase {
     }
 
     /// Brings the pairs up to date; there are none where they are too many.
-    pub fn update(&mut self, world: &World, free: &ProblemBodies) {
+    pub fn update(&mut self, world: &World, free: &ProblemBodies, horizon: f64) {
         let bodies = &world.bodies;
         let fresh = self.stamps.len() != bodies.slots()
             || self.joined != world.joined
@@ -177,21 +177,21 @@ impl BroadPhase {
         if fresh {
             self.forget(world);
         }
-        let changed = self.refatten(world, free, fresh);
+        let changed = self.refatten(world, (free, horizon), fresh);
         let was_crowded = self.crowd.take().is_some();
         let planes_moved = self.move_planes(world, free);
         if fresh {
             self.rebuild(world);
-            self.find_all(world, free);
+            self.find_all(world, (free, horizon));
         } else if changed > 0 {
             self.refit();
             if was_crowded || planes_moved || changed as f64 > FULL_SEARCH * self.fat.len() as f64 {
-                self.find_all(world, free);
+                self.find_all(world, (free, horizon));
             } else {
-                self.find_changed(world, free);
+                self.find_changed(world, (free, horizon));
             }
         } else if planes_moved || was_crowded {
-            self.find_all(world, free);
+            self.find_all(world, (free, horizon));
         }
         if self.pairs.len() > MOST_PAIRS {
             self.give_up(self.pairs.len() as u64);
@@ -258,8 +258,7 @@ impl BroadPhase {
     }
 
     /// Gives new fat bounds to the bodies that left theirs, and says how many did.
-    fn refatten(&mut self, world: &World, free: &ProblemBodies, all: bool) -> usize {
-        let h = world.settings.horizon();
+    fn refatten(&mut self, world: &World, (free, h): (&ProblemBodies, f64), all: bool) -> usize {
         let looks_ahead = world.settings.prediction > 0.0;
         let base = 0.5 * world.settings.prediction;
         let bodies = &world.bodies;
@@ -345,7 +344,7 @@ impl BroadPhase {
         self.bvh.optimize_incremental(&mut self.workspace);
     }
 
-    fn find_all(&mut self, world: &World, free: &ProblemBodies) {
+    fn find_all(&mut self, world: &World, free: (&ProblemBodies, f64)) {
         // The tree gives all pairs at once: those that overlap in a corner alone, or may not collide, are in it too.
         let most = 4 * MOST_PAIRS as u64;
         if let Some(pairs) = self.estimate(world).filter(|pairs| *pairs > most) {
@@ -361,7 +360,7 @@ impl BroadPhase {
         self.pairs = pairs;
     }
 
-    fn find_changed(&mut self, world: &World, free: &ProblemBodies) {
+    fn find_changed(&mut self, world: &World, free: (&ProblemBodies, f64)) {
         let this = &*self;
         let changed = &this.changed;
         let mut new: Vec<[u32; 2]> = (0..this.fat.len())
@@ -392,11 +391,10 @@ impl BroadPhase {
     fn plane_pairs(
         &self,
         world: &World,
-        free: &ProblemBodies,
+        (free, h): (&ProblemBodies, f64),
         select: impl Fn(usize) -> bool,
     ) -> Vec<[u32; 2]> {
         let bodies = &world.bodies;
-        let h = world.settings.horizon();
         let mut out = Vec::new();
         for plane in &self.planes {
             let slot = plane.slot as usize;

@@ -91,10 +91,10 @@ struct FoundAt {
 const CHUNK: usize = 1024;
 
 impl Collider {
-    /// Broad phase: brings the list of pairs up to date with the poses. `bodies` are the step's free
-    /// velocities, which say how far ahead to look.
-    pub fn update_pairs(&mut self, world: &World, bodies: &ProblemBodies) {
-        self.broad.update(world, bodies);
+    /// Broad phase: brings the list of pairs up to date with the poses. `bodies` are the step's free velocities, and
+    /// `horizon` how long what is found is good for (s): they say how far ahead to look.
+    pub fn update_pairs(&mut self, world: &World, bodies: &ProblemBodies, horizon: f64) {
+        self.broad.update(world, bodies, horizon);
     }
 
     /// Pairs of bodies that may touch, sorted, after [`Collider::update_pairs`].
@@ -117,35 +117,42 @@ impl Collider {
         &mut self,
         world: &World,
         bodies: &ProblemBodies,
+        horizon: f64,
         contacts: &mut Contacts,
     ) {
         std::mem::swap(&mut self.before, &mut contacts.bodies);
         let manifolds = &mut self.manifolds;
-        (self.narrow).find(world, bodies, self.broad.pairs(), contacts, manifolds);
+        let free = (bodies, horizon);
+        (self.narrow).find(world, free, self.broad.pairs(), contacts, manifolds);
         self.covered.remove(world, contacts);
         self.are_same_pairs = self.before == contacts.bodies;
     }
 
-    /// Looks what contacts the pairs that are asked for have where they are, by other velocities.
-    pub fn look(&mut self, world: &World, bodies: &ProblemBodies, asks: impl Fn([u32; 2]) -> bool) {
-        self.look_at_pairs(world, bodies, asks);
+    /// Looks what contacts the pairs that are asked for have where they are, by other velocities, for so long (s).
+    pub fn look(
+        &mut self,
+        world: &World,
+        free: (&ProblemBodies, f64),
+        asks: impl Fn([u32; 2]) -> bool,
+    ) {
+        self.look_at_pairs(world, free, asks);
         self.covered.remove(world, &mut self.seen.contacts);
     }
 
-    /// Fills `seen` with the contacts of pairs that are asked for, by these velocities.
+    /// Fills `seen` with the contacts of pairs that are asked for, by these velocities, for so long (s).
     fn look_at_pairs(
         &mut self,
         world: &World,
-        bodies: &ProblemBodies,
+        free: (&ProblemBodies, f64),
         asks: impl Fn([u32; 2]) -> bool,
     ) {
-        self.broad.update(world, bodies);
+        self.broad.update(world, free.0, free.1);
         let (seen, pairs) = (&mut self.seen, self.broad.pairs().iter());
         seen.pairs.clear();
-        let may_meet = |pair: &&[u32; 2]| asks(**pair) && narrow::may_meet(world, bodies, **pair);
+        let may_meet = |pair: &&[u32; 2]| asks(**pair) && narrow::may_meet(world, free, **pair);
         seen.pairs.extend(pairs.filter(may_meet));
         let (contacts, manifolds) = (&mut seen.contacts, &mut seen.manifolds);
-        (self.narrow).find(world, bodies, &seen.pairs, contacts, manifolds);
+        (self.narrow).find(world, free, &seen.pairs, contacts, manifolds);
     }
 
     /// What [`Collider::look`] saw.
@@ -158,7 +165,7 @@ impl Collider {
     pub fn add_struck(
         &mut self,
         world: &World,
-        bodies: &ProblemBodies,
+        (bodies, horizon): (&ProblemBodies, f64),
         contacts: &mut Contacts,
         asks: impl Fn([u32; 2]) -> bool,
         is_too_far: impl Fn([u32; 2], f64) -> bool,
@@ -170,7 +177,9 @@ impl Collider {
         };
         let has_all =
             |pair: [u32; 2]| !contacts.of_pair(pair).is_empty() && pair.into_iter().all(is_one);
-        self.look_at_pairs(world, bodies, |pair| asks(pair) && !has_all(pair));
+        self.look_at_pairs(world, (bodies, horizon), |pair| {
+            asks(pair) && !has_all(pair)
+        });
         let Seen {
             contacts: seen,
             all,
@@ -188,9 +197,8 @@ impl Collider {
         }
         all.merge(contacts, seen);
         self.covered.remove(world, all);
-        let h = world.settings.horizon();
         let overlaps = |k: usize| {
-            let gap = all.gap[k] + h * all.speed(k, &bodies.free_velocity);
+            let gap = all.gap[k] + horizon * all.speed(k, &bodies.free_velocity);
             is_too_far(all.bodies[k], -gap)
         };
         let is_any = (0..all.len()).any(|k| !is_known(all, k) && overlaps(k));

@@ -78,7 +78,7 @@ impl NarrowPhase {
     pub fn find(
         &mut self,
         world: &World,
-        free: &ProblemBodies,
+        free: (&ProblemBodies, f64),
         pairs: &[[u32; 2]],
         out: &mut Contacts,
         manifolds: &mut Manifolds,
@@ -112,7 +112,7 @@ impl NarrowPhase {
 }
 
 /// Whether two bodies are near enough to each other to meet within the step by these velocities.
-pub fn may_meet(world: &World, free: &ProblemBodies, pair: [u32; 2]) -> bool {
+pub fn may_meet(world: &World, free: (&ProblemBodies, f64), pair: [u32; 2]) -> bool {
     let [i, j] = pair.map(|b| b as usize);
     let [Some(a), Some(b)] = [i, j].map(|slot| world.bodies.shape[slot].as_ref()) else {
         return false;
@@ -151,11 +151,11 @@ impl Reach {
 }
 
 impl<'a> Search<'a> {
-    fn new(world: &'a World, free: &'a ProblemBodies) -> Self {
+    fn new(world: &'a World, (free, h): (&'a ProblemBodies, f64)) -> Self {
         Self {
             bodies: &world.bodies,
             free,
-            h: world.settings.horizon(),
+            h,
             prediction: world.settings.prediction,
         }
     }
@@ -204,7 +204,7 @@ impl<'a> Search<'a> {
 }
 
 impl Worker {
-    fn run(&mut self, world: &World, free: &ProblemBodies, pairs: &[[u32; 2]]) {
+    fn run(&mut self, world: &World, free: (&ProblemBodies, f64), pairs: &[[u32; 2]]) {
         let search = Search::new(world, free);
         self.found.clear();
         self.kept.clear();

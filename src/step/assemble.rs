@@ -19,7 +19,6 @@ const CHUNK: usize = 1024;
 /// Assembles the problem's contacts, which were found, and fills `lambda` with the impulses of those that continue one of the
 /// last step, as far as they are asked for. The bodies are there already, and the frames of contacts that are not new.
 pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mut Vec<f64>) {
-    problem.h = world.settings.substep();
     let h = problem.h;
     find_surfaces(world, h, &mut problem.contacts);
     let has_couples = problem.contacts.have_couples();
@@ -226,7 +225,7 @@ impl<'a> PairLaws<'a> {
             common,
             drift: contact_law::drift(common, apart, h),
             h,
-            scale: world.memory_scale(),
+            scale: world.memory_scale(h),
             remembers: world.settings.warm_start || material.compliance > 0.0,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::error::StepError;
 use super::joints::{Iterate, Joints};
+use super::pace::Pace;
 use super::{assemble, integrate, sweep};
 use crate::collide::{Collider, Crowd};
 use crate::math::Twist;
@@ -45,17 +46,17 @@ impl Context {
     }
 
     /// Forces at M: M̃⁻¹ and u_free = u_S + M̃⁻¹ h f.
-    pub fn apply_forces(&mut self, world: &World) {
-        let h = world.settings.substep();
+    pub fn apply_forces(&mut self, world: &World, h: f64) {
+        self.problem.h = h;
         integrate::free_velocities(world, h, &mut self.problem);
     }
 
     /// The problem of the contacts and joints that were found: rows, islands, biases, and Λ to start from. Contacts that
     /// are not new keep their frames.
-    pub fn assemble(&mut self, world: &mut World, are_new: bool) {
+    pub fn assemble(&mut self, world: &mut World, pace: &Pace, are_new: bool) {
         assemble::contacts(world, are_new, &mut self.problem, &mut self.lambda);
         let settings = &world.settings;
-        if are_new && settings.substeps > 1 && settings.detection == Detection::Step {
+        if are_new && pace.substeps > 1 && settings.detection == Detection::Step {
             self.collider.note(world, &self.problem.contacts);
         }
         let is_warm = world.settings.warm_start;

@@ -11,6 +11,7 @@ mod integrate;
 mod joints;
 mod matching;
 pub mod motion;
+mod pace;
 mod project;
 mod repeat;
 mod report;
@@ -33,6 +34,7 @@ use crate::solve::{
 };
 use crate::world::{Detection, JointGeometry, World};
 use context::Context;
+use pace::{Pace, Substep};
 use solvers::Solvers;
 
 pub use error::StepError;
@@ -117,7 +119,6 @@ impl Simulation {
         };
         let substeps = self.world.settings.substeps.max(1);
         let result = self.finely_enough(substeps, watch);
-        self.world.settings.substeps = substeps;
         if let Err(error) = result {
             self.before.restore(&mut self.world);
             self.repeats.end();
@@ -135,11 +136,16 @@ impl Simulation {
     /// a whip cracks.
     fn finely_enough(&mut self, substeps: u32, watch: &mut Stopwatch<'_>) -> Result<(), StepError> {
         for halvings in 0..MOST_HALVINGS {
-            self.world.settings.substeps = substeps << halvings;
+            let pace = Pace::new(&self.world.settings, substeps << halvings);
             let mut is_resolved = true;
-            for substep in 0..self.world.settings.substeps {
+            for index in 0..pace.substeps {
+                let substep = Substep {
+                    pace,
+                    index,
+                    is_last_try: false,
+                };
                 // A (sub)step that does not resolve them may also lead out of all bounds.
-                is_resolved = match self.substep(substep, false, watch) {
+                is_resolved = match self.substep(&substep, watch) {
                     Err(StepError::OutOfBounds { .. }) if self.context.joints.have_positions() => {
                         false
                     }
@@ -160,78 +166,75 @@ impl Simulation {
             watch.lap(Stage::Integrate);
         }
         self.report.halvings = MOST_HALVINGS;
-        self.world.settings.substeps = substeps << MOST_HALVINGS;
-        for substep in 0..self.world.settings.substeps {
-            self.substep(substep, true, watch)?;
+        let pace = Pace::new(&self.world.settings, substeps << MOST_HALVINGS);
+        for index in 0..pace.substeps {
+            let substep = Substep {
+                pace,
+                index,
+                is_last_try: true,
+            };
+            self.substep(&substep, watch)?;
         }
         Ok(())
     }
 
     /// Section 2's rule, from S over the midpoint M to E; every stage starts where the last one ended.
-    /// False where the rounds did not close the joints, which `is_last_try` forgives.
-    fn substep(
-        &mut self,
-        substep: u32,
-        is_last_try: bool,
-        watch: &mut Stopwatch<'_>,
-    ) -> Result<bool, StepError> {
+    /// False where the rounds did not close the joints, which a last try forgives.
+    fn substep(&mut self, substep: &Substep, watch: &mut Stopwatch<'_>) -> Result<bool, StepError> {
         let (world, c) = (&mut self.world, &mut self.context);
-        let h = world.settings.substep();
+        let Pace { h, horizon, .. } = substep.pace;
 
         // 1. Half step of the positions to M, and u_free = u_S + M⁻¹ h f there.
-        world.advance_drives(world.time + h * (f64::from(substep) + 0.5), h);
+        world.advance_drives(world.time + h * (f64::from(substep.index) + 0.5), h);
         account(&mut self.book, watch, |book| book.add_drives(world));
-        c.sweep.half_step(world, &mut c.collider, h);
-        c.apply_forces(world);
+        (c.sweep).half_step(world, &mut c.collider, &substep.pace);
+        c.apply_forces(world, h);
         integrate::check_free(world, &c.problem)?;
         watch.lap(Stage::Integrate);
 
         // 2. Collision detection at M: which pairs may touch, and where they do.
-        let finds = substep == 0 || world.settings.detection == Detection::Substep;
+        let finds = substep.is_first() || world.settings.detection == Detection::Substep;
         if finds {
-            c.collider.update_pairs(world, &c.problem.bodies);
+            (c.collider).update_pairs(world, &c.problem.bodies, horizon);
             c.check_crowd(world)?;
         }
         watch.lap(Stage::Broadphase);
         if finds {
             let problem = &mut c.problem;
-            (c.collider).find_contacts(world, &problem.bodies, &mut problem.contacts);
+            let (bodies, contacts) = (&problem.bodies, &mut problem.contacts);
+            (c.collider).find_contacts(world, bodies, horizon, contacts);
             c.check_crowd(world)?;
-            c.note_seen(world);
+            (c.sweep).note_seen(world, &c.problem.bodies.free_velocity);
         } else {
             c.collider.carry(world, &mut c.problem.contacts);
         }
         watch.lap(Stage::Narrowphase);
 
         // 3. The problem w = A Λ + b: rows, islands, biases, and the Λ to start from.
-        c.assemble(world, finds);
+        c.assemble(world, &substep.pace, finds);
         watch.lap(Stage::Assemble);
 
         // 4. Λ = prox(Λ − ρ w), and u_E = u_S + M⁻¹(h f + Jᵀ Λ), in rounds with J towards where u_E leads.
         // What is open of the joints is closed by the end of the step.
-        let to_go = world.settings.substeps.saturating_sub(substep).max(1);
-        let share = 1.0 / f64::from(to_go);
-        let mut solved = self
-            .solvers
-            .solve(world, c, share, finds, is_last_try, watch)?;
+        let mut solved = self.solvers.solve(world, c, substep, finds, watch)?;
 
         let is_solved = solved.report.status == Status::Converged;
         c.come_to_rest(world, self.solvers.config().budget.tolerance, is_solved);
         watch.lap(Stage::Solve);
 
         // How well it was solved: measuring, not a part of the step.
-        let is_last = substep + 1 >= world.settings.substeps;
-        if self.residuals.asks_for(is_last) {
+        if self.residuals.asks_for(substep.is_last()) {
             self.report.add_residuals(c, solved.law);
             let choices = &mut solved.report.choices;
             choices.measure(&c.problem, &c.lambda, solved.law, &c.residual_workspace);
         }
-        self.report.add_substep(c, solved.report, substep == 0);
+        self.report
+            .add_substep(c, solved.report, substep.is_first());
         watch.lap(Stage::Measure);
         account(&mut self.book, watch, |book| book.add_work(world, c));
 
-        if solved.is_resolved || is_last_try {
-            self.end_substep(finds, is_last, solved.failed, watch)?;
+        if solved.is_resolved || substep.is_last_try {
+            self.end_substep(substep, finds, solved.failed, watch)?;
         }
         Ok(solved.is_resolved)
     }
@@ -239,22 +242,22 @@ impl Simulation {
     /// 5. Second half step of the positions with u_E, and their correction at E. `failed`: the fallback solved it.
     fn end_substep(
         &mut self,
+        substep: &Substep,
         finds: bool,
-        is_last: bool,
         failed: bool,
         watch: &mut Stopwatch<'_>,
     ) -> Result<(), StepError> {
         let (world, c) = (&mut self.world, &mut self.context);
-        let h = world.settings.substep();
+        let h = substep.pace.h;
         c.end(world);
         integrate::check_bounds(world)?;
         // Impulses replace those of before when nothing can fail any more, unless somebody counts their energy earlier.
-        let is_early = !is_last || world.has_soft_contacts();
+        let is_early = !substep.is_last() || world.has_soft_contacts();
         if is_early {
             self.before.take_memory(world);
             c.remember(world, finds, 0.0);
         }
-        c.sweep.half_step(world, &mut c.collider, h);
+        (c.sweep).half_step(world, &mut c.collider, &substep.pace);
         c.check_crowd(world)?;
         watch.lap(Stage::Integrate);
         account(&mut self.book, watch, |book| book.add_end(world));

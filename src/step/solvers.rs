@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::error::StepError;
 use super::joints::{Closing, Iterate};
+use super::pace::Substep;
 use super::sweep::MOST_STRIKES;
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
@@ -114,21 +115,24 @@ impl Solvers {
         &mut self,
         world: &mut World,
         c: &mut Context,
-        share: f64,
+        substep: &Substep,
         finds: bool,
-        is_last: bool,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Solved, StepError> {
-        let mut solved = self.solve_found(world, c, share, is_last, watch)?;
+        let pace = &substep.pace;
+        let mut solved = self.solve_found(world, c, substep, watch)?;
         for _ in 0..MOST_STRIKES {
-            let is_struck = finds && solved.is_resolved && c.find_struck(world);
+            let is_struck = finds && solved.is_resolved && {
+                let found = (&mut c.problem, c.velocity.as_slice());
+                (c.sweep).find_struck(world, pace.horizon, &mut c.collider, found)
+            };
             watch.lap(Stage::Narrowphase);
             if !is_struck {
                 break;
             }
-            c.apply_forces(world);
-            c.assemble(world, true);
-            let mut next = self.solve_found(world, c, share, is_last, watch)?;
+            c.apply_forces(world, pace.h);
+            c.assemble(world, pace, true);
+            let mut next = self.solve_found(world, c, substep, watch)?;
             // How the last problem was solved is how the step was.
             let status = next.report.status.clone();
             next.report = solved.report.followed_by(next.report);
@@ -139,9 +143,8 @@ impl Solvers {
     }
 
     /// Solves the assembled problem, in rounds until its joints are closed at the next midpoint, and by the fallback where
-    /// the chosen solver fails. `share` of what is open of the joints at this midpoint is to be closed. Where the rounds do
-    /// not close them, and this `is_last` of what is tried, the step is the plain one, along the directions of the midpoint:
-    /// without an error's energy.
+    /// the chosen solver fails. Where the rounds do not close them, and nothing finer is tried, the step is the plain one,
+    /// along the directions of the midpoint: without an error's energy.
     ///
     /// # Errors
     /// The fallback failed, too.
@@ -149,10 +152,10 @@ impl Solvers {
         &mut self,
         world: &mut World,
         c: &mut Context,
-        share: f64,
-        is_last: bool,
+        substep: &Substep,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Solved, StepError> {
+        let share = substep.share();
         let has_rounds = (c.joints).begin_rounds(world, &mut c.problem, &c.start, share);
         watch.lap(Stage::Assemble);
         let (joints, mut at) = c.joints_at();
@@ -166,7 +169,7 @@ impl Solvers {
             });
         }
         let is_resolved = closing != Closing::Unresolved;
-        if is_last && !is_resolved && report.status.is_usable() {
+        if substep.is_last_try && !is_resolved && report.status.is_usable() {
             // Velocities that lead nowhere may be any.
             joints.restore(world, at.problem);
             let next = self.solve_once(&mut at, false, watch);

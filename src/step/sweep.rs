@@ -1,11 +1,11 @@
 //! Nothing passes: what is fast does not skip what lies on its way through a half step, and who was struck in a
 //! step meets in it what its free velocity did not lead to.
 
-use super::context::Context;
 use super::integrate;
+use super::pace::Pace;
 use crate::collide::Collider;
 use crate::math::{Twist, Vec3, rotate_by};
-use crate::problem::ProblemBodies;
+use crate::problem::{Problem, ProblemBodies};
 use crate::world::{Bodies, BodyKind, Geometry, Shape, World};
 
 /// Bodies may overlap by so much of the thinner one's half thickness (-) without being caught: the next step still knows
@@ -36,13 +36,14 @@ pub struct Sweep {
 impl Sweep {
     /// Takes the bodies half a step on. Those that would go by more than half their own thickness go no farther than where
     /// they touch something.
-    pub fn half_step(&mut self, world: &mut World, collider: &mut Collider, h: f64) {
+    pub fn half_step(&mut self, world: &mut World, collider: &mut Collider, pace: &Pace) {
+        let h = pace.h;
         let looks_ahead = world.settings.prediction > 0.0;
         if !looks_ahead || !self.find_fast(world, 0.5 * h) {
             integrate::half_step(world, h);
             return;
         }
-        let share = 0.5 * h / world.settings.horizon();
+        let share = 0.5 * h / pace.horizon;
         for _ in 0..MOST_LOOKS {
             let b = &world.bodies;
             self.bodies.free_velocity.clear();
@@ -56,11 +57,11 @@ impl Sweep {
                 Twist::new(u.linear * share, u.angular * share)
             }));
             let (asks, u) = (&self.asks, &self.bodies.free_velocity);
-            collider.look(world, &self.bodies, |pair| {
+            collider.look(world, (&self.bodies, pace.horizon), |pair| {
                 pair.into_iter().any(|slot| asks[slot as usize])
-                    && way(world, pair, |slot| u[slot]) > allowed(world, pair)
+                    && pace.horizon * approach(world, pair, |slot| u[slot]) > allowed(world, pair)
             });
-            if !self.go_on(world, collider, h) {
+            if !self.go_on(world, collider, pace) {
                 break;
             }
         }
@@ -92,10 +93,10 @@ impl Sweep {
     }
 
     /// Moves the fast bodies as far as what was seen allows; false if they are all there, or stopped.
-    fn go_on(&mut self, world: &mut World, collider: &Collider, h: f64) -> bool {
+    fn go_on(&mut self, world: &mut World, collider: &Collider, pace: &Pace) -> bool {
         self.limit.clear();
         self.limit.resize(self.left.len(), 1.0);
-        let horizon = world.settings.horizon();
+        let (h, horizon) = (pace.h, pace.horizon);
         let seen = collider.seen();
         for k in 0..seen.len() {
             let way = -seen.speed(k, &self.bodies.free_velocity) * horizon;
@@ -128,58 +129,66 @@ impl Sweep {
     }
 }
 
-impl Context {
+impl Sweep {
     /// Notes by which velocities contacts were looked for.
-    pub fn note_seen(&mut self, world: &World) {
-        self.sweep.seen.clear();
-        self.sweep.found.clear();
+    pub fn note_seen(&mut self, world: &World, free: &[Twist]) {
+        self.seen.clear();
+        self.found.clear();
         if !world.joints().is_empty() {
-            let free = &self.problem.bodies.free_velocity;
-            self.sweep.found.extend_from_slice(free);
+            self.found.extend_from_slice(free);
         }
     }
 
     /// Whether bodies whose velocities the solver changed would run into others that they have no contact with; there are
-    /// contacts for these then.
-    pub fn find_struck(&mut self, world: &World) -> bool {
+    /// contacts for these then. `velocity` is what the solver made of the problem's free velocities.
+    pub fn find_struck(
+        &mut self,
+        world: &World,
+        horizon: f64,
+        collider: &mut Collider,
+        (problem, velocity): (&mut Problem, &[Twist]),
+    ) -> bool {
         let settings = &world.settings;
         if settings.prediction <= 0.0 {
             return false;
         }
-        let (h, b, sweep) = (settings.horizon(), &world.bodies, &mut self.sweep);
-        let found: &[Twist] = match sweep.found.is_empty() {
-            true => &self.problem.bodies.free_velocity,
-            false => &sweep.found,
+        let b = &world.bodies;
+        let found: &[Twist] = match self.found.is_empty() {
+            true => &problem.bodies.free_velocity,
+            false => &self.found,
         };
-        sweep.asks.clear();
+        self.asks.clear();
         let mut asks_any = false;
-        for (slot, (now, found)) in self.velocity.iter().zip(found).enumerate() {
-            let way = |u: &Twist| speed(b, slot, u) * h;
-            let seen = sweep.seen.get(slot).unwrap_or(found);
+        for (slot, (now, found)) in velocity.iter().zip(found).enumerate() {
+            let way = |u: &Twist| speed(b, slot, u) * horizon;
+            let seen = self.seen.get(slot).unwrap_or(found);
             let least = 0.5 * (settings.prediction + OVERLAP * half_thickness(world, slot));
             let change = *now - *seen;
             let asks =
                 b.kind[slot] == BodyKind::Dynamic && way(now) > least && way(&change) > least;
-            sweep.asks.push(asks);
+            self.asks.push(asks);
             asks_any |= asks;
         }
         if !asks_any {
             return false;
         }
-        sweep.bodies.free_velocity.clone_from(&self.velocity);
+        self.bodies.free_velocity.clear();
+        self.bodies.free_velocity.extend_from_slice(velocity);
         let is_new = |bodies: [u32; 2], way: f64| way > allowed(world, bodies);
-        let now = &self.velocity;
+        let now = velocity;
         let asks = |pair: [u32; 2]| {
             let change = |slot: usize| now[slot] - found[slot];
-            pair.into_iter().any(|slot| sweep.asks[slot as usize])
-                && way(world, pair, change) > settings.prediction + allowed(world, pair)
+            pair.into_iter().any(|slot| self.asks[slot as usize])
+                && horizon * approach(world, pair, change)
+                    > settings.prediction + allowed(world, pair)
         };
-        let contacts = &mut self.problem.contacts;
-        let is_found = (self.collider).add_struck(world, &sweep.bodies, contacts, asks, is_new);
-        if sweep.seen.is_empty() {
-            sweep.seen.extend_from_slice(found);
+        let contacts = &mut problem.contacts;
+        let free = (&self.bodies, horizon);
+        let is_found = collider.add_struck(world, free, contacts, asks, is_new);
+        if self.seen.is_empty() {
+            self.seen.extend_from_slice(found);
         }
-        let seen = sweep.seen.iter_mut().zip(now).zip(&sweep.asks);
+        let seen = self.seen.iter_mut().zip(now).zip(&self.asks);
         for ((seen, now), _) in seen.filter(|(_, asks)| **asks) {
             *seen = *now;
         }
@@ -203,12 +212,11 @@ fn turning(bodies: &Bodies, slot: usize, u: &Twist) -> f64 {
     u.angular.norm() * (arm + bodies.shape_offset[slot].norm())
 }
 
-/// How far two bodies come nearer to each other at most, where each point moves for the horizon (m).
-fn way(world: &World, pair: [u32; 2], velocity: impl Fn(usize) -> Twist) -> f64 {
+/// How fast two bodies come nearer to each other at most (m/s).
+fn approach(world: &World, pair: [u32; 2], velocity: impl Fn(usize) -> Twist) -> f64 {
     let [i, j] = pair.map(|slot| slot as usize);
     let (b, u, w) = (&world.bodies, velocity(i), velocity(j));
-    let speed = (u.linear - w.linear).norm() + turning(b, i, &u) + turning(b, j, &w);
-    world.settings.horizon() * speed
+    (u.linear - w.linear).norm() + turning(b, i, &u) + turning(b, j, &w)
 }
 
 fn is_ball(bodies: &Bodies, slot: usize) -> bool {

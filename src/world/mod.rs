@@ -164,13 +164,18 @@ const SHORTEST_STEP: f64 = 1e-9;
 impl Settings {
     /// Length of one substep h (s).
     pub fn substep(&self) -> f64 {
-        self.step / f64::from(self.substeps.max(1))
+        self.substep_of(self.substeps)
     }
 
-    /// How long what collision detection finds is good for (s).
-    pub fn horizon(&self) -> f64 {
+    /// Length of one of so many substeps (s).
+    pub(crate) fn substep_of(&self, substeps: u32) -> f64 {
+        self.step / f64::from(substeps.max(1))
+    }
+
+    /// How long what collision detection finds is good for, of so many substeps (s).
+    pub fn horizon(&self, substeps: u32) -> f64 {
         match self.detection {
-            Detection::Substep => self.substep(),
+            Detection::Substep => self.substep_of(substeps),
             Detection::Step => self.step,
         }
     }
@@ -523,10 +528,10 @@ impl World {
         Ok(())
     }
 
-    /// By what remembered impulses are multiplied to become those of a (sub)step of the present length (-).
-    pub(crate) fn memory_scale(&self) -> f64 {
+    /// By what remembered impulses are multiplied to become those of a (sub)step of this length (-).
+    pub(crate) fn memory_scale(&self, h: f64) -> f64 {
         match self.memory_step > 0.0 {
-            true => self.settings.substep() / self.memory_step,
+            true => h / self.memory_step,
             false => 1.0,
         }
     }

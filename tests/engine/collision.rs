@@ -275,8 +275,9 @@ fn contacts_depend_on_the_poses_alone_and_none_is_missed() {
         let mut fresh = Collider::default();
         let [found, afresh] = [&mut old, &mut fresh].map(|collider| {
             let mut contacts = Contacts::default();
-            collider.update_pairs(&w, &free);
-            collider.find_contacts(&w, &free, &mut contacts);
+            let horizon = w.settings.horizon(w.settings.substeps);
+            collider.update_pairs(&w, &free, horizon);
+            collider.find_contacts(&w, &free, horizon, &mut contacts);
             contacts
         });
         assert_eq!(found, afresh, "step {step}");

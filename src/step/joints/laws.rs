@@ -1,7 +1,8 @@
 //! How far the rows of positions are to be closed, and how their springs give way.
 
+use super::entry::number;
 use super::positions::Positions;
-use super::rows::{Table, diagonal, number};
+use super::rows::{Table, diagonal};
 use super::spring::{self, Lagged, Spring};
 use crate::problem::Problem;
 use crate::world::joint::RowMemory;

@@ -1,7 +1,8 @@
 //! The rows of positions, linear about a next midpoint q₊ = q + h u.
 
+use super::entry::number;
 use super::positions::Positions;
-use super::rows::{Table, diagonal, number};
+use super::rows::{Table, diagonal};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::world::World;

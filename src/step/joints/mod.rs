@@ -1,6 +1,6 @@
 //! Joints: their rows, and the rounds that close them at the next midpoint.
 //!
-//! - `rows`: the general rows that joints make of their laws, and what is remembered of each;
+//! - `entry` and `rows`: the general rows that joints make of their laws, and what is remembered of each;
 //! - `laws` and `spring`: how far they are to be closed, and how springs give way;
 //! - `positions`: the same rows where the bodies are elsewhere, `linear`: linear about that;
 //! - `ropes` and `loops`: what the matrix has of taut ropes, and of redundant rows;
@@ -9,6 +9,7 @@
 
 mod bodies;
 mod closing;
+mod entry;
 mod laws;
 mod linear;
 mod loops;

@@ -1,6 +1,6 @@
 //! The rows of positions where the bodies are elsewhere than in the world.
 
-use super::rows::{Entry, number, row_scale, scaled};
+use super::entry::{Entry, number, row_scale, scaled};
 use crate::math::{Pose, Twist, rotate_by};
 use crate::world::joint::{Joint, JointKind, Motion, Target, WORLD};
 use crate::world::{JointGeometry, World};

@@ -2,8 +2,9 @@
 //! which the rounds' matrix has ¼h² (section 7 of docs/method.md): as two rows w = J (u − u′) + C Λ, with u′ what the round
 //! is linear about, C = 4d/(h²T), and impulses that vanish as the rounds come to their end.
 
+use super::entry::number;
 use super::linear::SHARE;
-use super::rows::{Table, diagonal, number};
+use super::rows::{Table, diagonal};
 use crate::math::Twist;
 use crate::problem::Problem;
 

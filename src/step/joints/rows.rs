@@ -1,6 +1,7 @@
 //! From joints to general rows: coordinates at the midpoint, Jacobians, biases, bounds (section 2 of docs/method.md, the
 //! table of laws), and the impulses to start from.
 
+use super::entry::{Entry, number, row_scale, scaled};
 use super::positions::position_row;
 use super::spring::Spring;
 use crate::math::{Twist, Vec3, tangent};
@@ -17,18 +18,6 @@ const LIMIT_REACH: f64 = 0.02;
 const LIMIT_STEPS: f64 = 4.0;
 /// β of rigid limits: the share of what they are overrun by that a step takes back through the velocities.
 const LIMIT_BETA: f64 = 0.2;
-/// Numbers of the rows of a joint: six that lock a coordinate or couple some, then per coordinate a lower and an upper
-/// limit, a motor and friction, and what only the rounds' matrix knows.
-pub mod number {
-    pub const LOCK: u8 = 0;
-    pub const LOWER: u8 = 6;
-    pub const UPPER: u8 = 12;
-    pub const MOTOR: u8 = 18;
-    pub const FRICTION: u8 = 24;
-    /// Two that stand for how stiff a taut rope is across. They are none of its laws.
-    pub const ACROSS: u8 = 30;
-}
-
 /// The rows that the joints wrote, and what is known of them besides what the problem has. Keeps its memory.
 #[derive(Default)]
 pub struct Table {
@@ -63,7 +52,7 @@ impl Table {
         self.target_rates.clear();
         self.last_damper.clear();
         self.error.clear();
-        let scale = world.memory_scale();
+        let scale = world.memory_scale(problem.h);
         let World {
             joints,
             bodies,
@@ -162,15 +151,6 @@ pub fn diagonal(problem: &Problem, r: usize) -> f64 {
     diagonal
 }
 
-/// What coordinate `k` of a joint is multiplied with to become a length (m).
-pub fn row_scale(joint: &Joint, k: usize) -> f64 {
-    if Joint::is_length(k) {
-        1.0
-    } else {
-        joint.softness.length
-    }
-}
-
 /// The rows of one joint in the making.
 struct Rows<'a> {
     problem: &'a mut Problem,
@@ -187,8 +167,6 @@ struct Rows<'a> {
     /// The largest error so far (m).
     error: f64,
 }
-
-pub type Entry = (u32, Twist);
 
 impl Rows<'_> {
     fn joint(&self) -> &Joint {
@@ -436,8 +414,4 @@ impl Rows<'_> {
         self.out.last_force.push(force.or(is_stop.then_some(0.0)));
         true
     }
-}
-
-pub fn scaled(j: &Twist, factor: f64) -> Twist {
-    Twist::new(j.linear * factor, j.angular * factor)
 }

@@ -160,8 +160,9 @@ pub fn contacts(bodies: [(&Geometry, Pose); 2], prediction: f64) -> Vec<FoundCon
     };
     let mut collider = Collider::default();
     let mut found = Contacts::default();
-    collider.update_pairs(&w, &free);
-    collider.find_contacts(&w, &free, &mut found);
+    let horizon = w.settings.horizon(w.settings.substeps);
+    collider.update_pairs(&w, &free, horizon);
+    collider.find_contacts(&w, &free, horizon, &mut found);
     let contact = |k: usize| FoundContact {
         bodies: found.bodies[k],
         parts: found.parts[k],
