@@ -8,7 +8,7 @@ use moreau::prelude::*;
 use moreau::problem::residual::{self, ResidualWorkspace};
 use moreau::problem::{FrictionLaw, Problem};
 use moreau::scene::library;
-use moreau::solve::{Request, SOLVERS, SolveReport, SolverInfo, Status};
+use moreau::solve::{Request, SOLVERS, SolveReport, SolverInfo, Status, Traits};
 
 /// Plain projected Gauss–Seidel, as short as it can be: contacts only, every velocity from scratch.
 struct Plain;
@@ -18,7 +18,7 @@ static INFO: SolverInfo = SolverInfo {
     summary: "projected Gauss–Seidel without any cleverness",
     source: "-",
     least_iterations: 1,
-    obstacle: || None,
+    traits: Traits::NONE,
     parameters: &[],
     make: |_| Box::new(Plain),
 };

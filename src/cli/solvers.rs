@@ -33,7 +33,7 @@ pub fn run(args: &SolversArgs) -> Result<(), Failure> {
                     "name": s.name,
                     "summary": s.summary,
                     "source": s.source,
-                    "obstacle": (s.obstacle)(),
+                    "obstacle": (s.traits.obstacle)(),
                     "parameters": s.parameters.iter().map(as_json).collect::<Value>(),
                 })
             };
@@ -53,7 +53,7 @@ fn as_text(solvers: &[&SolverInfo]) -> String {
         text += &format!("{}\n", solver.name);
         text += &report::paragraph(solver.summary, 2, 94);
         text += &format!("  Source: {}\n", solver.source);
-        if let Some(obstacle) = (solver.obstacle)() {
+        if let Some(obstacle) = (solver.traits.obstacle)() {
             text += &report::paragraph(&format!("Here on the CPU: {obstacle}."), 2, 94);
         }
         for p in solver.parameters {

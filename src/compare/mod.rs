@@ -15,8 +15,10 @@ use crate::math::Twist;
 use crate::measure::Summary;
 use crate::problem::residual::{JudgedLaw, Residual, ResidualWorkspace, velocity_distance};
 use crate::problem::{Form, MatrixProblem, Problem};
-use crate::solve::reference::{self, Refiner};
-use crate::solve::{ConfigError, NeedsBodies, Request, SolveReport, Solver, SolverConfig, Status};
+use crate::solve::reference::Refiner;
+use crate::solve::{
+    ConfigError, NeedsBodies, Request, SolveReport, Solver, SolverConfig, Status, find,
+};
 pub use arena::{Arena, ArenaError, Posed, Standing, Terms, outcomes};
 pub use fields::{FIELDS, Field, status_word};
 pub use plots::convergence;
@@ -355,7 +357,7 @@ struct Answer<'a> {
 
 impl Outcome {
     fn answer<'a>(&self, velocity: &'a [Twist]) -> Answer<'a> {
-        let is_reference = self.solver == reference::INFO.name;
+        let is_reference = find(self.solver).is_some_and(|s| s.traits.is_reference);
         Answer {
             error: self.error,
             is_truth: is_reference && self.report.status == Status::Converged,

@@ -466,7 +466,7 @@ impl Problem {
 
     /// The impulse of contact `c` on its second body in the world frame: force (N s) and couple
     /// (N m s). The first body gets the opposite.
-    #[inline]
+    #[inline(always)]
     pub fn contact_impulse(&self, c: usize, block: &[f64]) -> (Vec3, Vec3) {
         let [n, t1, t2] = self.contacts.frame[c].axes();
         // Two friction rows act along the tangents, whatever the law.

@@ -2,7 +2,8 @@
 //! them on the same step.
 
 use super::{
-    Choice, Method, Reason, Request, SolveReport, SolverConfig, Status, Value, auto, newton,
+    Choice, Method, Reason, Request, SolveReport, SolverConfig, Status, Value, auto,
+    default_solver, find,
 };
 use crate::problem::Problem;
 use crate::problem::residual::{self, Block, JudgedLaw, ResidualWorkspace};
@@ -222,14 +223,14 @@ impl Shortfall {
                 let longer = (choice.reason != Reason::Work).then(|| longer(own));
                 longer.into_iter().chain(more_work).chain(both).collect()
             }
-            Cause::Stopped(status) if own.name == newton::INFO.name => {
+            Cause::Stopped(status) if find(&own.name).is_some_and(|s| s.traits.is_exact) => {
                 let is_cheap = f64::from(MORE) * self.spent <= 1e6 * WORK[WORK.len() - 1];
                 let may = *status == Status::Budget && is_cheap;
                 may.then(|| longer(own)).into_iter().collect()
             }
             Cause::Stopped(_) => {
                 let mut auto = own.clone();
-                auto.switch(auto::INFO.name);
+                auto.switch(default_solver().name);
                 let more_work = self.with_work(0.0);
                 [auto, longer(own)].into_iter().chain(more_work).collect()
             }
@@ -239,7 +240,7 @@ impl Shortfall {
     /// `auto` with more work than it has, and at least so much (multiplications).
     fn with_work(&self, least: f64) -> Vec<SolverConfig> {
         let mut auto = self.config.clone();
-        auto.switch(auto::INFO.name);
+        auto.switch(default_solver().name);
         let given = match auto.parameters.get("work") {
             Some(Value::Number(work)) => *work,
             Some(Value::Integer(work)) => *work as f64,

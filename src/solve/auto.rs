@@ -29,7 +29,7 @@ use crate::solve::part::Part;
 use crate::solve::sweeps::colored_gs;
 use crate::solve::{
     Budget, Choice, Choices, HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters,
-    Reason, Request, SolveReport, Solver, SolverInfo, Status,
+    Reason, Request, SolveReport, Solver, SolverInfo, SolverView, Status, Traits,
 };
 
 /// What a step may take for exact solutions where nobody says (1e6 multiplications).
@@ -45,7 +45,10 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "the default: exact (newton) for every island that the granted work allows, sweeps (colored-gs) for the rest",
     source: "-",
     least_iterations: 1,
-    obstacle: || None,
+    traits: Traits {
+        is_default: true,
+        ..Traits::NONE
+    },
     parameters: &[
         Parameter {
             name: "work",
@@ -79,21 +82,10 @@ struct Auto {
     choices: Vec<Choice>,
 }
 
-/// The work that is asked for (1e6 multiplications). Builds with debug assertions, as tests are, take `MOREAU_TEST_WORK` for
-/// the default, so that the tests can be run with a solver that differs in its last digits.
-fn work(parameters: &Parameters) -> f64 {
-    let asked = parameters.number("work");
-    if cfg!(debug_assertions) && asked == DEFAULT_WORK {
-        let other = std::env::var("MOREAU_TEST_WORK").ok();
-        return other.and_then(|w| w.parse().ok()).unwrap_or(asked);
-    }
-    asked
-}
-
 impl Auto {
     fn new(parameters: &Parameters) -> Self {
         Self {
-            work: 1e6 * work(parameters),
+            work: 1e6 * parameters.number("work"),
             pass: ExactPass::without(left_out(parameters)),
             backoff: Backoff::default(),
             start: Vec::new(),
@@ -368,14 +360,8 @@ impl Solver for Auto {
         self.sweeps_all && self.sweeps.correct(problem, bias, budget, u)
     }
 
-    fn contact_colors(&self) -> Option<Vec<u32>> {
-        self.sweeps_all
-            .then(|| self.sweeps.contact_colors())
-            .flatten()
-    }
-
-    fn choices(&self) -> &[Choice] {
-        &self.choices
+    fn view(&self) -> &dyn SolverView {
+        self
     }
 
     fn state(&self) -> Vec<u8> {
@@ -388,6 +374,17 @@ impl Solver for Auto {
         let (backoff, sweeps) = sound.unwrap_or_default();
         self.backoff = backoff;
         self.sweeps.set_state(&sweeps);
+    }
+}
+
+impl SolverView for Auto {
+    fn colors(&self) -> Option<Vec<u32>> {
+        let all = self.sweeps_all.then(|| self.sweeps.view());
+        all.and_then(SolverView::colors)
+    }
+
+    fn choices(&self) -> &[Choice] {
+        &self.choices
     }
 }
 

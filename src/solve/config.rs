@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
-use super::hybrid;
 use super::list::{SOLVERS, find};
 use super::parameter::{Parameters, Value};
 use super::solver::{Solver, SolverInfo};
@@ -174,10 +173,8 @@ impl SolverConfig {
 
     /// What makes results depend on the order in which threads come to their work, if anything does.
     fn order(&self) -> Option<&'static str> {
-        let is_hybrid = self.name == hybrid::INFO.name;
-        is_hybrid
-            .then(|| hybrid::timing(&self.parameters))
-            .flatten()
+        let info = find(&self.name)?;
+        (info.traits.timing)(&self.parameters)
     }
 
     /// Makes the solver.

@@ -25,11 +25,22 @@ pub static SOLVERS: &[&SolverInfo] = &[
 
 /// What whoever keeps hashes of a solver's states should know, if it computes on a device.
 pub fn device_remark(name: &str) -> Option<String> {
-    let on_device = [gpu::JOR.name, gpu::SOR.name];
-    on_device.contains(&name).then(|| {
+    let needs_device = find(name).is_some_and(|solver| solver.traits.needs_device);
+    needs_device.then(|| {
         let device = gpu::device_name().unwrap_or_else(|| "the CPU".into());
         format!("{name}'s hashes are those of {device}; another device rounds otherwise")
     })
+}
+
+/// The solver of scenes that name none.
+///
+/// # Panics
+/// Never: one of the list is.
+pub fn default_solver() -> &'static SolverInfo {
+    let mut solvers = SOLVERS.iter().copied();
+    solvers
+        .find(|s| s.traits.is_default)
+        .expect("one is the default")
 }
 
 /// The entry of a solver by name.

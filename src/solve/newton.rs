@@ -7,7 +7,7 @@ use crate::math::Twist;
 use crate::problem::{MatrixProblem, Problem};
 use crate::solve::exact::stages::{WITHOUT, left_out};
 use crate::solve::exact::{Ask, ExactPass, Grants, matrices};
-use crate::solve::{NeedsBodies, Request, SolveReport, Solver, SolverInfo, work};
+use crate::solve::{NeedsBodies, Request, SolveReport, Solver, SolverInfo, Traits, work};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -15,7 +15,10 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "exact laws, directly: Newton's method, proximal points and sweeps in turn, for every friction law and redundant contacts",
     source: "Rockafellar 1976; De Saxcé & Feng 1998; Yamashita & Fukushima 2001; Hintermüller, Ito & Kunisch 2002",
     least_iterations: 500,
-    obstacle: || None,
+    traits: Traits {
+        is_exact: true,
+        ..Traits::NONE
+    },
     parameters: &[WITHOUT, work::parameter(work::DIRECT)],
     make: |parameters| {
         Box::new(Newton {

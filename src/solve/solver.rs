@@ -1,9 +1,11 @@
 //! The trait of all solvers, and an entry of their list.
 
+use std::collections::BTreeMap;
+
 use super::budget::Budget;
 use super::choice::Choice;
 use super::matrix_view::MatrixView;
-use super::parameter::{Parameter, Parameters};
+use super::parameter::{Parameter, Parameters, Value};
 use super::parts_view::PartsView;
 use super::report::SolveReport;
 use crate::math::Twist;
@@ -85,27 +87,9 @@ pub trait Solver: Send {
         false
     }
 
-    /// The matrices of the largest island of the last solve, for pictures; none where there are none.
-    fn matrix_view(&self) -> Option<MatrixView> {
-        None
-    }
-
-    /// The graph colour of each contact of the last solve, in the order of the problem: contacts of one colour share
-    /// no body, and the colours are swept one after the other. [`NO_COLOR`] stands for a contact that is not swept;
-    /// none where the solver has no colours.
-    fn contact_colors(&self) -> Option<Vec<u32>> {
-        None
-    }
-
-    /// The parts that the last solve took the bodies in; none where the solver has no parts.
-    fn parts(&self) -> Option<PartsView> {
-        None
-    }
-
-    /// How each island of the last solve was solved, and why, in the problem's order; empty where the solver does not
-    /// choose.
-    fn choices(&self) -> &[Choice] {
-        &[]
+    /// What there is to see of the last solve.
+    fn view(&self) -> &dyn SolverView {
+        &Nothing
     }
 
     /// What the solver carries from step to step, for snapshots; empty when nothing.
@@ -116,6 +100,68 @@ pub trait Solver: Send {
     /// Takes back what [`Solver::state`] gave; empty forgets everything.
     fn set_state(&mut self, _state: &[u8]) {}
 }
+
+/// What is special about a solver.
+#[derive(Clone, Copy, Debug)]
+pub struct Traits {
+    /// A scene that names no solver has it.
+    pub is_default: bool,
+    /// It solves all islands exactly: what it leaves, none of the others does better.
+    pub is_exact: bool,
+    /// What others find is compared with what it finds.
+    pub is_reference: bool,
+    /// It takes bodies in parts, which are worth looking at.
+    pub has_parts: bool,
+    /// Whether it computes on a device.
+    pub needs_device: bool,
+    /// Why it cannot work as it should on this machine, if so; it then does what it can and says so.
+    pub obstacle: fn() -> Option<String>,
+    /// Why its results depend on timing where it has these parameters, if they do.
+    pub timing: fn(&BTreeMap<String, Value>) -> Option<&'static str>,
+}
+
+impl Traits {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        is_default: false,
+        is_exact: false,
+        is_reference: false,
+        has_parts: false,
+        needs_device: false,
+        obstacle: || None,
+        timing: |_| None,
+    };
+}
+
+/// What a solver shows of its last solve, for pictures and reports.
+pub trait SolverView {
+    /// The matrices of the largest island; none where there are none.
+    fn matrix(&self) -> Option<MatrixView> {
+        None
+    }
+
+    /// The graph colour of each contact, in the order of the problem: contacts of one colour share no body, and the colours
+    /// are swept one after the other. [`NO_COLOR`] stands for a contact that is not swept; none where the solver has no
+    /// colours.
+    fn colors(&self) -> Option<Vec<u32>> {
+        None
+    }
+
+    /// The parts that the bodies were taken in; none where the solver has no parts.
+    fn parts(&self) -> Option<PartsView> {
+        None
+    }
+
+    /// How each island was solved, and why, in the problem's order; empty where the solver does not choose.
+    fn choices(&self) -> &[Choice] {
+        &[]
+    }
+}
+
+/// Nothing to show.
+struct Nothing;
+
+impl SolverView for Nothing {}
 
 /// An entry of the list of solvers.
 #[derive(Debug)]
@@ -129,8 +175,8 @@ pub struct SolverInfo {
     /// Iterations that it should be given at least: a direct solver's are many, short, and end by
     /// themselves; 1 for the others.
     pub least_iterations: u32,
-    /// Why it cannot work as it should on this machine, if so; it then does what it can and says so.
-    pub obstacle: fn() -> Option<String>,
+    /// What is special about it.
+    pub traits: Traits,
     /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Makes one with checked parameters.

@@ -277,7 +277,7 @@ impl<'a> PairLaws<'a> {
         }
     }
 
-    /// Biases of a contact of such friction and compliance (the table of laws in section 2).
+    /// Biases of a contact of such friction and compliance (docs/method.md, section 4).
     fn biases(
         &self,
         (arms, axes): (&[Vec3; 2], &[Vec3; 3]),

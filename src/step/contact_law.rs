@@ -1,4 +1,4 @@
-//! The contact laws of section 2, each a pure function: what the rows of one contact aim at.
+//! The contact laws of docs/method.md, section 4, each a pure function: what the rows of one contact aim at.
 //!
 //! A bias is what a row's velocity J u is raised by to become w (m/s); signs are those of w.
 

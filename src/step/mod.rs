@@ -29,9 +29,7 @@ use crate::problem::Problem;
 use crate::problem::residual::JudgedLaw;
 use crate::solve::advice::Shortfall;
 use crate::solve::reference::velocity_estimate;
-use crate::solve::{
-    Budget, Choice, ConfigError, MatrixView, PartsView, Solver, SolverConfig, Status,
-};
+use crate::solve::{Budget, ConfigError, Solver, SolverConfig, SolverView, Status};
 use crate::world::{Detection, JointGeometry, World};
 use context::Context;
 use pace::{Pace, Substep};
@@ -178,7 +176,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Section 2's rule, from S over the midpoint M to E; every stage starts where the last one ended.
+    /// The rule of docs/method.md, section 2, from S over the midpoint M to E; every stage starts where the last one ended.
     /// False where the rounds did not close the joints, which a last try forgives.
     fn substep(&mut self, substep: &Substep, watch: &mut Stopwatch<'_>) -> Result<bool, StepError> {
         let (world, c) = (&mut self.world, &mut self.context);
@@ -390,9 +388,9 @@ impl Simulation {
         &self.context.start
     }
 
-    /// How each island of the last (sub)step's problem was solved, and why; empty where the solver does not choose.
-    pub fn choices(&self) -> &[Choice] {
-        self.solvers.chosen().choices()
+    /// What the solver shows of the last (sub)step's solve.
+    pub fn view(&self) -> &dyn SolverView {
+        self.solvers.chosen().view()
     }
 
     /// About how far the last (sub)step's velocities are from the exact ones, max |v − v*| + r|ω − ω*| over the bodies
@@ -416,7 +414,7 @@ impl Simulation {
             &c.problem,
             (&c.lambda, law),
             self.solvers.config(),
-            (report, self.solvers.chosen().choices()),
+            (report, self.solvers.chosen().view().choices()),
             &mut c.residual_workspace,
         )
     }
@@ -461,23 +459,6 @@ impl Simulation {
             .geometry()
             .iter()
             .zip(joints.errors().iter().copied())
-    }
-
-    /// The parts that the last solve took the bodies in; none where the solver has no parts.
-    pub fn parts(&self) -> Option<PartsView> {
-        self.solvers.chosen().parts()
-    }
-
-    /// The matrices of the largest island of the last solve, for pictures; none where the solver has
-    /// none to show.
-    pub fn matrix_view(&self) -> Option<MatrixView> {
-        self.solvers.chosen().matrix_view()
-    }
-
-    /// The graph colour of each contact of the last solve, as [`Simulation::contacts`] has them; none where the
-    /// solver has no colours.
-    pub fn contact_colors(&self) -> Option<Vec<u32>> {
-        self.solvers.chosen().contact_colors()
     }
 }
 

@@ -65,7 +65,7 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
     if solved && observe.methods {
         frame.methods.extend(methods(simulation));
     }
-    let parts = (solved && observe.parts).then(|| simulation.parts());
+    let parts = (solved && observe.parts).then(|| simulation.view().parts());
     frame.parts = parts
         .flatten()
         .filter(|p| p.of_body.len() == problem.bodies.len());
@@ -85,7 +85,7 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
             ContactState::of(&of.friction[k], of.gap[k], block)
         });
         frame.states.extend(states);
-        let colors = observe.colors.then(|| simulation.contact_colors());
+        let colors = observe.colors.then(|| simulation.view().colors());
         let colors = colors.flatten().filter(|all| all.len() == of.len());
         let colors = colors.into_iter().flatten();
         frame.colors.extend(colors.step_by(frame.contact_stride));
@@ -108,7 +108,7 @@ pub fn fill(frame: &mut Frame, simulation: &Simulation, observe: &Observe) {
 
 /// How the island of each slot was solved; nothing where the solver does not choose.
 fn methods(simulation: &Simulation) -> impl Iterator<Item = Option<Method>> {
-    let (choices, islands) = (simulation.choices(), &simulation.problem().islands);
+    let (choices, islands) = (simulation.view().choices(), &simulation.problem().islands);
     let is_known = choices.len() == islands.len() && !choices.is_empty();
     let of_body = if is_known { &islands.of_body[..] } else { &[] };
     let method = |island: &u32| choices.get(*island as usize).map(Choice::method);

@@ -250,7 +250,7 @@ impl Matrices {
         if self.of != Some((state.epoch, step))
             && (still || !same_run || self.due.is_none_or(|due| now >= due))
         {
-            self.view = simulation.matrix_view().map(Arc::new);
+            self.view = simulation.view().matrix().map(Arc::new);
             self.of = Some((state.epoch, step));
             self.due = Some(Instant::now() + MATRIX_INTERVAL.max(9 * now.elapsed()));
         }

@@ -9,13 +9,12 @@ use bevy::time::common_conditions::on_real_timer;
 use bevy::window::FileDragAndDrop;
 
 use super::camera::Eye;
-use super::draw::Drawing;
 use super::frame::Notice;
 use super::keep::{Keep, is_kept};
 use super::keys::Action;
 use super::physics::{Command, Physics};
 use super::setup::Setup;
-use crate::scene::{Scene, library};
+use crate::scene::{Scene, View, library};
 
 /// Editors write a file in several goes; it is read when it has been left alone for this long.
 const SETTLE: Duration = Duration::from_millis(150);
@@ -36,6 +35,10 @@ pub struct Scenes {
     /// Scenes that the physics thread has been given to build.
     pub sent: u64,
 }
+
+/// A scene was opened, which asks to be looked at so.
+#[derive(Message)]
+pub struct Opened(pub View);
 
 /// When a file was written last, and its length (bytes).
 type Stamp = (SystemTime, u64);
@@ -120,7 +123,8 @@ fn is_stale([read, seen]: [Option<Stamp>; 2], now: Option<Stamp>) -> bool {
 
 pub fn plugin(app: &mut App) {
     let watch = watch.run_if(on_real_timer(SETTLE));
-    app.add_systems(First, (ask, watch, open).chain());
+    app.add_message::<Opened>()
+        .add_systems(First, (ask, watch, open).chain());
 }
 
 fn ask(
@@ -163,7 +167,7 @@ fn open(
     mut setup: ResMut<Setup>,
     physics: Res<Physics>,
     mut eye: ResMut<Eye>,
-    mut drawing: ResMut<Drawing>,
+    mut opened: MessageWriter<Opened>,
 ) {
     let Some(wanted) = scenes.wanted.take() else {
         return;
@@ -186,9 +190,7 @@ fn open(
                 Err(error) => return scenes.fail(error),
                 Ok(scene) => {
                     eye.open(scene.camera);
-                    let scale = drawing.scale;
-                    *drawing = Drawing::of(&scene.view);
-                    drawing.scale = scale;
+                    opened.write(Opened(scene.view));
                     play = Some(scene.view.playing);
                     scenes.scene = Some(scene);
                     scenes.current = name;

@@ -488,7 +488,10 @@ const IDLE_GEAR: &str = r#"(
 #[test]
 fn gears_without_effect_stop_no_world_under_any_solver() {
     let scene = Scene::parse(IDLE_GEAR, "idle.ron").expect("a good scene");
-    for info in SOLVERS.iter().filter(|info| (info.obstacle)().is_none()) {
+    for info in SOLVERS
+        .iter()
+        .filter(|info| (info.traits.obstacle)().is_none())
+    {
         let mut config = SolverConfig::default();
         config.switch(info.name);
         let world = scene.build().expect("a good scene");

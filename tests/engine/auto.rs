@@ -215,9 +215,9 @@ fn small_islands_are_exact_beside_large_ones() {
         assert!(small.residual.is_some_and(|r| r <= 1e-6) && small.bodies == 5);
         assert!(matches!(small.method(), Method::Exact | Method::Kept));
         assert!(small.spent <= small.granted);
-        let all = s.choices().iter().map(|c| (c.island, c.method()));
+        let all = s.view().choices().iter().map(|c| (c.island, c.method()));
         let expected = [(grid.island, Method::Swept), (small.island, small.method())];
-        assert!(all.eq(expected), "{:?}", s.choices());
+        assert!(all.eq(expected), "{:?}", s.view().choices());
     }
 }
 
@@ -315,13 +315,13 @@ fn work_that_is_left_goes_to_who_needs_it() {
     for step in 1..=110 {
         s.step().expect("a step");
         let open = |c: &&Choice| c.reason == Reason::Work;
-        let count = s.choices().iter().filter(open).count();
+        let count = s.view().choices().iter().filter(open).count();
         if count == 0 {
             continue;
         }
         steps += 1;
         islands += count;
-        let spent: f64 = s.choices().iter().map(|c| c.spent).sum();
+        let spent: f64 = s.view().choices().iter().map(|c| c.spent).sum();
         assert!(
             spent >= 0.7 * 30e6,
             "step {step}: {count} islands end with {spent:e} spent"
@@ -341,7 +341,11 @@ fn heaps_rest_from_exact_solutions() {
     let mut rests = 0;
     while rests < 5 {
         s.step().expect("a step");
-        let resting = s.choices().iter().filter(|c| c.reason == Reason::Rests);
+        let resting = s
+            .view()
+            .choices()
+            .iter()
+            .filter(|c| c.reason == Reason::Rests);
         for choice in resting {
             assert_eq!(choice.method(), Method::Swept);
             rests += 1;
@@ -354,7 +358,7 @@ fn heaps_rest_from_exact_solutions() {
     for _ in 0..40 {
         s.step().expect("a step");
         other.step().expect("a step");
-        assert_eq!(s.choices(), other.choices());
+        assert_eq!(s.view().choices(), other.view().choices());
     }
     assert_eq!(s.world().state_hash(), other.world().state_hash());
 }

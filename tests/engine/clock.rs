@@ -1,6 +1,7 @@
 //! The honest clock: a step's time is the wall time of what it does, stage by stage without a gap, and
 //! measuring is counted apart.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,6 +48,27 @@ fn stages_add_up_to_the_clock() {
             }
         }
     }
+}
+
+/// Whoever catches a panic of a step may go on: clock, threads and settings are those of before.
+#[test]
+fn clock_threads_and_settings_outlive_a_panic() {
+    let mut simulation = shipped("crane").unwrap().simulation(3).unwrap();
+    simulation.world_mut().settings.substeps = 3;
+    let reads = AtomicU64::new(0);
+    simulation.set_clock(Arc::new(move || {
+        let read = reads.fetch_add(1, Ordering::Relaxed);
+        assert_ne!(read, 10, "this clock stops once");
+        read as f64
+    }));
+    let step = |simulation: &mut Simulation| simulation.step().map(|report| report.timings);
+    let caught = catch_unwind(AssertUnwindSafe(|| step(&mut simulation)));
+    assert!(caught.is_err(), "the clock was not read so often");
+    assert_eq!(simulation.world().settings.substeps, 3);
+    let threads = simulation.on_threads(|_| rayon::current_num_threads());
+    assert_eq!(threads, 3);
+    let timings = step(&mut simulation).unwrap();
+    assert!(timings.get(Stage::Step) > 10.0, "{timings:?}");
 }
 
 /// Every round that closes the joints is part of the step.

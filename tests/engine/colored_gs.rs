@@ -250,10 +250,10 @@ fn every_contact_has_the_colour_that_it_is_swept_in() {
     );
     for (config, is_relaxed) in [(with(&[], &[], Budget::default()), false), (relaxed, true)] {
         let mut solver = config.build().unwrap();
-        assert_eq!(solver.contact_colors(), None, "nothing has been solved");
+        assert_eq!(solver.view().colors(), None, "nothing has been solved");
         let mut lambda = vec![0.0; problem.row_count()];
         let report = solver.solve(&problem, &Request::default(), &mut lambda, &mut Vec::new());
-        let colors = solver.contact_colors().expect("colours");
+        let colors = solver.view().colors().expect("colours");
         let counts = report.distribution(COLORS).expect("a histogram");
         let mut found = vec![0; counts.len()];
         colors.iter().for_each(|color| found[*color as usize] += 1);

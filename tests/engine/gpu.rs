@@ -110,7 +110,7 @@ fn validation_has_nothing_to_say() {
 /// Whether there is a device; one must be there where that is required.
 fn is_there() -> bool {
     let info = solve::find("gpu-sor").expect("it is in the list");
-    let Some(reason) = (info.obstacle)() else {
+    let Some(reason) = (info.traits.obstacle)() else {
         return true;
     };
     let required = std::env::var("MOREAU_REQUIRE_RENDER").is_ok_and(|v| v == "1");

@@ -16,10 +16,7 @@ use syn::{
 const MOST_LINES: usize = 80;
 
 /// Needs of a file that close a circle and are let pass.
-const FILE_EXCEPTIONS: &[(&str, &str)] = &[
-    // A new scene resets how it is drawn, and a comparison, which is drawn too, changes the scene.
-    ("viewer/scenes.rs", "viewer/draw/mod.rs"),
-];
+const FILE_EXCEPTIONS: &[(&str, &str)] = &[];
 
 /// Needs of a folder that close a circle and are let pass.
 const FOLDER_EXCEPTIONS: &[(&str, &str)] = &[];

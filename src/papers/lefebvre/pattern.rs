@@ -103,7 +103,7 @@ pub fn report(findings: &mut Findings, orders: &[Ordered]) {
 pub fn view(bench: &Bench, kept: &Kept, method: Method) -> Result<Option<MatrixView>> {
     let mut racers = racers(&[method])?;
     racers[0].solve(bench, &kept.problem, Some(&kept.start), false);
-    Ok(racers[0].solver().matrix_view())
+    Ok(racers[0].solver().view().matrix())
 }
 
 /// The pattern of a square matrix: its name, row and column of every non-zero entry, and the last row of each

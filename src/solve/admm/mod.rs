@@ -20,7 +20,7 @@ use crate::solve::method::alternating_directions::{
 };
 use crate::solve::{
     HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport,
-    Solver, SolverInfo, Status, work,
+    Solver, SolverInfo, Status, Traits, work,
 };
 
 /// The entry in the list.
@@ -29,7 +29,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "exact laws by alternating directions on the cones: one sparse factor, many cheap iterations",
     source: "Boyd et al. 2010; Stellato et al. 2020; Carpentier, Le Lidec & Montaut 2024",
     least_iterations: 1,
-    obstacle: || None,
+    traits: Traits::NONE,
     parameters: &[
         Parameter {
             name: "penalty",

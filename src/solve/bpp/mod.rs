@@ -57,7 +57,8 @@ use crate::problem::Problem;
 use crate::problem::residual::{self, JudgedLaw, ResidualWorkspace};
 use crate::solve::sweeps::shorten;
 use crate::solve::{
-    HistoryPoint, MatrixView, Parameters, Request, SolveReport, Solver, SolverInfo, Status,
+    HistoryPoint, MatrixView, Parameters, Request, SolveReport, Solver, SolverInfo, SolverView,
+    Status,
 };
 
 type MakeFactor = Box<dyn Fn() -> Box<dyn Factorization> + Send>;
@@ -277,7 +278,13 @@ impl Solver for Bpp {
         self.solve_assembled(problem, request, start, lambda, u)
     }
 
-    fn matrix_view(&self) -> Option<MatrixView> {
+    fn view(&self) -> &dyn SolverView {
+        self
+    }
+}
+
+impl SolverView for Bpp {
+    fn matrix(&self) -> Option<MatrixView> {
         let solver = self.islands.get(self.largest?)?;
         let n = solver.lcp.island.n();
         let mut view = MatrixView {

@@ -4,7 +4,7 @@ use super::Bpp;
 use super::factor::FACTORIZATIONS;
 use super::island::MEGABYTE;
 use super::tuning::Tuning;
-use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo, work};
+use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo, Traits, work};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -13,7 +13,7 @@ pub static INFO: SolverInfo = SolverInfo {
               impulses; an iteration is a set of free rows that was solved for",
     source: "Lefebvre 2020, chapters 2 and 3; Júdice & Pires 1994",
     least_iterations: 50_000,
-    obstacle: || None,
+    traits: Traits::NONE,
     parameters: &[
         Parameter {
             name: "factorization",

@@ -41,7 +41,7 @@ use super::sweeps::parameters::{
 use super::sweeps::{Iterated, ProxIteration, colored_gs, jacobi};
 use super::{
     Budget, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver, SolverInfo,
-    Value,
+    Traits, Value,
 };
 use crate::math::Twist;
 use crate::problem::Problem;
@@ -52,7 +52,7 @@ pub static JOR: SolverInfo = SolverInfo {
     summary: "JOR Prox on the graphics processor: every contact sees the impulses of the last iteration",
     source: "Nützi 2011, 5.2 and 5.4; Munksgaard & Kaiser, section 4 (degree)",
     least_iterations: 1,
-    obstacle,
+    traits: TRAITS,
     parameters: &[
         SCHEME,
         PRECISION,
@@ -70,7 +70,7 @@ pub static SOR: SolverInfo = SolverInfo {
     summary: "SOR Prox on the graphics processor, one dispatch for each colour of contacts",
     source: "Nützi 2011, 5.3 and 5.4",
     least_iterations: 1,
-    obstacle,
+    traits: TRAITS,
     parameters: &[
         SCHEME,
         PRECISION,
@@ -166,6 +166,13 @@ const EVERY: Parameter = Parameter {
         default: 10,
         range: [1, 1_000],
     },
+};
+
+/// What is special about both.
+const TRAITS: Traits = Traits {
+    needs_device: true,
+    obstacle,
+    ..Traits::NONE
 };
 
 /// Why the solvers cannot use a device here, if they cannot.

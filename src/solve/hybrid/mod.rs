@@ -38,7 +38,7 @@ use super::bpp::FACTORIZATIONS;
 use super::sweeps::shorten;
 use super::{
     Over, Parameter, ParameterKind, Parameters, PartsView, Request, SolveReport, Solver,
-    SolverInfo, Status, Value, work,
+    SolverInfo, SolverView, Status, Traits, Value, work,
 };
 use crate::math::Twist;
 use crate::problem::Problem;
@@ -48,8 +48,8 @@ use crate::problem::residual::JudgedLaw;
 const DETERMINISTIC: &str = "deterministic";
 const ASYNC: &str = "async";
 
-/// Why the results of `hybrid` with these parameters depend on timing, if they do.
-pub fn timing(parameters: &BTreeMap<String, Value>) -> Option<&'static str> {
+/// Why the results with these parameters depend on timing, if they do.
+fn timing(parameters: &BTreeMap<String, Value>) -> Option<&'static str> {
     let execution = parameters.get("execution")?;
     (*execution == Value::Choice(ASYNC.into())).then_some(
         "execution: async takes parts in the order in which threads come to them, so that the result depends on timing",
@@ -63,7 +63,11 @@ pub static INFO: SolverInfo = SolverInfo {
               iteration solves every part and every coupling once",
     source: "Lacoursière 2007",
     least_iterations: 1,
-    obstacle: || None,
+    traits: Traits {
+        has_parts: true,
+        timing,
+        ..Traits::NONE
+    },
     parameters: &[
         Parameter {
             name: "partition",
@@ -362,11 +366,8 @@ impl Solver for Hybrid {
         self.law
     }
 
-    fn parts(&self) -> Option<PartsView> {
-        Some(match &self.execution {
-            Execution::Turns(turns) => turns.view(&self.partition),
-            Execution::Async(own) => own.view(&self.partition),
-        })
+    fn view(&self) -> &dyn SolverView {
+        self
     }
 
     fn solve(
@@ -401,5 +402,14 @@ impl Solver for Hybrid {
             Execution::Async(own) => own.units.renew(problem),
         }
         self.run(problem, request, start, lambda, u)
+    }
+}
+
+impl SolverView for Hybrid {
+    fn parts(&self) -> Option<PartsView> {
+        Some(match &self.execution {
+            Execution::Turns(turns) => turns.view(&self.partition),
+            Execution::Async(own) => own.view(&self.partition),
+        })
     }
 }

@@ -18,7 +18,7 @@ use crate::solve::exact::{Ask, ExactPass, Grants, matrices};
 use crate::solve::sweeps::nncg;
 use crate::solve::{
     Budget, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver,
-    SolverInfo, Status, admm, work,
+    SolverInfo, Status, Traits, admm, work,
 };
 
 /// The entry in the list.
@@ -27,7 +27,10 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "the most accurate answer there is here: newton from several starts, judged by the residual; says whether another one is as good",
     source: "as newton",
     least_iterations: 4000,
-    obstacle: || None,
+    traits: Traits {
+        is_reference: true,
+        ..Traits::NONE
+    },
     parameters: &[
         Parameter {
             name: "twice",

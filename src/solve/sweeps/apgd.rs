@@ -11,7 +11,7 @@ use super::pack::Packed;
 use crate::problem::Problem;
 use crate::problem::law::Law;
 use crate::problem::residual::JudgedLaw;
-use crate::solve::SolverInfo;
+use crate::solve::{SolverInfo, Traits};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -20,7 +20,7 @@ pub static INFO: SolverInfo = SolverInfo {
               parts from its support at μ times its speed",
     source: "Mazhar, Heyn, Negrut & Tasora 2015, algorithm 2",
     least_iterations: 1,
-    obstacle: || None,
+    traits: Traits::NONE,
     parameters: &[],
     make: |_| by_island(&INFO, Apgd),
 };

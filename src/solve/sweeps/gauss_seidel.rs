@@ -7,7 +7,7 @@ use super::matrix::Matrix;
 use super::pack::Packed;
 use super::parameters::{ALPHA, BLOCK, Packing, SCHEME, Scheme, SchemeChoice, r_factors_by_degree};
 use super::sweep;
-use crate::solve::{Parameters, SolverInfo};
+use crate::solve::{Parameters, SolverInfo, Traits};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -15,7 +15,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "SOR Prox: every contact sees the newest impulses; sequential within an island",
     source: "Poulsen 2010, 3.5; Nützi 2011, 4.48",
     least_iterations: 1,
-    obstacle: || None,
+    traits: Traits::NONE,
     parameters: &[SCHEME, r_factors_by_degree("local"), BLOCK, ALPHA],
     make: |parameters| by_island_of_any_form(&INFO, GaussSeidel::new(parameters)),
 };

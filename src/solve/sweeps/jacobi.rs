@@ -17,7 +17,7 @@ use super::{ProxIteration, alpha, return_to_checkpoints, solver_of_any_form};
 use crate::math::Twist;
 use crate::problem::islands::Grouped;
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::{Budget, Parameters, SolverInfo};
+use crate::solve::{Budget, Parameters, SolverInfo, Traits};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -25,7 +25,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "JOR Prox: every contact sees the impulses of the last iteration; parallel",
     source: "Poulsen 2010, 3.4 and 6.1; Nützi 2011, 4.40 and 6.2",
     least_iterations: 1,
-    obstacle: || None,
+    traits: Traits::NONE,
     parameters: &[
         SCHEME,
         r_factors_by_degree("degree"),

@@ -22,7 +22,7 @@ use super::pack::Packed;
 use super::parameters::{ALPHA, BLOCK, Packing, Scheme, SchemeChoice, r_factors_by_degree};
 use super::sweep;
 use crate::problem::law::Law;
-use crate::solve::SolverInfo;
+use crate::solve::{SolverInfo, Traits};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -30,7 +30,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "conjugate gradients around Gauss–Seidel sweeps: far fewer iterations on stacks and heavy loads",
     source: "Silcowitz, Niebe & Erleben 2010",
     least_iterations: 1,
-    obstacle: || None,
+    traits: Traits::NONE,
     parameters: &[r_factors_by_degree("local"), BLOCK, ALPHA],
     make: |parameters| {
         let packing = Packing::new(parameters);

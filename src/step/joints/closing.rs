@@ -1,4 +1,4 @@
-//! Rounds: joints that are closed at the next midpoint (section 2 of docs/method.md).
+//! Rounds: joints that are closed at the next midpoint (section 6 of docs/method.md).
 //!
 //! A row of positions asks for φ(q₊) = 0 at the next midpoint q₊ = q + h u, with an impulse along
 //! J̄ = ¼J(q₋) + ½J(q) + ¼J(q₊), and a body for the balance of its momenta (`bodies`). Both are solved by Newton's method:

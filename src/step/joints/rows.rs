@@ -1,4 +1,4 @@
-//! From joints to general rows: coordinates at the midpoint, Jacobians, biases, bounds (section 2 of docs/method.md, the
+//! From joints to general rows: coordinates at the midpoint, Jacobians, biases, bounds (section 6 of docs/method.md, the
 //! table of laws), and the impulses to start from.
 
 use super::entry::{Entry, number, row_scale, scaled};

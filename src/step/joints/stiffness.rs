@@ -1,4 +1,4 @@
-//! Geometric stiffness: M̃ = M + ¼ h² ΣK (section 2, taut light cables).
+//! Geometric stiffness: M̃ = M + ¼ h² ΣK (section 7 of docs/method.md, taut light cables).
 //!
 //! A constraint force f that acts on a body at an offset r turns with the body. Its torque r × f then
 //! resists turning with the stiffness K = (f·r) 1₃ − ½(r fᵀ + f rᵀ) (Tournier et al. 2015; Andrews, Teichmann and Kry

@@ -28,6 +28,7 @@ pub use trails::MOST_TRAILS;
 
 use super::camera::{Bounds, Eye};
 use super::playback::{Begun, Playback};
+use super::scenes::Opened;
 
 /// What is drawn over the bodies, and how they themselves are.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
@@ -275,6 +276,8 @@ pub fn plugin(app: &mut App) {
         .init_resource::<Drawing>()
         .init_resource::<ArrowScale>()
         .add_message::<Begun>()
+        .add_message::<Opened>()
+        .add_systems(PreUpdate, begin)
         .add_systems(
             PostUpdate,
             (
@@ -289,6 +292,16 @@ pub fn plugin(app: &mut App) {
                 .chain(),
         )
         .add_plugins(gpu::plugin);
+}
+
+/// Draws what a scene that was opened asks for, in the size that arrows have.
+fn begin(mut opened: MessageReader<Opened>, mut drawing: ResMut<Drawing>) {
+    if let Some(Opened(view)) = opened.read().last() {
+        *drawing = Drawing {
+            scale: drawing.scale,
+            ..Drawing::of(view)
+        };
+    }
 }
 
 /// The waves of the sea are what they were after so long (s); the shader's frequencies are multiples of

@@ -4,11 +4,11 @@ use bevy_egui::egui;
 
 use super::widgets::{number, swatch};
 use super::{Context, Panel, selection, theme};
-use crate::solve::{PartView, PartsView, hybrid};
+use crate::solve::{PartView, PartsView, find};
 use crate::viewer::draw::palette;
 
 pub const PANEL: Panel = Panel::right("Parts", true, show)
-    .when(|context| context.setup.solver.name == hybrid::INFO.name);
+    .when(|context| find(&context.setup.solver.name).is_some_and(|s| s.traits.has_parts));
 
 /// Most height of the table, of which more is scrolled to (points).
 const HEIGHT: f32 = 220.0;

@@ -5,16 +5,13 @@ use bevy_egui::egui;
 use super::widgets::number;
 use super::{Context, theme};
 use crate::session::Input;
-use crate::solve::{self, SolverInfo, auto};
+use crate::solve::{self, SolverInfo, default_solver};
 use crate::viewer::draw::palette;
 use crate::viewer::physics::Command;
 use crate::viewer::verdicts::{Miss, are_apart, first};
 
 /// Steps whose worst joint error counts.
 const LATELY: usize = 60;
-/// What the banner offers: it solves joints exactly.
-const HOLDS: &str = auto::INFO.name;
-
 /// Whether the panels are already of a scene that is still being built.
 fn is_loading(context: &Context) -> bool {
     let built = context.playback.frame.as_ref().map_or(0, |f| f.builds);
@@ -64,14 +61,15 @@ pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
         (None, None) => return,
     };
     let name = &last.solver.name;
-    let is_exact = name == HOLDS || solve::find(name).is_some_and(SolverInfo::is_direct);
+    let holds_them = default_solver().name;
+    let is_exact = name == holds_them || solve::find(name).is_some_and(SolverInfo::is_direct);
     let advice = context.physics.advice();
     let help = advice.as_ref().and_then(|told| told.help.as_deref());
     let text = if is_exact {
         let help = help.unwrap_or("shorter steps may help (panel \"Time step\")");
         format!("{what}: {help}")
     } else {
-        format!("{what}: {name} did not {holds}, {HOLDS} does")
+        format!("{what}: {name} did not {holds}, {holds_them} does")
     };
     let offers = !is_exact;
     egui::Area::new("broken".into())
@@ -85,8 +83,8 @@ pub fn broken(ctx: &egui::Context, context: &mut Context, free: egui::Rect) {
                     ui.horizontal(|ui| {
                         ui.colored_label(theme::of(ctx).warning, "⚠");
                         ui.label(text);
-                        if offers && ui.button(format!("restart with {HOLDS}")).clicked() {
-                            context.setup.solver.switch(HOLDS);
+                        if offers && ui.button(format!("restart with {holds_them}")).clicked() {
+                            context.setup.solver.switch(holds_them);
                             let solver = context.setup.solver.clone();
                             context.physics.send(Command::Restart);
                             context.physics.act(Input::Solver(solver));

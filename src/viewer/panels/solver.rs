@@ -6,7 +6,7 @@ use super::widgets::{choice, grid, lines, milliseconds, number, row, small};
 use super::{Context, Panel, theme};
 use crate::session::Input;
 use crate::solve::{
-    self, Budget, Choices, Parameter, ParameterKind, SolverConfig, ToleranceNorm, Value, auto,
+    self, Budget, Choices, Parameter, ParameterKind, SolverConfig, ToleranceNorm, Value,
 };
 use crate::viewer::observe::ResidualRate;
 use crate::viewer::physics::Command;
@@ -32,12 +32,10 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
         });
     }
     parameters(ui, &mut setup.solver);
-    if let Some(last) = context.history.samples.back()
-        && setup.solver.name == auto::INFO.name
-    {
-        choices(ui, &last.report.solve.choices);
-    }
     if let Some(last) = context.history.samples.back() {
+        if !last.report.solve.choices.is_empty() {
+            choices(ui, &last.report.solve.choices);
+        }
         for remark in &last.report.solve.remarks {
             ui.label(theme::quiet(remark));
         }
@@ -125,7 +123,7 @@ fn choose(ui: &mut egui::Ui, config: &mut SolverConfig) {
         .show_ui(ui, |ui| {
             for solver in solve::SOLVERS {
                 let chosen = config.name == solver.name;
-                let name = match (solver.obstacle)() {
+                let name = match (solver.traits.obstacle)() {
                     Some(_) => theme::quiet(solver.name),
                     None => solver.name.into(),
                 };
@@ -140,7 +138,7 @@ fn choose(ui: &mut egui::Ui, config: &mut SolverConfig) {
 /// What a solver does, where it comes from, and what stands in its way here.
 pub fn hint(solver: &solve::SolverInfo) -> String {
     let hint = format!("{}\n\n{}", solver.summary, solver.source);
-    match (solver.obstacle)() {
+    match (solver.traits.obstacle)() {
         Some(obstacle) => format!("{hint}\n\nHere on the CPU: {obstacle}."),
         None => hint,
     }

@@ -44,7 +44,7 @@ use crate::math::Twist;
 use crate::problem::{MatrixProblem, Problem};
 use crate::solve::{
     Budget, Distribution, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request,
-    SolveReport, Solver, SolverInfo,
+    SolveReport, Solver, SolverInfo, SolverView, Traits,
 };
 
 /// Edges that are solved at the same time: one per lane. As many f32 as the widest registers have.
@@ -64,7 +64,7 @@ pub static INFO: SolverInfo = SolverInfo {
               and are solved sixteen at a time on all threads",
     source: "Poulsen 2010, 4.3 and 7.2; Nützi 2011, 4.48 and 7",
     least_iterations: 1,
-    obstacle: || None,
+    traits: Traits::NONE,
     parameters: &[
         SCHEME,
         Parameter {
@@ -463,11 +463,8 @@ impl Solver for ColoredGs {
         true
     }
 
-    fn contact_colors(&self) -> Option<Vec<u32>> {
-        match &self.stored {
-            Some(stored) => Some(stored.color_of_contact.clone()),
-            None => self.layout.contact_colors(self.threshold),
-        }
+    fn view(&self) -> &dyn SolverView {
+        self
     }
 
     fn state(&self) -> Vec<u8> {
@@ -477,6 +474,15 @@ impl Solver for ColoredGs {
     fn set_state(&mut self, state: &[u8]) {
         self.coloring.set_state(state);
         self.layout.forget();
+    }
+}
+
+impl SolverView for ColoredGs {
+    fn colors(&self) -> Option<Vec<u32>> {
+        match &self.stored {
+            Some(stored) => Some(stored.color_of_contact.clone()),
+            None => self.layout.contact_colors(self.threshold),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::solve::sweeps::by_island::{IslandView, Method, Prepare, by_island};
 use crate::solve::sweeps::matrix::Matrix;
 use crate::solve::sweeps::pack::{Block, Packed};
 use crate::solve::sweeps::parameters::{ALPHA, BLOCK, Packing, Scheme, r_factors_by_degree};
-use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo};
+use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo, Traits};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -20,7 +20,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "SOR Prox with full dependencies: diagonal blocks of A swept exactly, the rest as a product",
     source: "Nützi 2011, 5.3.1",
     least_iterations: 1,
-    obstacle: || None,
+    traits: Traits::NONE,
     parameters: &[
         Parameter {
             name: "size",

@@ -19,7 +19,7 @@ use crate::solve::sweeps::pack::{Block, NO_BODY, Packed, append_set};
 use crate::solve::sweeps::parameters::{ALPHA, BLOCK, Packing, RFactors, r_factors};
 use crate::solve::sweeps::sweep;
 use crate::solve::sweeps::{ProxIteration, solver};
-use crate::solve::{Budget, Parameter, ParameterKind, Parameters, SolverInfo};
+use crate::solve::{Budget, Parameter, ParameterKind, Parameters, SolverInfo, Traits};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -27,7 +27,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "Gauss–Seidel in parts that ignore each other within an iteration; parallel",
     source: "Poulsen 2010, 3.7 and 6",
     least_iterations: 1,
-    obstacle: || None,
+    traits: Traits::NONE,
     parameters: &[
         Parameter {
             name: "parts",

@@ -7,7 +7,7 @@ use crate::solve::sweeps::block::{Change, Push, Sweep};
 use crate::solve::sweeps::by_island::{IslandView, Method, Prepare, by_island};
 use crate::solve::sweeps::pack::{Block, Packed};
 use crate::solve::sweeps::parameters::{ALPHA, BLOCK, Packing, r_factors};
-use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo};
+use crate::solve::{Parameter, ParameterKind, Parameters, SolverInfo, Traits};
 
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
@@ -15,7 +15,7 @@ pub static INFO: SolverInfo = SolverInfo {
     summary: "SOR Prox with relaxed dependencies: groups of contacts are projected together",
     source: "Nützi 2011, 5.3.2",
     least_iterations: 1,
-    obstacle: || None,
+    traits: Traits::NONE,
     parameters: &[
         Parameter {
             name: "size",
