@@ -5,10 +5,10 @@
 //! 2. Islands of which a few factorisations, or one where contacts are redundant, fit into the work, or into that of the
 //!    sweeps in their place, the cheapest first, are solved by `newton`, each with its share of the work, whatever number of
 //!    iterations the budget has: that is the sweeps'.
-//! 3. Islands whose exact solutions have ended early of late rest from them for some steps (`exact::backoff`), and are swept
-//!    up to four times as often as the budget says, as far as the work goes.
-//! 4. The others are swept by `colored-gs`, and so is what an exact solution leaves above the tolerance, as often as what is
-//!    left of the grants pays for.
+//! 3. Islands whose exact solutions have ended early of late rest from them for some steps (`exact::backoff`).
+//! 4. The others are swept by `colored-gs`, and where one of them rests, all up to four times as often as the budget says, as
+//!    far as the whole work pays for. What an exact solution leaves above the tolerance is swept as often as what is left of
+//!    the grants pays for.
 //!
 //! A problem without bodies is handed to `newton` as a whole where a few factorisations fit into the work, and swept
 //! where that leaves something.
@@ -112,8 +112,8 @@ impl Auto {
         };
         let backoff = &self.backoff;
         let ask = |island: usize| match grants.refuse(problem, island, lambda) {
-            Some(refusal) => Ask::Keep(refusal),
-            None if backoff.rests(problem, island) => Ask::Keep(Refusal {
+            Some(refusal) => Ask::Sweep(refusal),
+            None if backoff.is_resting(problem, island) => Ask::Sweep(Refusal {
                 reason: Reason::Rests,
                 need: 0.0,
                 granted: grants.work,
@@ -207,7 +207,7 @@ impl Auto {
         for (island, run) in self.pass.runs().iter().enumerate() {
             self.choices.push(run.choice(problem, island));
             if run.is_swept() {
-                self.backoff.rested(problem, island);
+                self.backoff.note_sweeps(problem, island);
             } else if !run.is_unfinished(tolerance) {
                 self.backoff.solved(problem, island);
             } else if run.end != Reason::Time {

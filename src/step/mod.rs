@@ -451,8 +451,8 @@ impl Simulation {
         center + c.frame[contact].arms[side]
     }
 
-    /// The joints at the midpoint of the last (sub)step, in the world's order, each with its error
-    /// How far it is from where the last step aimed (m); fewer than the world has before the first step.
+    /// The joints at the midpoint of the last (sub)step, in the world's order, each with how far it is from where the
+    /// (sub)step before aimed (m); fewer than the world has before the first step.
     pub fn joints(&self) -> impl Iterator<Item = (&JointGeometry, f64)> {
         let joints = &self.context.joints;
         joints

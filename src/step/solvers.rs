@@ -170,7 +170,7 @@ impl Solvers {
         }
         let is_resolved = closing != Closing::Unresolved;
         if substep.is_last_try && !is_resolved && report.status.is_usable() {
-            // Velocities that lead nowhere may be any.
+            // What rounds have found that lead nowhere may be anything.
             joints.restore(world, at.problem);
             let next = self.solve_once(&mut at, false, watch);
             report = report.followed_by(next);

@@ -6,7 +6,7 @@
 //! in turn have ended early is swept once from its start for comparison. Where that leaves hardly more, it is left to sweeps
 //! for four steps, and tried again; after the next such burst the rest is twice as long, and so on. It is tried again,
 //! therefore, after about as many steps as it has been unsolvable, and what is in vain takes a share of the steps that
-//! falls to one in sixty. One exact solution makes all forgotten. With bursts of 16 heaps of boxes, hulls and shapes that
+//! falls to one in sixty. Where it is solved once, or stands, all is forgotten. With bursts of 16 heaps of boxes, hulls and shapes that
 //! fall took twice as long, and as few of their steps were solved; a tower of planks, one of them pulled, was solved in 35
 //! of 200 steps, which are 26 now.
 
@@ -26,9 +26,9 @@ const DOUBLED: u8 = 6;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Memory {
     /// How many steps it is left to sweeps still.
-    rest: u8,
+    steps_left: u8,
     /// How often it has rested, and, since then, how many exact solutions have ended early.
-    rests: u8,
+    times: u8,
     failed: u8,
 }
 
@@ -43,12 +43,12 @@ impl Backoff {
     /// Whether they can have come about: files may hold anything.
     pub fn are_sound(&self) -> bool {
         let mut bodies = self.bodies.iter();
-        bodies.all(|body| body.rests <= DOUBLED && body.failed < BURST)
+        bodies.all(|body| body.times <= DOUBLED && body.failed < BURST)
     }
 
     /// Whether an island is left to sweeps: where any of its bodies is.
-    pub fn rests(&self, problem: &Problem, island: usize) -> bool {
-        self.of(problem, island).rest > 0
+    pub fn is_resting(&self, problem: &Problem, island: usize) -> bool {
+        self.of(problem, island).steps_left > 0
     }
 
     /// Notes that an island was solved, or stands.
@@ -57,10 +57,10 @@ impl Backoff {
     }
 
     /// Notes that an island was left to sweeps.
-    pub fn rested(&mut self, problem: &Problem, island: usize) {
+    pub fn note_sweeps(&mut self, problem: &Problem, island: usize) {
         let mut memory = self.of(problem, island);
-        if memory.rest > 0 {
-            memory.rest -= 1;
+        if memory.steps_left > 0 {
+            memory.steps_left -= 1;
             self.set(problem, island, memory);
         }
     }
@@ -76,18 +76,18 @@ impl Backoff {
     /// Notes that an exact solution of an island has ended above the tolerance, and left this residual; `swept` is what
     /// sweeps from the start have left, where it ends a burst and they were made (m/s).
     pub fn failed(&mut self, problem: &Problem, island: usize, [error, swept]: [f64; 2]) {
-        let Memory { rests, failed, .. } = self.of(problem, island);
+        let Memory { times, failed, .. } = self.of(problem, island);
         let is_worth_it = swept.is_finite() && error <= WORTH * swept;
         let memory = if is_worth_it || !self.ends_burst(problem, island) {
             Memory {
-                rest: 0,
-                rests,
+                steps_left: 0,
+                times,
                 failed: (failed + 1) % BURST,
             }
         } else {
             Memory {
-                rest: BURST.saturating_mul(1 << rests),
-                rests: (rests + 1).min(DOUBLED),
+                steps_left: BURST.saturating_mul(1 << times),
+                times: (times + 1).min(DOUBLED),
                 failed: 0,
             }
         };
@@ -131,12 +131,12 @@ mod tests {
     /// Fails until the island rests, for at most so many steps; how many it took, and how long it rests then.
     fn burst(backoff: &mut Backoff, problem: &Problem, left: [f64; 2]) -> (u32, u32) {
         let (mut failed, mut rest) = (0, 0);
-        while failed < 100 && !backoff.rests(problem, 0) {
+        while failed < 100 && !backoff.is_resting(problem, 0) {
             backoff.failed(problem, 0, left);
             failed += 1;
         }
-        while backoff.rests(problem, 0) {
-            backoff.rested(problem, 0);
+        while backoff.is_resting(problem, 0) {
+            backoff.note_sweeps(problem, 0);
             rest += 1;
         }
         (failed, rest)
@@ -174,10 +174,10 @@ mod tests {
 
     #[test]
     fn what_cannot_have_come_about_is_not_sound() {
-        let of = |rests, failed| Backoff {
+        let of = |times, failed| Backoff {
             bodies: vec![Memory {
-                rest: 255,
-                rests,
+                steps_left: 255,
+                times,
                 failed,
             }],
         };
@@ -200,7 +200,7 @@ mod tests {
             machines += 1;
             for _ in 0..100 {
                 backoff.failed(simulation.problem(), island, [1.0, 1.0]);
-                assert!(!backoff.rests(simulation.problem(), island));
+                assert!(!backoff.is_resting(simulation.problem(), island));
             }
         }
         assert!(machines > 0);

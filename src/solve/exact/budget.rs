@@ -15,9 +15,9 @@ pub const FINEST: f64 = 1e-13;
 /// the cheapest.
 pub const AIM: f64 = 0.01;
 
-/// Newton steps that an island should be granted at least, or else alternating directions, of which one that stands takes
-/// up to five.
+/// Newton steps that an island should be granted at least.
 pub const NEED: f64 = 3.0;
+/// The same of iterations of alternating directions, where these come first. One that stands takes up to five.
 const ITERATIONS: f64 = 3.0;
 
 /// An island that no impulse has held yet is granted so many times its share (-), and where contacts are redundant so many:
@@ -71,7 +71,7 @@ pub fn sweeps_for(work: f64, rows: usize) -> u32 {
     (work / (SWEPT_ROW * rows as f64)) as u32
 }
 
-/// Why an island is swept before anything is counted.
+/// Why an island is swept before anything is counted, unless its impulses solve it.
 pub struct Refusal {
     pub reason: Reason,
     /// What a solution is likely to need, where that is the reason, and what it is granted (multiplications).
@@ -97,7 +97,7 @@ impl Grants {
         self.work.max(sweeps)
     }
 
-    /// Whether an island is swept before anything is counted.
+    /// Why an island is swept before anything is counted, unless its impulses solve it; none where it is to be counted.
     pub fn refuse(&self, problem: &Problem, island: usize, lambda: &[f64]) -> Option<Refusal> {
         if is_small_among_many(problem, island) {
             return Some(Refusal {
@@ -114,7 +114,8 @@ impl Grants {
         let mut others = problem.islands.rows.of(island).iter();
         let is_held = contacts.any(|rows| lambda[rows].iter().any(|x| *x != 0.0))
             || others.any(|r| lambda[first + *r as usize] != 0.0);
-        let granted = self.in_place_of_sweeps(rows) * share(alternates(rows, velocities), is_held);
+        let granted =
+            self.in_place_of_sweeps(rows) * multiple(alternates(rows, velocities), is_held);
         (need > granted).then_some(Refusal {
             reason: Reason::Estimate,
             need,
@@ -125,7 +126,7 @@ impl Grants {
 
 /// How many times its share of the work an island is granted (-), by whether its directions alternate, and whether any
 /// impulse holds it.
-pub fn share(alternates: bool, is_held: bool) -> f64 {
+pub fn multiple(alternates: bool, is_held: bool) -> f64 {
     if is_held {
         1.0
     } else {

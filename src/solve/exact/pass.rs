@@ -20,8 +20,8 @@ use crate::solve::{Reason, Request, SolveReport, Solver, Status};
 pub enum Ask {
     /// To solve it exactly, if the work allows it.
     Solve,
-    /// To see whether its impulses solve it; it is swept where they do not, and why.
-    Keep(Refusal),
+    /// To sweep it unless its impulses solve it, and why.
+    Sweep(Refusal),
     /// Nothing.
     Leave,
 }
@@ -47,11 +47,12 @@ pub struct ExactPass {
     spare: Vec<Held>,
     /// Number of each body within its island.
     local: Vec<u32>,
-    /// What a step may take, but for first grants (multiplications).
+    /// What islands that impulses hold may take together; those that none holds yet may take it once more
+    /// (multiplications).
     work: f64,
-    /// The islands that sweeps are to lead nearer, and what these begin with and have found.
+    /// The islands that sweeps are to lead nearer, and the impulses that these begin with and have found.
     unfinished: Part,
-    offered: Vec<f64>,
+    impulses: Vec<f64>,
 }
 
 impl ExactPass {
@@ -84,7 +85,7 @@ impl ExactPass {
         let islands = (0..problem.islands.len()).into_par_iter();
         let runs = islands.map(|island| match ask(island) {
             Ask::Solve => IslandRun::new(State::Exact),
-            Ask::Keep(refusal) => IslandRun::refused(&refusal),
+            Ask::Sweep(refusal) => IslandRun::refused(&refusal),
             Ask::Leave => IslandRun::new(State::Left),
         });
         runs.collect_into_vec(&mut self.runs);
@@ -136,20 +137,21 @@ impl ExactPass {
     fn admit(&mut self, grants: &Grants) {
         let runs = self.runs.iter_mut().filter(|run| run.is_taken());
         let mut asked: Vec<(f64, &mut IslandRun)> =
-            runs.map(|run| (run.share(grants), run)).collect();
+            runs.map(|run| (run.multiple(grants), run)).collect();
         asked.sort_by(|(_, a), (_, b)| a.need.total_cmp(&b.need));
         let rows = asked.iter().filter_map(|(_, run)| run.exact());
         self.work = grants.in_place_of_sweeps(rows.map(|engine| engine.state.x.len()).sum());
-        let (new, held): (Vec<_>, Vec<_>) = asked.into_iter().partition(|(share, _)| *share > 1.0);
+        let (new, held): (Vec<_>, Vec<_>) =
+            asked.into_iter().partition(|(multiple, _)| *multiple > 1.0);
         for islands in [new, held] {
             let mut sum = 0.0;
-            let fits = |(share, run): &&(f64, &mut IslandRun)| {
-                sum += run.need / share;
+            let fits = |(multiple, run): &&(f64, &mut IslandRun)| {
+                sum += run.need / multiple;
                 grants.admits_all || sum <= self.work
             };
             let admitted = islands.iter().take_while(fits).count();
             let of = islands[..admitted].iter();
-            let all: f64 = of.map(|(share, run)| run.need / share).sum();
+            let all: f64 = of.map(|(multiple, run)| run.need / multiple).sum();
             for (k, (_, run)) in islands.into_iter().enumerate() {
                 if k >= admitted {
                     run.sweep(grants.work);
@@ -258,27 +260,27 @@ impl ExactPass {
             ..*request
         };
         each.budget.iterations = each.budget.iterations.min(sweeps);
-        let offered = &mut self.offered;
-        offered.clear();
-        offered.extend_from_slice(lambda);
+        let impulses = &mut self.impulses;
+        impulses.clear();
+        impulses.extend_from_slice(lambda);
         for island in unfinished.iter().filter(|k| (sweeper.begins_there)(**k)) {
-            copy_island(problem, *island, sweeper.start, offered);
+            copy_island(problem, *island, sweeper.start, impulses);
         }
         let (part, runs) = (&mut self.unfinished, &mut self.runs);
-        part.take(problem, |k| runs[k].is_unfinished(tolerance), offered);
+        part.take(problem, |k| runs[k].is_unfinished(tolerance), impulses);
         let swept = (sweeper.solver).solve(&part.problem, &each, &mut part.lambda, u);
         let sweeps = swept.iterations;
         unfinished.iter().for_each(|k| runs[*k].book_sweeps(sweeps));
-        let work: f64 = runs.iter().map(IslandRun::swept).sum();
+        let work: f64 = runs.iter().map(IslandRun::taken_by_sweeps).sum();
         report.add_to("work", 1e-6 * work);
         if swept.status.is_usable() {
-            offered.copy_from_slice(lambda);
-            part.store(problem, offered);
+            impulses.copy_from_slice(lambda);
+            part.store(problem, impulses);
             let limits = limits(request, Instant::now());
             let runs = runs.par_iter_mut();
             let runs = runs.filter(|run| run.is_unfinished(tolerance));
             runs.for_each(|run| {
-                run.offer(problem, offered, sweeps, &limits);
+                run.offer(problem, impulses, sweeps, &limits);
                 run.end_sweeps(limits.tolerance);
             });
             self.store(problem, lambda, |state| &state.x);

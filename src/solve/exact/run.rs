@@ -1,6 +1,6 @@
 //! One island of a pass: what was decided, what it may take, and where it has ended.
 
-use super::budget::{FINEST, Grants, KEPT_FOR_SWEEPS, Refusal, need, share, work_of_a_sweep};
+use super::budget::{FINEST, Grants, KEPT_FOR_SWEEPS, Refusal, multiple, need, work_of_a_sweep};
 use super::engine::Engine;
 use super::stages;
 use crate::problem::Problem;
@@ -28,7 +28,7 @@ pub struct IslandRun {
     /// What it may take, what of that is reserved for sweeps, and what these took (multiplications).
     pub granted: f64,
     pub reserved: f64,
-    swept: f64,
+    taken_by_sweeps: f64,
     /// The residual of its impulses, and of those that sweeps have offered (m/s); infinite where there are none.
     pub residual: f64,
     pub offered: f64,
@@ -46,7 +46,7 @@ impl IslandRun {
             need: 0.0,
             granted: 0.0,
             reserved: 0.0,
-            swept: 0.0,
+            taken_by_sweeps: 0.0,
             residual: f64::INFINITY,
             offered: f64::INFINITY,
             end: Reason::Solved,
@@ -63,7 +63,7 @@ impl IslandRun {
         }
     }
 
-    /// Whether its impulses are what the pass makes them.
+    /// Whether the pass answers for it: what it is left with, and why.
     pub fn is_taken(&self) -> bool {
         matches!(self.state, State::Accepted | State::Exact)
     }
@@ -120,9 +120,9 @@ impl IslandRun {
     }
 
     /// How many times its share of the work it is granted (-).
-    pub fn share(&self, grants: &Grants) -> f64 {
+    pub fn multiple(&self, grants: &Grants) -> f64 {
         match self.exact() {
-            Some(engine) if !grants.admits_all => share(engine.alternates(), engine.is_held()),
+            Some(engine) if !grants.admits_all => multiple(engine.alternates(), engine.is_held()),
             _ => 1.0,
         }
     }
@@ -188,13 +188,13 @@ impl IslandRun {
     pub fn book_sweeps(&mut self, sweeps: u32) {
         let work = f64::from(sweeps) * self.exact().map_or(0.0, work_of_a_sweep);
         let left = (self.granted - self.spent()).max(0.0);
-        self.swept = work;
+        self.taken_by_sweeps = work;
         self.granted += (work - left).max(0.0);
     }
 
     /// What sweeps have taken (multiplications).
-    pub fn swept(&self) -> f64 {
-        self.swept
+    pub fn taken_by_sweeps(&self) -> f64 {
+        self.taken_by_sweeps
     }
 
     /// Takes what so many sweeps have found where it is better.
@@ -223,7 +223,7 @@ impl IslandRun {
         Choice {
             need: self.need,
             granted: self.granted,
-            spent: self.spent() + self.swept,
+            spent: self.spent() + self.taken_by_sweeps,
             residual: self.is_taken().then_some(self.residual),
             ..Choice::of(problem, island, reason)
         }

@@ -115,7 +115,7 @@ impl HeldBodies {
         &self.held[bodies.clone()]
     }
 
-    /// The bodies of a new linearisation: M̃⁻¹ about the last round's velocities, and free velocities.
+    /// The bodies of a new linearisation: M̃⁻¹ by the joints' last forces, and free velocities about `about`.
     pub fn set(&mut self, world: &World, problem: &mut Problem, about: &[Twist]) {
         let h = problem.h;
         self.stiffness.gather_joints(world);

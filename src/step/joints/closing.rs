@@ -26,10 +26,10 @@ const MAX_ROUNDS: u32 = 15;
 /// Rounds in which the least error must become half of what it was.
 const PATIENCE: u32 = 5;
 
-/// Rounds where the solver itself ends above its tolerance, so that more of them lead nowhere.
+/// Most rounds where the solver itself ends above its tolerance: more of them lead nowhere.
 const ROUGH_ROUNDS: u32 = 3;
 
-/// What the last of these closes of what is open, where joints are rigid to the step (-): what a step closes becomes motion,
+/// What rounds close of what is open from the first such one on, where joints are rigid to the step (-): what a step closes becomes motion,
 /// which a solver that lags behind does not take back in time. Baumgarte's usual share.
 const ROUGH_SHARE: f64 = 0.2;
 
@@ -100,7 +100,7 @@ pub struct Joints {
     table: Table,
     laws: Laws,
     midpoints: Midpoints,
-    /// The rows about the velocities that the last round has found.
+    /// The rows about the velocities that the last round has found; once they are the problem's, what these were before.
     next: Linearisation,
     /// Whether the impulses act along its directions, and not along those of the problem.
     are_closed: bool,
@@ -206,8 +206,8 @@ impl Joints {
         let mut is_relaxed = false;
         while report.status.is_usable() {
             let is_rough = report.status != Status::Converged;
-            let is_as_before = is_rough || !is_relaxed;
-            if !is_as_before {
+            let was_relaxed = is_relaxed && !is_rough;
+            if was_relaxed {
                 self.relax(at.problem, 1.0);
                 is_relaxed = false;
             }
@@ -232,7 +232,7 @@ impl Joints {
                 break;
             }
             // A chord, unless the last one led no nearer.
-            let mut is_chord = progress.is_nearer && is_as_before;
+            let mut is_chord = progress.is_nearer && !was_relaxed;
             if is_rough && !is_relaxed {
                 self.relax(at.problem, ROUGH_SHARE);
                 self.look(world, at);

@@ -47,7 +47,7 @@ impl Linearisation {
         worst
     }
 
-    /// Puts it into the problem, but for the rows across ropes, and keeps what was there.
+    /// Puts it into the problem, but for the rows across ropes, and keeps the directions and biases that were there.
     pub fn exchange(&mut self, problem: &mut Problem, table: &Table) {
         let rows = &mut problem.rows;
         for r in table.across() {

@@ -15,7 +15,7 @@ struct Past {
     impulses: Vec<f64>,
 }
 
-/// Rounds that a mix is made of. Mixing more has not made fewer rounds.
+/// Earlier rounds that the last one is mixed with. Mixing more has not made fewer rounds.
 const MEMORY: usize = 5;
 
 /// The velocities and impulses that a round is linear about. Keeps its memory.

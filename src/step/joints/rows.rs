@@ -18,6 +18,7 @@ const LIMIT_REACH: f64 = 0.02;
 const LIMIT_STEPS: f64 = 4.0;
 /// β of rigid limits: the share of what they are overrun by that a step takes back through the velocities.
 const LIMIT_BETA: f64 = 0.2;
+
 /// The rows that the joints wrote, and what is known of them besides what the problem has. Keeps its memory.
 #[derive(Default)]
 pub struct Table {

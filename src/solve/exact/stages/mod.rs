@@ -14,7 +14,7 @@ use super::engine::{ACCEPTED, Engine, Stage};
 use crate::solve::method::{Limits, Site};
 use crate::solve::{Parameter, ParameterKind, Parameters};
 
-/// The stages in their order: those that come once, and those that take turns, as long as the last of them applies.
+/// The stages in their order: those that come once, and those that take turns, as long as the last of them applies and is not left out.
 const ONCE: usize = 3;
 const TABLE: [Stage; 6] = [
     alternating_directions::STAGE,
@@ -29,7 +29,7 @@ const TABLE: [Stage; 6] = [
 const ROUNDS: usize = 5;
 
 /// Solves from the impulses of the state, whose residual is `error`, unless that is accepted, until the residual is at most
-/// the tolerance, or the limits are reached. Leaves the best impulses there and returns their residual (m/s).
+/// the tolerance, or a tenth of it once a step was made, or the limits are reached. Leaves the best impulses there and returns their residual (m/s).
 pub fn solve(engine: &mut Engine, site: &Site<'_>, mut error: f64, limits: &Limits) -> f64 {
     engine.start(limits);
     for stage in &TABLE[..ONCE] {
