@@ -251,8 +251,11 @@ impl ExactPass {
         let runs = self.runs.iter().enumerate();
         let unfinished = runs.filter(|(_, run)| run.is_unfinished(tolerance));
         let unfinished: Vec<usize> = unfinished.map(|(island, _)| island).collect();
+        if unfinished.is_empty() || !report.status.is_usable() {
+            return;
+        }
         let sweeps = self.affordable_sweeps(&unfinished);
-        if unfinished.is_empty() || !report.status.is_usable() || sweeps == 0 {
+        if sweeps == 0 {
             return;
         }
         let mut each = Request {
