@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
-use super::list::{SOLVERS, find};
+use super::list::{SOLVERS, default_solver, find};
 use super::parameter::{Parameters, Value};
 use super::solver::{Solver, SolverInfo};
 use crate::check::{Invalid, did_you_mean};
@@ -25,7 +25,7 @@ pub struct SolverConfig {
 impl Default for SolverConfig {
     fn default() -> Self {
         Self {
-            name: "auto".into(),
+            name: default_solver().name.into(),
             budget: Budget::default(),
             parameters: BTreeMap::new(),
         }

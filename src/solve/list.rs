@@ -47,3 +47,15 @@ pub fn default_solver() -> &'static SolverInfo {
 pub fn find(name: &str) -> Option<&'static SolverInfo> {
     SOLVERS.iter().copied().find(|s| s.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_solver_is_the_default_and_one_the_reference() {
+        let count = |of: fn(&SolverInfo) -> bool| SOLVERS.iter().filter(|s| of(s)).count();
+        assert_eq!(count(|s| s.traits.is_default), 1);
+        assert_eq!(count(|s| s.traits.is_reference), 1);
+    }
+}
