@@ -1,110 +1,97 @@
-//! A Bevy app of one's own, with a wall of bricks and a ball that is thrown at it.
+//! A simulation in a Bevy app of one's own: a wall of bricks, and a ball that is thrown at it.
 //!
-//! The app owns its window and draws as it likes, here the edges of boxes with egui's painter; one that has
-//! Bevy's `bevy_pbr` gives its entities a `Mesh3d` and a material instead. The plugin steps the simulation
-//! and moves the entities, and nothing else.
+//! It needs Bevy's own crates for apps, entities and time, and opens no window, so that it runs anywhere: the plugin steps
+//! the simulation, and moves the entities to where their bodies are. An app that has `DefaultPlugins` adds the plugin in
+//! the same way, and gives its entities a `Mesh3d` and a material beside the `MoreauBody`.
 //!
-//! `cargo run --release --example bevy_app`
+//! `cargo run --release --example bevy_app --no-default-features --features plugin`
 
+use std::time::Duration;
+
+use bevy::app::ScheduleRunnerPlugin;
 use bevy::prelude::*;
-use bevy_egui::{EguiContexts, EguiPlugin, EguiPrimaryContextPass, egui};
-use moreau::math;
-// Both preludes have a `Vec3` and a `World`.
+// Both preludes have a `World`, and Bevy's is not needed here.
 use moreau::prelude::{
-    BodyKind, BodySpec, Geometry, Moreau, MoreauBody, MoreauPlugin, Pose, Settings, Shape,
-    Simulation, SolverConfig, World,
+    BodyId, BodySpec, Geometry, Moreau, MoreauBody, MoreauPlugin, Pose, Shape, Simulation,
+    SolverConfig, World,
 };
 
-/// Half the lengths of the box that an entity is drawn as (m).
+/// Where a brick stood at first.
 #[derive(Component)]
-struct Edges(Vec3);
+struct Brick(Vec3);
+
+/// How long the app runs (s).
+const LENGTH: f32 = 2.0;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut app = App::new();
-    app.add_plugins((DefaultPlugins, EguiPlugin::default(), MoreauPlugin))
-        .add_systems(Startup, |mut commands: Commands| {
-            let eye = Transform::from_xyz(5.0, 3.0, 7.0).looking_at(Vec3::Y, Vec3::Y);
-            commands.spawn((Camera3d::default(), eye));
-        })
-        .add_systems(Update, throw_again)
-        .add_systems(EguiPrimaryContextPass, draw);
-    let mut world = World::new(Settings::default());
-    let ground = Geometry::HalfSpace {
-        normal: math::Vec3::y(),
-    };
-    world.add_body(BodySpec {
-        kind: BodyKind::Fixed,
-        shape: Some(Shape::new(ground)?),
-        ..BodySpec::default()
-    })?;
-    let brick = math::Vec3::new(0.4, 0.2, 0.2);
-    let shape = Shape::new(Geometry::Cuboid {
-        half_extents: brick,
-    })?;
+    let mut world = World::default();
+    world.add_ground()?;
+    let mut bricks = Vec::new();
     for (row, column) in (0..8).flat_map(|row| (0..6).map(move |column| (row, column))) {
         let x = 0.8 * f64::from(column) + 0.4 * f64::from(row % 2) - 2.4;
-        let body = world.add_body(BodySpec {
-            pose: Pose::translation(x, 0.2 + 0.4 * f64::from(row), 0.0),
-            shape: Some(shape.clone()),
-            ..BodySpec::default()
-        })?;
-        app.world_mut()
-            .spawn((MoreauBody(body), Edges(Vec3::new(0.4, 0.2, 0.2))));
+        let place = [x, 0.2 + 0.4 * f64::from(row), 0.0];
+        bricks.push((world.add_box([0.4, 0.2, 0.2], place)?, place));
     }
-    let ball = world.add_body(BodySpec {
+    let ball = throw(&mut world)?;
+    let simulation = Simulation::new(world, SolverConfig::default(), 0)?;
+
+    let mut app = App::new();
+    let frames = ScheduleRunnerPlugin::run_loop(Duration::from_secs_f64(1.0 / 60.0));
+    app.add_plugins((MinimalPlugins.set(frames), MoreauPlugin))
+        .insert_resource(Moreau::new(simulation))
+        .add_systems(Update, report);
+    for (body, place) in bricks {
+        let brick = Brick(Vec3::from_array(place.map(|x| x as f32)));
+        app.world_mut().spawn((MoreauBody(body), brick));
+    }
+    app.world_mut().spawn(MoreauBody(ball));
+    match app.run() {
+        AppExit::Success => Ok(()),
+        AppExit::Error(_) => Err("no brick has moved".into()),
+    }
+}
+
+/// A heavy ball that flies towards the wall.
+fn throw(world: &mut World) -> Result<BodyId, Box<dyn std::error::Error>> {
+    let ball = BodySpec {
         shape: Some(Shape::new(Geometry::Ball { radius: 0.3 })?),
         density: Some(8000.0),
-        ..thrown()
-    })?;
-    app.world_mut()
-        .spawn((MoreauBody(ball), Edges(Vec3::splat(0.3))));
-    let simulation = Simulation::new(world, SolverConfig::default(), 0)?;
-    app.insert_resource(Moreau::new(simulation)).run();
-    Ok(())
-}
-
-/// Where the ball begins.
-fn thrown() -> BodySpec {
-    BodySpec {
         pose: Pose::translation(0.0, 1.5, 6.0),
-        linear_velocity: math::Vec3::new(0.0, 2.0, -15.0),
+        linear_velocity: [0.0, 2.0, -15.0].into(),
         ..BodySpec::default()
-    }
+    };
+    Ok(world.add_body(ball)?)
 }
 
-/// The space bar throws the ball once more.
-fn throw_again(keys: Res<ButtonInput<KeyCode>>, mut moreau: ResMut<Moreau>) {
-    if keys.just_pressed(KeyCode::Space) {
-        let bodies = &mut moreau.simulation().world_mut().bodies;
-        let ball = bodies.slots() - 1;
-        bodies.position[ball] = thrown().pose.position;
-        bodies.velocity[ball].linear = thrown().linear_velocity;
+/// Says every half second how many bricks are not where they were, and ends the app.
+fn report(
+    time: Res<Time>,
+    mut moreau: ResMut<Moreau>,
+    bricks: Query<(&Transform, &Brick)>,
+    mut said: Local<f32>,
+    mut exit: MessageWriter<AppExit>,
+) {
+    if let Some(error) = moreau.error() {
+        println!("{error}");
+        exit.write(AppExit::error());
     }
-}
-
-fn draw(
-    mut contexts: EguiContexts,
-    camera: Single<(&Camera, &GlobalTransform)>,
-    boxes: Query<(&Transform, &Edges)>,
-) -> Result {
-    let (camera, eye) = *camera;
-    let layer = egui::LayerId::background();
-    let painter = contexts.ctx_mut()?.layer_painter(layer);
-    for (transform, Edges(half)) in &boxes {
-        for (axis, sign) in (0..3).flat_map(|axis| (0..4).map(move |k| (axis, k))) {
-            // The four edges along an axis, by the signs of the other two coordinates.
-            let mut from = *half;
-            from[(axis + 1) % 3] *= if sign % 2 == 0 { 1.0 } else { -1.0 };
-            from[(axis + 2) % 3] *= if sign / 2 == 0 { 1.0 } else { -1.0 };
-            let mut to = from;
-            to[axis] = -to[axis];
-            let ends =
-                [from, to].map(|p| camera.world_to_viewport(eye, transform.transform_point(p)));
-            if let [Ok(a), Ok(b)] = ends {
-                let ends = [a, b].map(|p| egui::pos2(p.x, p.y));
-                painter.line_segment(ends, (1.5, egui::Color32::LIGHT_BLUE));
-            }
-        }
+    if time.elapsed_secs() < *said {
+        return;
     }
-    Ok(())
+    let is_moved = |(now, first): &(&Transform, &Brick)| now.translation.distance(first.0) > 0.01;
+    let moved = bricks.iter().filter(is_moved).count();
+    let step = moreau.simulation().world().step_index;
+    println!(
+        "{said:.1} s, step {step}: {moved} of {} bricks have moved",
+        bricks.iter().len(),
+        said = *said
+    );
+    if *said >= LENGTH {
+        exit.write(if moved > 0 {
+            AppExit::Success
+        } else {
+            AppExit::error()
+        });
+    }
+    *said += 0.5;
 }

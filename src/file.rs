@@ -24,6 +24,7 @@ pub struct FileKind {
 
 /// Why a file cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FileError {
     /// It does not begin like one.
     #[error("this is not a Moreau {0}")]
@@ -289,6 +290,7 @@ pub fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// What is read from files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Content {
     /// A scene.
     Scene,

@@ -7,21 +7,14 @@
 //! ```
 //! use moreau::prelude::*;
 //!
-//! let mut world = World::new(Settings::default());
-//! let ground = Shape::new(Geometry::HalfSpace { normal: Vec3::y() })?;
-//! world.add_body(BodySpec { kind: BodyKind::Fixed, shape: Some(ground), ..BodySpec::default() })?;
-//! let ball = world.add_body(BodySpec {
-//!     shape: Some(Shape::new(Geometry::Ball { radius: 0.5 })?),
-//!     pose: Pose::translation(0.0, 2.0, 0.0),
-//!     mass: Some(1.0),
-//!     ..BodySpec::default()
-//! })?;
+//! let mut world = World::default();
+//! world.add_ground()?;
+//! let ball = world.add_ball(0.5, [0.0, 2.0, 0.0])?;
 //! let mut simulation = Simulation::new(world, SolverConfig::default(), 0)?;
 //! for _ in 0..120 {
 //!     simulation.step()?;
 //! }
-//! let bodies = &simulation.world().bodies;
-//! let height = bodies.position[bodies.slot(ball).unwrap()].y;
+//! let height = simulation.world().pose(ball).unwrap().position.y;
 //! assert!((height - 0.5).abs() < 1e-3);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -71,11 +64,14 @@ pub mod check;
 pub mod collide;
 pub mod compare;
 pub mod file;
+mod linalg;
 pub mod material;
 pub mod math;
 pub mod measure;
 #[cfg(feature = "cli")]
 pub mod papers;
+#[cfg(feature = "plugin")]
+pub mod plugin;
 pub mod prelude;
 pub mod problem;
 pub mod scene;

@@ -45,6 +45,7 @@ pub struct Anisotropy {
 /// How the coefficients of two surfaces become those of their contact. Where two rules meet, the
 /// one listed later wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum CombineRule {
     /// √(μ₁ μ₂); the default.
     #[default]

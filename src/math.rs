@@ -1,5 +1,7 @@
 //! Vectors, rotations and the symmetric 3×3 matrix that the rest of the engine is written in.
 
+pub mod random;
+
 use nalgebra::{Matrix3, Quaternion, Unit, UnitQuaternion, Vector3};
 use serde::{Deserialize, Serialize};
 

@@ -2,11 +2,13 @@
 
 pub use crate::math::{Pose, Quat, Twist, Vec3};
 pub use crate::scene::Scene;
-pub use crate::solve::{Budget, Solver, SolverConfig};
-pub use crate::step::{Simulation, StepReport};
+pub use crate::solve::{Budget, ConfigError, Solver, SolverConfig, Status};
+pub use crate::step::{Simulation, StepError, StepReport};
+pub use crate::world::joint::{JointKind, Motion};
 pub use crate::world::{
-    BodyId, BodyKind, BodySpec, Geometry, JointSpec, Material, Settings, Shape, World,
+    BodyError, BodyId, BodyKind, BodySpec, Geometry, JointError, JointSpec, Material, Settings,
+    Shape, World,
 };
 
-#[cfg(feature = "viewer")]
-pub use crate::viewer::{Moreau, MoreauBody, MoreauPlugin};
+#[cfg(feature = "plugin")]
+pub use crate::plugin::{Moreau, MoreauBody, MoreauPlugin};

@@ -59,7 +59,7 @@ pub fn largest(choices: &Choices) -> Value {
             "contacts": c.contacts,
             "rows": c.rows,
             "work_needed": c.need,
-            "work_granted": c.granted,
+            "work_budget": c.work_budget,
             "work_spent": c.spent,
             "residual": c.residual,
         })

@@ -6,7 +6,7 @@ use moreau::measure::report;
 use moreau::scene::library;
 use moreau::step::{ResidualSchedule, Simulation};
 
-use super::entrants::{EntrantArgs, Results, Stated};
+use super::contestants::{ContestantArgs, Results, Stated};
 use super::{Changes, Failure, interrupt};
 
 /// Arguments of `compare`. `--solver` drives the scenes where `--solvers` says who is compared, and is taken as that
@@ -31,7 +31,7 @@ pub struct CompareArgs {
           value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
     #[command(flatten)]
-    entrants: EntrantArgs,
+    contestants: ContestantArgs,
 }
 
 impl CompareArgs {
@@ -51,19 +51,19 @@ impl CompareArgs {
 /// Compares solvers on steps of scenes.
 pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     let mut args = args.clone();
-    if args.entrants.are_all()
+    if args.contestants.are_all()
         && let Some(solver) = args.changes.solver.take()
     {
-        args.entrants.name(solver);
+        args.contestants.name(solver);
     }
     interrupt::catch()?;
     let mut results = Results::default();
     for name in &args.scenes {
         let mut scene = library::open(name)?;
         args.changes.apply(&mut scene)?;
-        args.entrants.check_files(&scene.files())?;
-        let mut contest = args.entrants.contest(&scene.solver)?;
-        let mut simulation = scene.simulation(args.entrants.threads())?;
+        args.contestants.check_files(&scene.files())?;
+        let mut contest = args.contestants.contest(&scene.solver)?;
+        let mut simulation = scene.simulation(args.contestants.threads())?;
         simulation.set_residuals(ResidualSchedule::Never);
         let reach = simulation.world().bodies.reach();
         let progress = report::progress(
@@ -78,7 +78,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
             if let Err(ended) = ended {
                 // What was found until then is not lost.
                 progress.finish_and_clear();
-                args.entrants.finish(&results)?;
+                args.contestants.finish(&results)?;
                 return Err(ended);
             }
             progress.inc(1);
@@ -94,12 +94,12 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
                         step: Some(step),
                         task,
                     };
-                    args.entrants.run(&mut contest, stated, &mut results);
+                    args.contestants.run(&mut contest, stated, &mut results);
                 };
                 simulation.on_threads(solve);
             }
         }
         progress.finish_and_clear();
     }
-    args.entrants.finish(&results)
+    args.contestants.finish(&results)
 }

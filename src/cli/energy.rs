@@ -40,7 +40,7 @@ pub fn as_text(account: &Account) -> String {
     let header = ["stored energy [J]", "at first", "at last", "change"].map(String::from);
     let stored = report::table(&header, &stored, 1..4);
 
-    let flows = Flow::ALL.map(|flow| (words(flow), whole[flow]));
+    let flows = Flow::ALL.map(|flow| (flow.summary(), whole[flow]));
     let flows = flows.into_iter().filter(|(_, flow)| *flow != 0.0);
     let remainder = ("nothing explains", whole.remainder());
     let flows = flows.chain([remainder]);
@@ -49,23 +49,6 @@ pub fn as_text(account: &Account) -> String {
     let flows = report::table(&header, &flows, 1..2);
     let moved = account.throughput;
     format!("\n{stored}\n{flows}{moved:.3e} J were moved.\n")
-}
-
-/// What a flow is to a reader.
-fn words(flow: Flow) -> &'static str {
-    match flow {
-        Flow::Edits => "changes of the world between steps",
-        Flow::Drives => "drives and motors",
-        Flow::Forces => "external forces",
-        Flow::Dampers => "dampers",
-        Flow::Friction => "friction",
-        Flow::Impact => "impact",
-        Flow::RigidJoints => "numerical: rigid joints",
-        Flow::SpringRule => "numerical: springs",
-        Flow::Rotation => "numerical: rotation",
-        Flow::Rounds => "numerical: rounds",
-        Flow::Projection => "numerical: correction of positions",
-    }
 }
 
 /// The cells of a step, in the order of [`Balance::names`], each to its last digit; empty where account was not kept.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::energy;
 use super::limits::{Limit, Watched};
-use super::worst::{Told, Worst};
+use super::worst::{Diagnosis, Worst};
 
 /// Remarks that are kept: those of a solver may name numbers, and so differ from step to step.
 const MOST_REMARKS: usize = 20;
@@ -154,7 +154,12 @@ impl Record {
     }
 
     /// The object of `--report json`; its names stay.
-    pub fn as_json(&self, scene: &Scene, simulation: &Simulation, told: Option<&Told>) -> Value {
+    pub fn as_json(
+        &self,
+        scene: &Scene,
+        simulation: &Simulation,
+        diagnosis: Option<&Diagnosis>,
+    ) -> Value {
         let world = simulation.world();
         let mean_max = |s: Summary| json!({"mean": s.mean, "max": s.max});
         let of = |series: &Series| mean_max(series.summary().unwrap_or_default());
@@ -192,7 +197,7 @@ impl Record {
             "statistics": Value::from_iter(statistics),
             "remarks": self.remarks(simulation),
             "islands_by_method": self.islands_by_method(),
-            "worst_step": self.worst.as_json(told),
+            "worst_step": self.worst.as_json(diagnosis),
             "penetration": of(&self.penetration),
             "joint_error": of(&self.joint_error),
             "energy": self.energy.as_ref().map(energy::as_json),
@@ -203,14 +208,19 @@ impl Record {
     }
 
     /// Tables for people.
-    pub fn as_text(&self, scene: &Scene, simulation: &Simulation, told: Option<&Told>) -> String {
+    pub fn as_text(
+        &self,
+        scene: &Scene,
+        simulation: &Simulation,
+        diagnosis: Option<&Diagnosis>,
+    ) -> String {
         let facts = report::columns(&self.facts(scene, simulation));
         let header = ["per step", "mean", "median", "p95", "max"].map(String::from);
         let per_step = report::table(&header, &self.per_step(), 1..5);
         let energy = self.energy.as_ref().map_or(String::new(), energy::as_text);
         let islands = self.worst.islands();
-        let told = told.map_or(String::new(), |told| told.as_text(&self.worst));
-        format!("{facts}\n{per_step}{energy}{islands}{told}")
+        let diagnosis = diagnosis.map_or(String::new(), |diagnosis| diagnosis.as_text(&self.worst));
+        format!("{facts}\n{per_step}{energy}{islands}{diagnosis}")
     }
 
     fn facts(&self, scene: &Scene, simulation: &Simulation) -> Vec<Vec<String>> {

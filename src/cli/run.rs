@@ -14,7 +14,7 @@ use moreau::step::{ResidualSchedule, Simulation};
 use super::limits::{self, Limit};
 use super::record::Record;
 use super::rows::Rows;
-use super::worst::Told;
+use super::worst::Diagnosis;
 use super::{
     Failure, ReportFormat, SceneArgs, interrupt, outputs, print, save, seconds, unwritable,
 };
@@ -126,7 +126,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         _ => Ok(()),
     };
     if args.report != ReportFormat::Csv {
-        print(&told(args, &scene, &mut simulation, &mut record, &end))?;
+        print(&report(args, &scene, &mut simulation, &mut record, &end))?;
     }
     recorded?;
     match end {
@@ -158,7 +158,7 @@ fn check_files(args: &RunArgs, scene: &Scene, steps: u64) -> Result<(), Failure>
 }
 
 /// The report on a run, as a table or as an object.
-fn told(
+fn report(
     args: &RunArgs,
     scene: &Scene,
     simulation: &mut Simulation,
@@ -167,19 +167,24 @@ fn told(
 ) -> String {
     // Whoever wants to leave does not wait for what would help.
     let is_wanted = !matches!(end, End::Interrupted);
-    let told = is_wanted.then(|| record.worst.tell(simulation)).flatten();
+    let diagnosis = is_wanted
+        .then(|| record.worst.diagnose(simulation))
+        .flatten();
     let is_whole = matches!(end, End::Done) && record.steps > 0;
     if is_whole && args.residual != ResidualSchedule::Never {
-        let of_worst = told.as_ref().and_then(Told::velocity_estimate);
+        let of_worst = diagnosis.as_ref().and_then(Diagnosis::velocity_estimate);
         record.velocity_estimate = of_worst
             .filter(|_| record.worst.is_of(simulation.report().step))
             .unwrap_or_else(|| simulation.on_threads(|s| s.velocity_estimate()));
     }
     match args.report {
         ReportFormat::Json => {
-            format!("{:#}\n", record.as_json(scene, simulation, told.as_ref()))
+            format!(
+                "{:#}\n",
+                record.as_json(scene, simulation, diagnosis.as_ref())
+            )
         }
-        _ => record.as_text(scene, simulation, told.as_ref()),
+        _ => record.as_text(scene, simulation, diagnosis.as_ref()),
     }
 }
 

@@ -8,7 +8,7 @@ use moreau::file::Content;
 use moreau::problem::StoredProblem;
 use moreau::problem::fclib::{self, FclibProblem};
 
-use super::entrants::{EntrantArgs, Results, Stated, default_config};
+use super::contestants::{ContestantArgs, Results, Stated, default_config};
 use super::{Failure, load};
 
 /// Arguments of `solve`.
@@ -18,7 +18,7 @@ pub struct SolveArgs {
     /// A problem that `moreau export` or the viewer wrote, or one of FCLIB (HDF5)
     problem: PathBuf,
     #[command(flatten)]
-    entrants: EntrantArgs,
+    contestants: ContestantArgs,
 }
 
 /// The problem of a file.
@@ -69,14 +69,14 @@ impl Loaded {
 
 /// Solves the problem of a file.
 pub fn run(args: &SolveArgs) -> Result<(), Failure> {
-    args.entrants
+    args.contestants
         .check_files(std::slice::from_ref(&args.problem))?;
     let loaded = Loaded::read(&args.problem)?;
-    let mut contest: Contest = args.entrants.contest(&default_config())?;
-    if matches!(loaded, Loaded::Fclib(_)) && args.entrants.are_all() {
+    let mut contest: Contest = args.contestants.contest(&default_config())?;
+    if matches!(loaded, Loaded::Fclib(_)) && args.contestants.are_all() {
         contest
-            .entrants
-            .retain_mut(|entrant| !entrant.needs_bodies());
+            .contestants
+            .retain_mut(|contestant| !contestant.needs_bodies());
     }
     let mut results = Results::default();
     let mut solve = || {
@@ -85,12 +85,12 @@ pub fn run(args: &SolveArgs) -> Result<(), Failure> {
             step: None,
             task: loaded.task(),
         };
-        args.entrants.run(&mut contest, stated, &mut results);
+        args.contestants.run(&mut contest, stated, &mut results);
     };
-    let threads = args.entrants.threads();
+    let threads = args.contestants.threads();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool =
         pool.map_err(|e| Failure::Work(format!("{threads} threads cannot be started: {e}")))?;
     pool.install(&mut solve);
-    args.entrants.finish(&results)
+    args.contestants.finish(&results)
 }

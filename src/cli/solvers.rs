@@ -77,6 +77,7 @@ fn as_json(p: &Parameter) -> Value {
         ParameterKind::Integer { range, .. } => json!(range),
         ParameterKind::Flag { .. } => json!([false, true]),
         ParameterKind::Choice { options, .. } => json!(options),
+        _ => json!(p.expected()),
     };
     json!({
         "name": p.name,

@@ -41,8 +41,8 @@ struct Again {
     impulses: Vec<f64>,
 }
 
-/// What is told of it.
-pub struct Told {
+/// What is wrong with it, and what would help.
+pub struct Diagnosis {
     shortfall: Shortfall,
     /// None where the problem is too large.
     tried: Option<Tried>,
@@ -85,7 +85,7 @@ impl Worst {
     }
 
     /// What is wrong with it and what would help, by trying it.
-    pub fn tell(&self, simulation: &mut Simulation) -> Option<Told> {
+    pub fn diagnose(&self, simulation: &mut Simulation) -> Option<Diagnosis> {
         let missed = self.missed.as_ref()?;
         let names = |body: u32| simulation.world().bodies.label(body as usize);
         let wrong = missed.shortfall.words(&names);
@@ -104,7 +104,7 @@ impl Worst {
         let again = missed.again.as_ref();
         let again = again.map(|kept| simulation.on_threads(|_| try_again(kept)));
         let (tried, velocity_estimate) = again.unzip();
-        Some(Told {
+        Some(Diagnosis {
             shortfall,
             tried,
             wrong,
@@ -123,19 +123,19 @@ impl Worst {
     }
 
     /// The same as an object.
-    pub fn as_json(&self, told: Option<&Told>) -> Value {
+    pub fn as_json(&self, diagnosis: Option<&Diagnosis>) -> Value {
         json!({
             "step": self.step,
             "residual": self.residual,
             "islands_by_method": choices::counts(&self.choices),
             "largest_islands": choices::largest(&self.choices),
-            "velocity_estimate": told.and_then(|told| told.velocity_estimate.flatten()),
-            "advice": told.map(Told::as_json),
+            "velocity_estimate": diagnosis.and_then(|diagnosis| diagnosis.velocity_estimate.flatten()),
+            "advice": diagnosis.map(Diagnosis::as_json),
         })
     }
 }
 
-impl Told {
+impl Diagnosis {
     /// How far the step's velocities are off, where that is known (m/s).
     pub fn velocity_estimate(&self) -> Option<Option<f64>> {
         self.velocity_estimate

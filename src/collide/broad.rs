@@ -11,6 +11,7 @@ use parry3d_f64::bounding_volume::{Aabb, BoundingVolume};
 use parry3d_f64::partitioning::{Bvh, BvhBuildStrategy, BvhNode, BvhWorkspace};
 use rayon::prelude::*;
 
+use super::Ahead;
 use crate::math::{Pose, Twist, Vec3};
 use crate::problem::ProblemBodies;
 use crate::world::{Bodies, BodyKind, Geometry, Groups, World};
@@ -169,7 +170,7 @@ impl BroadPhase {
     }
 
     /// Brings the pairs up to date; there are none where they are too many.
-    pub fn update(&mut self, world: &World, free: &ProblemBodies, horizon: f64) {
+    pub fn update(&mut self, world: &World, ahead: Ahead<'_>) {
         let bodies = &world.bodies;
         let fresh = self.stamps.len() != bodies.slots()
             || self.joined != world.joined
@@ -177,21 +178,21 @@ impl BroadPhase {
         if fresh {
             self.forget(world);
         }
-        let changed = self.refatten(world, (free, horizon), fresh);
+        let changed = self.refatten(world, ahead, fresh);
         let was_crowded = self.crowd.take().is_some();
-        let planes_moved = self.move_planes(world, free);
+        let planes_moved = self.move_planes(world, ahead.free);
         if fresh {
             self.rebuild(world);
-            self.find_all(world, (free, horizon));
+            self.find_all(world, ahead);
         } else if changed > 0 {
             self.refit();
             if was_crowded || planes_moved || changed as f64 > FULL_SEARCH * self.fat.len() as f64 {
-                self.find_all(world, (free, horizon));
+                self.find_all(world, ahead);
             } else {
-                self.find_changed(world, (free, horizon));
+                self.find_changed(world, ahead);
             }
         } else if planes_moved || was_crowded {
-            self.find_all(world, (free, horizon));
+            self.find_all(world, ahead);
         }
         if self.pairs.len() > MOST_PAIRS {
             self.give_up(self.pairs.len() as u64);
@@ -258,7 +259,8 @@ impl BroadPhase {
     }
 
     /// Gives new fat bounds to the bodies that left theirs, and says how many did.
-    fn refatten(&mut self, world: &World, (free, h): (&ProblemBodies, f64), all: bool) -> usize {
+    fn refatten(&mut self, world: &World, ahead: Ahead<'_>, all: bool) -> usize {
+        let Ahead { free, horizon: h } = ahead;
         let looks_ahead = world.settings.prediction > 0.0;
         let base = 0.5 * world.settings.prediction;
         let bodies = &world.bodies;
@@ -344,7 +346,7 @@ impl BroadPhase {
         self.bvh.optimize_incremental(&mut self.workspace);
     }
 
-    fn find_all(&mut self, world: &World, free: (&ProblemBodies, f64)) {
+    fn find_all(&mut self, world: &World, ahead: Ahead<'_>) {
         // The tree gives all pairs at once: those that overlap in a corner alone, or may not collide, are in it too.
         let most = 4 * MOST_PAIRS as u64;
         if let Some(pairs) = self.estimate(world).filter(|pairs| *pairs > most) {
@@ -355,12 +357,12 @@ impl BroadPhase {
         pairs.clear();
         let kept = found.par_iter();
         pairs.par_extend(kept.filter_map(|(a, b)| self.keep(world, *a, *b)));
-        pairs.extend(self.plane_pairs(world, free, |_| true));
+        pairs.extend(self.plane_pairs(world, ahead, |_| true));
         pairs.par_sort_unstable();
         self.pairs = pairs;
     }
 
-    fn find_changed(&mut self, world: &World, free: (&ProblemBodies, f64)) {
+    fn find_changed(&mut self, world: &World, ahead: Ahead<'_>) {
         let this = &*self;
         let changed = &this.changed;
         let mut new: Vec<[u32; 2]> = (0..this.fat.len())
@@ -375,7 +377,7 @@ impl BroadPhase {
                     .filter_map(move |other| this.keep(world, mine, other))
             })
             .collect();
-        new.extend(this.plane_pairs(world, free, |slot| changed[slot]));
+        new.extend(this.plane_pairs(world, ahead, |slot| changed[slot]));
         new.par_sort_unstable();
 
         // What stands is sorted already, and so is what is new: a stable sort only merges them.
@@ -391,7 +393,7 @@ impl BroadPhase {
     fn plane_pairs(
         &self,
         world: &World,
-        (free, h): (&ProblemBodies, f64),
+        Ahead { free, horizon: h }: Ahead<'_>,
         select: impl Fn(usize) -> bool,
     ) -> Vec<[u32; 2]> {
         let bodies = &world.bodies;

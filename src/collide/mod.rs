@@ -58,6 +58,15 @@ pub struct Collider {
     seen: Seen,
 }
 
+/// Where bodies go.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead<'a> {
+    /// The velocities of the bodies without impulses.
+    pub free: &'a ProblemBodies,
+    /// How long what is found is good for (s).
+    pub horizon: f64,
+}
+
 /// More of something than a step can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowd {
@@ -91,10 +100,10 @@ struct FoundAt {
 const CHUNK: usize = 1024;
 
 impl Collider {
-    /// Broad phase: brings the list of pairs up to date with the poses. `bodies` are the step's free velocities, and
-    /// `horizon` how long what is found is good for (s): they say how far ahead to look.
-    pub fn update_pairs(&mut self, world: &World, bodies: &ProblemBodies, horizon: f64) {
-        self.broad.update(world, bodies, horizon);
+    /// Broad phase: brings the list of pairs up to date with the poses. `ahead` says how
+    /// far to look.
+    pub fn update_pairs(&mut self, world: &World, ahead: Ahead<'_>) {
+        self.broad.update(world, ahead);
     }
 
     /// Pairs of bodies that may touch, sorted, after [`Collider::update_pairs`].
@@ -113,46 +122,29 @@ impl Collider {
 
     /// Narrow phase: finds the contacts of all pairs, ordered by the bodies' slots. Of each its bodies, parts, feature, gap,
     /// normal and arms are written; the rest is theirs who assemble the problem.
-    pub fn find_contacts(
-        &mut self,
-        world: &World,
-        bodies: &ProblemBodies,
-        horizon: f64,
-        contacts: &mut Contacts,
-    ) {
+    pub fn find_contacts(&mut self, world: &World, ahead: Ahead<'_>, contacts: &mut Contacts) {
         std::mem::swap(&mut self.before, &mut contacts.bodies);
         let manifolds = &mut self.manifolds;
-        let free = (bodies, horizon);
-        (self.narrow).find(world, free, self.broad.pairs(), contacts, manifolds);
+        (self.narrow).find(world, ahead, self.broad.pairs(), contacts, manifolds);
         self.covered.remove(world, contacts);
         self.are_same_pairs = self.before == contacts.bodies;
     }
 
     /// Looks what contacts the pairs that are asked for have where they are, by other velocities, for so long (s).
-    pub fn look(
-        &mut self,
-        world: &World,
-        free: (&ProblemBodies, f64),
-        asks: impl Fn([u32; 2]) -> bool,
-    ) {
-        self.look_at_pairs(world, free, asks);
+    pub fn look(&mut self, world: &World, ahead: Ahead<'_>, asks: impl Fn([u32; 2]) -> bool) {
+        self.look_at_pairs(world, ahead, asks);
         self.covered.remove(world, &mut self.seen.contacts);
     }
 
     /// Fills `seen` with the contacts of pairs that are asked for, by these velocities, for so long (s).
-    fn look_at_pairs(
-        &mut self,
-        world: &World,
-        free: (&ProblemBodies, f64),
-        asks: impl Fn([u32; 2]) -> bool,
-    ) {
-        self.broad.update(world, free.0, free.1);
+    fn look_at_pairs(&mut self, world: &World, ahead: Ahead<'_>, asks: impl Fn([u32; 2]) -> bool) {
+        self.broad.update(world, ahead);
         let (seen, pairs) = (&mut self.seen, self.broad.pairs().iter());
         seen.pairs.clear();
-        let may_meet = |pair: &&[u32; 2]| asks(**pair) && narrow::may_meet(world, free, **pair);
+        let may_meet = |pair: &&[u32; 2]| asks(**pair) && narrow::may_meet(world, ahead, **pair);
         seen.pairs.extend(pairs.filter(may_meet));
         let (contacts, manifolds) = (&mut seen.contacts, &mut seen.manifolds);
-        (self.narrow).find(world, free, &seen.pairs, contacts, manifolds);
+        (self.narrow).find(world, ahead, &seen.pairs, contacts, manifolds);
     }
 
     /// What [`Collider::look`] saw.
@@ -165,7 +157,7 @@ impl Collider {
     pub fn add_struck(
         &mut self,
         world: &World,
-        (bodies, horizon): (&ProblemBodies, f64),
+        ahead: Ahead<'_>,
         contacts: &mut Contacts,
         asks: impl Fn([u32; 2]) -> bool,
         is_too_far: impl Fn([u32; 2], f64) -> bool,
@@ -177,9 +169,7 @@ impl Collider {
         };
         let has_all =
             |pair: [u32; 2]| !contacts.of_pair(pair).is_empty() && pair.into_iter().all(is_one);
-        self.look_at_pairs(world, (bodies, horizon), |pair| {
-            asks(pair) && !has_all(pair)
-        });
+        self.look_at_pairs(world, ahead, |pair| asks(pair) && !has_all(pair));
         let Seen {
             contacts: seen,
             all,
@@ -198,7 +188,7 @@ impl Collider {
         all.merge(contacts, seen);
         self.covered.remove(world, all);
         let overlaps = |k: usize| {
-            let gap = all.gap[k] + horizon * all.speed(k, &bodies.free_velocity);
+            let gap = all.gap[k] + ahead.horizon * all.speed(k, &ahead.free.free_velocity);
             is_too_far(all.bodies[k], -gap)
         };
         let is_any = (0..all.len()).any(|k| !is_known(all, k) && overlaps(k));

@@ -6,6 +6,7 @@ use parry3d_f64::query::{ContactManifold, DefaultQueryDispatcher, PersistentQuer
 use parry3d_f64::shape::{Shape as ParryShape, TypedShape};
 use rayon::prelude::*;
 
+use super::Ahead;
 use super::broad::arm;
 use super::convex::{self, ConvexSearch};
 use super::hulls::{HullPoint, HullSearch};
@@ -78,7 +79,7 @@ impl NarrowPhase {
     pub fn find(
         &mut self,
         world: &World,
-        free: (&ProblemBodies, f64),
+        ahead: Ahead<'_>,
         pairs: &[[u32; 2]],
         out: &mut Contacts,
         manifolds: &mut Manifolds,
@@ -96,7 +97,7 @@ impl NarrowPhase {
             workers
                 .par_iter_mut()
                 .zip(chunks)
-                .for_each(|(worker, pairs)| worker.run(world, free, pairs));
+                .for_each(|(worker, pairs)| worker.run(world, ahead, pairs));
             let found: usize = workers.iter().map(|worker| worker.found.len()).sum();
             if out.len() + found > MOST_CONTACTS {
                 self.crowd = Some((out.len() + found) as u64);
@@ -112,12 +113,12 @@ impl NarrowPhase {
 }
 
 /// Whether two bodies are near enough to each other to meet within the step by these velocities.
-pub fn may_meet(world: &World, free: (&ProblemBodies, f64), pair: [u32; 2]) -> bool {
+pub fn may_meet(world: &World, ahead: Ahead<'_>, pair: [u32; 2]) -> bool {
     let [i, j] = pair.map(|b| b as usize);
     let [Some(a), Some(b)] = [i, j].map(|slot| world.bodies.shape[slot].as_ref()) else {
         return false;
     };
-    Search::new(world, free).reach([i, j], [a, b]).is_some()
+    Search::new(world, ahead).reach([i, j], [a, b]).is_some()
 }
 
 /// What a pair's search needs to know.
@@ -151,11 +152,11 @@ impl Reach {
 }
 
 impl<'a> Search<'a> {
-    fn new(world: &'a World, (free, h): (&'a ProblemBodies, f64)) -> Self {
+    fn new(world: &'a World, ahead: Ahead<'a>) -> Self {
         Self {
             bodies: &world.bodies,
-            free,
-            h,
+            free: ahead.free,
+            h: ahead.horizon,
             prediction: world.settings.prediction,
         }
     }
@@ -204,8 +205,8 @@ impl<'a> Search<'a> {
 }
 
 impl Worker {
-    fn run(&mut self, world: &World, free: (&ProblemBodies, f64), pairs: &[[u32; 2]]) {
-        let search = Search::new(world, free);
+    fn run(&mut self, world: &World, ahead: Ahead<'_>, pairs: &[[u32; 2]]) {
+        let search = Search::new(world, ahead);
         self.found.clear();
         self.kept.clear();
         self.first = None;
@@ -319,13 +320,12 @@ impl Worker {
             _ => {
                 // Somewhat farther than asked for, to be of use while the boxes gain speed.
                 let far = reach + 2.0 * slack + REACH_SHARE * smallest;
-                let places = (&poses, &relative);
                 ManifoldMemory {
                     bodies: pair,
                     points: [0; 2],
                     half_extents,
                     relative,
-                    normal: self.find_cuboids(meeting, [a, b], places, [reach, far]),
+                    normal: self.find_cuboids(meeting, [a, b], &poses, &relative, [reach, far]),
                     reach: far,
                 }
             }
@@ -335,7 +335,7 @@ impl Worker {
             return;
         }
         let span = first as usize..last as usize;
-        self.meet_cuboids(search, pair, &poses, &turn, (kept.normal, span));
+        self.meet_cuboids(search, pair, &poses, &turn, kept.normal, span);
         if self.candidates.is_empty() {
             // How long a pair without contacts has been on the list is the broad phase's secret.
             self.kept.point.truncate(first as usize);
@@ -374,7 +374,8 @@ impl Worker {
         pair: [u32; 2],
         poses: &[Pose; 2],
         turn: &[Mat3; 2],
-        (normal, points): (Vec3, std::ops::Range<usize>),
+        normal: Vec3,
+        points: std::ops::Range<usize>,
     ) {
         let [i, j] = pair.map(|b| b as usize);
         self.candidates.clear();
@@ -405,11 +406,13 @@ impl Worker {
         &mut self,
         meeting: &Meeting,
         boxes: [&Shape; 2],
-        (poses, relative): (&[Pose; 2], &Pose),
+        poses: &[Pose; 2],
+        relative: &Pose,
         reaches: [f64; 2],
     ) -> Vec3 {
         let (points, normal) = find_hulls(
-            (&mut self.hulls, &mut self.convex),
+            &mut self.hulls,
+            &mut self.convex,
             boxes,
             [0, 0],
             relative,
@@ -464,8 +467,8 @@ impl Worker {
             }
             round(&mut self.convex, colliders, solids, &relative, reach)
         } else {
-            let searches = (&mut self.hulls, &mut self.convex);
-            flat(searches, shapes, index, &relative, reach, pass)
+            let (hulls, convex) = (&mut self.hulls, &mut self.convex);
+            flat(hulls, convex, shapes, index, &relative, reach, pass)
         };
         let Some((points, normal)) = found else {
             return false;
@@ -661,7 +664,8 @@ fn are_round(shapes: [&dyn ParryShape; 2]) -> bool {
 /// Where two hulls touch, by their faces and edges; by the search for all convex solids where these leave the axis open, or
 /// edges that are nearly parallel share no point, unless the two `pass` each other.
 fn find_hulls<'s>(
-    (hulls, convex): (&'s mut HullSearch, &'s mut ConvexSearch),
+    hulls: &'s mut HullSearch,
+    convex: &'s mut ConvexSearch,
     shapes: [&Shape; 2],
     parts: [usize; 2],
     relative: &Pose,
@@ -690,7 +694,8 @@ type Found<'s> = (&'s [HullPoint], Vec3);
 
 /// Where two hulls, or one and a half-space, touch; none where they are left to parry.
 fn flat<'s>(
-    searches: (&'s mut HullSearch, &'s mut ConvexSearch),
+    hulls: &'s mut HullSearch,
+    convex: &'s mut ConvexSearch,
     shapes: [&Shape; 2],
     parts: [usize; 2],
     relative: &Pose,
@@ -698,12 +703,12 @@ fn flat<'s>(
     pass: impl Fn(&[Solid; 2]) -> bool,
 ) -> Option<Found<'s>> {
     let colliders = [0, 1].map(|k| shapes[k].part(parts[k]));
-    let hulls = searches.0;
     match [0, 1].map(|k| shapes[k].hull(parts[k])) {
         [Some(_), Some(_)] => {
-            let searches = (hulls, searches.1);
             let reaches = [reach; 2];
-            return Some(find_hulls(searches, shapes, parts, relative, reaches, pass));
+            return Some(find_hulls(
+                hulls, convex, shapes, parts, relative, reaches, pass,
+            ));
         }
         [Some(hull), None] => {
             let ground = colliders[1].as_halfspace()?;

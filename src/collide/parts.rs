@@ -30,12 +30,12 @@ impl PartPairs {
         self.pairs.clear();
         let whole = b.parry();
         let mut near = std::mem::take(&mut self.near);
-        find_near(a, &poses[0], (whole.as_ref(), &poses[1]), reach, &mut near);
+        find_near(a, &poses[0], whole.as_ref(), &poses[1], reach, &mut near);
         let mut others = std::mem::take(&mut self.others);
         for &i in &near {
             let place = poses[0].compose(&a.part_pose(i as usize));
-            let part = (a.part(i as usize), &place);
-            find_near(b, &poses[1], part, reach, &mut others);
+            let part = a.part(i as usize);
+            find_near(b, &poses[1], part, &place, reach, &mut others);
             self.pairs.extend(others.iter().map(|j| [i, *j]));
         }
         (self.near, self.others) = (near, others);
@@ -48,7 +48,8 @@ impl PartPairs {
 fn find_near(
     shape: &Shape,
     pose: &Pose,
-    (other, place): (&dyn parry3d_f64::shape::Shape, &Pose),
+    other: &dyn parry3d_f64::shape::Shape,
+    place: &Pose,
     reach: f64,
     out: &mut Vec<u32>,
 ) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rayon::ThreadPoolBuilder;
 use thread_priority::{ThreadPriority, set_current_thread_priority};
 
-use super::{Answer, Contest, Entrant, Outcome, Rounds, Task, distances};
+use super::{Answer, Contest, Contestant, Outcome, Rounds, Task, distances};
 use crate::math::Twist;
 use crate::problem::StoredProblem;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace, of_contacts};
@@ -147,25 +147,29 @@ impl Arena {
     /// # Errors
     /// A solver that is not there or cannot have such parameters, or a thread that cannot be started; then nothing
     /// has changed.
-    pub fn enter(&self, entrants: &[(String, SolverConfig)]) -> Result<(), ArenaError> {
+    pub fn enter(&self, contestants: &[(String, SolverConfig)]) -> Result<(), ArenaError> {
         let mut inner = lock(&self.inner);
         let is_same = |runner: &Runner, (label, config): &(String, SolverConfig)| {
             runner.label == *label && runner.config == *config
         };
         let mut fresh = Vec::new();
-        for entrant in entrants {
-            if !inner.runners.iter().any(|runner| is_same(runner, entrant)) {
+        for contestant in contestants {
+            if !inner
+                .runners
+                .iter()
+                .any(|runner| is_same(runner, contestant))
+            {
                 inner.started += 1;
-                fresh.push(Runner::start(inner.started << 32, entrant)?);
+                fresh.push(Runner::start(inner.started << 32, contestant)?);
             }
         }
-        if fresh.is_empty() && inner.runners.len() == entrants.len() {
+        if fresh.is_empty() && inner.runners.len() == contestants.len() {
             return Ok(());
         }
         let mut old = std::mem::take(&mut inner.runners);
         old.append(&mut fresh);
-        for entrant in entrants {
-            if let Some(k) = old.iter().position(|runner| is_same(runner, entrant)) {
+        for contestant in contestants {
+            if let Some(k) = old.iter().position(|runner| is_same(runner, contestant)) {
                 inner.runners.push(old.swap_remove(k));
             }
         }
@@ -259,6 +263,7 @@ pub fn outcomes(standings: &[Option<Arc<Standing>>]) -> Vec<Option<Outcome>> {
 
 /// Why a solver cannot compete.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ArenaError {
     /// It cannot be made.
     #[error(transparent)]
@@ -278,23 +283,23 @@ fn task(posed: &Posed, terms: Terms) -> Task<'_> {
 }
 
 /// A solver whose time for each problem is limited.
-fn limited(label: &str, config: &SolverConfig) -> Result<Entrant, ConfigError> {
+fn limited(label: &str, config: &SolverConfig) -> Result<Contestant, ConfigError> {
     let mut config = config.clone();
     let time = &mut config.budget.time;
     *time = match *time > 0.0 {
         true => time.min(PATIENCE),
         false => PATIENCE,
     };
-    Entrant::new(label, config)
+    Contestant::new(label, config)
 }
 
 impl Runner {
     fn start(number: u64, (label, config): &(String, SolverConfig)) -> Result<Self, ArenaError> {
-        let entrant = limited(label, config)?;
+        let contestant = limited(label, config)?;
         let desk = Arc::new(Desk::default());
         let bench = desk.clone();
         let thread = std::thread::Builder::new().name(format!("compare {label}"));
-        thread.spawn(move || work(entrant, &bench))?;
+        thread.spawn(move || work(contestant, &bench))?;
         Ok(Self {
             number,
             label: label.clone(),
@@ -305,11 +310,11 @@ impl Runner {
 }
 
 /// A solver's life: it waits for a problem, solves it, and puts down what came out.
-fn work(entrant: Entrant, desk: &Desk) {
+fn work(contestant: Contestant, desk: &Desk) {
     // Whoever watches and what is simulated come first.
     lower_priority();
-    let (label, config) = (entrant.label.clone(), entrant.config.clone());
-    let mut contest = Contest::new(vec![entrant]);
+    let (label, config) = (contestant.label.clone(), contestant.config.clone());
+    let mut contest = Contest::new(vec![contestant]);
     let mut workspace = ResidualWorkspace::default();
     let mut pool = None;
     loop {
@@ -340,8 +345,8 @@ fn work(entrant: Entrant, desk: &Desk) {
         }));
         let standing = solved.unwrap_or_else(|_| {
             // What it has left behind is not to be trusted.
-            contest.entrants.clear();
-            contest.entrants.extend(limited(&label, &config).ok());
+            contest.contestants.clear();
+            contest.contestants.extend(limited(&label, &config).ok());
             panicked(&label, &config, posed, terms)
         });
         let mut papers = lock(&desk.papers);
@@ -431,7 +436,7 @@ mod tests {
         }
     }
 
-    fn entrant(name: &str, iterations: u32) -> (String, SolverConfig) {
+    fn contestant(name: &str, iterations: u32) -> (String, SolverConfig) {
         let mut config = SolverConfig::default();
         config.switch(name);
         config.budget.iterations = iterations;
@@ -465,23 +470,23 @@ mod tests {
     #[test]
     fn all_solve_the_very_problem_of_the_step() {
         let simulation = simulation("box_stack", 30);
-        let entrants = [
-            entrant("nncg", 40),
-            entrant("jacobi", 10),
-            entrant("bpp", 2000),
+        let contestants = [
+            contestant("nncg", 40),
+            contestant("jacobi", 10),
+            contestant("bpp", 2000),
         ];
         let arena = Arena::default();
         assert!(arena.is_empty() && !arena.is_waiting(1));
-        arena.enter(&entrants).expect("three solvers");
+        arena.enter(&contestants).expect("three solvers");
         assert!(arena.is_waiting(1) && !arena.has_been_given(7, 30));
         arena.pose(posed(&simulation, 7));
         assert!(arena.has_been_given(7, 30) && !arena.has_been_given(8, 30));
         let found = wait(&arena, 30);
 
         let of = |(label, config): &(String, SolverConfig)| {
-            Entrant::new(label.as_str(), config.clone()).expect("a solver")
+            Contestant::new(label.as_str(), config.clone()).expect("a solver")
         };
-        let mut contest = Contest::new(entrants.iter().map(of).collect());
+        let mut contest = Contest::new(contestants.iter().map(of).collect());
         let posed = posed(&simulation, 7);
         let rounds = Rounds {
             count: 1,
@@ -511,7 +516,7 @@ mod tests {
     fn who_stays_goes_on_and_other_terms_ask_for_the_problem_again() {
         let simulation = simulation("box_stack", 40);
         let arena = Arena::default();
-        let [first, second] = [entrant("jacobi", 5), entrant("nncg", 5)];
+        let [first, second] = [contestant("jacobi", 5), contestant("nncg", 5)];
         arena.enter(std::slice::from_ref(&first)).expect("a solver");
         arena.pose(posed(&simulation, 0));
         let before = wait(&arena, 40);

@@ -29,7 +29,7 @@ pub use presets::{
 pub use tables::{Compared, csv, histories};
 
 /// A solver that takes part, with its memory.
-pub struct Entrant {
+pub struct Contestant {
     /// How it is called in tables and plots.
     pub label: String,
     /// What it is.
@@ -39,7 +39,7 @@ pub struct Entrant {
     velocity: Vec<Twist>,
 }
 
-impl Entrant {
+impl Contestant {
     /// Makes the solver.
     ///
     /// # Errors
@@ -227,41 +227,42 @@ impl Outcome {
 #[derive(Default)]
 pub struct Contest {
     /// Those that take part.
-    pub entrants: Vec<Entrant>,
+    pub contestants: Vec<Contestant>,
     workspace: ResidualWorkspace,
     refiner: Refiner,
 }
 
 impl Contest {
     /// A contest between these.
-    pub fn new(entrants: Vec<Entrant>) -> Self {
+    pub fn new(contestants: Vec<Contestant>) -> Self {
         Self {
-            entrants,
+            contestants,
             ..Self::default()
         }
     }
 
     /// Lets every solver solve the problem, and judges what they return.
     pub fn run(&mut self, task: &Task<'_>, rounds: Rounds) -> Vec<Outcome> {
-        let states: Vec<Vec<u8>> = self.entrants.iter().map(|e| e.solver.state()).collect();
-        let mut reports: Vec<Vec<SolveReport>> = vec![Vec::new(); self.entrants.len()];
+        let states: Vec<Vec<u8>> = self.contestants.iter().map(|e| e.solver.state()).collect();
+        let mut reports: Vec<Vec<SolveReport>> = vec![Vec::new(); self.contestants.len()];
         for _ in 0..rounds.count.max(1) {
             // What a solver carries from step to step is that of the step before in every round.
-            for ((entrant, reports), state) in
-                self.entrants.iter_mut().zip(&mut reports).zip(&states)
+            for ((contestant, reports), state) in
+                self.contestants.iter_mut().zip(&mut reports).zip(&states)
             {
-                entrant.solver.set_state(state);
-                reports.push(entrant.solve(task, false));
+                contestant.solver.set_state(state);
+                reports.push(contestant.solve(task, false));
             }
         }
         let mut outcomes: Vec<Outcome> = Vec::new();
-        for ((entrant, reports), state) in self.entrants.iter_mut().zip(&reports).zip(&states) {
+        for ((contestant, reports), state) in self.contestants.iter_mut().zip(&reports).zip(&states)
+        {
             let mut report = median(reports);
             if rounds.history {
-                entrant.solver.set_state(state);
-                report.history = entrant.solve(task, true).history;
+                contestant.solver.set_state(state);
+                report.history = contestant.solve(task, true).history;
             }
-            outcomes.push(judge(entrant, report, task.problem, &mut self.workspace));
+            outcomes.push(judge(contestant, report, task.problem, &mut self.workspace));
         }
         if rounds.estimate {
             self.estimate(&mut outcomes, task);
@@ -297,19 +298,19 @@ fn median(reports: &[SolveReport]) -> SolveReport {
 }
 
 fn judge(
-    entrant: &Entrant,
+    contestant: &Contestant,
     mut report: SolveReport,
     problem: Given<'_>,
     workspace: &mut ResidualWorkspace,
 ) -> Outcome {
     let is_usable = report.status.is_usable();
     let (lambda, velocity) = match is_usable {
-        true => (entrant.lambda.clone(), entrant.velocity.clone()),
+        true => (contestant.lambda.clone(), contestant.velocity.clone()),
         false => Default::default(),
     };
-    let mut by = |law| is_usable.then(|| problem.residual(&entrant.lambda, law, workspace));
+    let mut by = |law| is_usable.then(|| problem.residual(&contestant.lambda, law, workspace));
     let own = by(JudgedLaw::Own);
-    let judged = entrant.solver.judged_law();
+    let judged = contestant.solver.judged_law();
     let residual = if judged == JudgedLaw::Own {
         own
     } else {
@@ -320,12 +321,12 @@ fn judge(
         && is_usable
     {
         let choices = &mut report.choices;
-        choices.measure(problem, &entrant.lambda, judged, workspace);
+        choices.measure(problem, &contestant.lambda, judged, workspace);
     }
     let error = own.map_or(f64::INFINITY, |r| r.residual);
     Outcome {
-        label: entrant.label.clone(),
-        solver: entrant.solver.info().name,
+        label: contestant.label.clone(),
+        solver: contestant.solver.info().name,
         residual,
         law: judged,
         residual_coulomb,

@@ -6,6 +6,7 @@ use crate::world::Energy;
 
 /// How energy comes and goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Flow {
     /// Who changed the world since the last step.
     Edits,
@@ -46,6 +47,23 @@ impl Flow {
         Flow::Rounds,
         Flow::Projection,
     ];
+
+    /// What it is, in a few words.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Flow::Edits => "changes of the world between steps",
+            Flow::Drives => "drives and motors",
+            Flow::Forces => "external forces",
+            Flow::Dampers => "dampers",
+            Flow::Friction => "friction",
+            Flow::Impact => "impact",
+            Flow::RigidJoints => "numerical: rigid joints",
+            Flow::SpringRule => "numerical: springs",
+            Flow::Rotation => "numerical: rotation",
+            Flow::Rounds => "numerical: rounds",
+            Flow::Projection => "numerical: correction of positions",
+        }
+    }
 
     /// Its name in reports.
     pub const fn name(self) -> &'static str {

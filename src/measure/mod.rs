@@ -17,6 +17,7 @@ pub use series::Series;
 
 /// The stages of a step, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Stage {
     /// The whole step: all of the below but `Measure`.
     Step,

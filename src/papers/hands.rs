@@ -129,7 +129,9 @@ fn pull_all(bench: &Bench, name: &str, solver: SolverConfig) -> Result<Option<Ru
                 bench,
                 &mut session,
                 &start,
-                (*slot, direction, reach),
+                *slot,
+                direction,
+                reach,
                 &mut run,
             );
         }
@@ -179,7 +181,9 @@ fn pull(
     bench: &Bench,
     session: &mut Session,
     start: &Snapshot,
-    (slot, direction, reach): (usize, [f64; 3], f64),
+    slot: usize,
+    direction: [f64; 3],
+    reach: f64,
     run: &mut Run,
 ) {
     session.restore(start);

@@ -41,6 +41,7 @@ use measure::table::Table;
 
 /// Why an experiment cannot be done.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A shipped scene that cannot be used.
     #[error(transparent)]

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::measure::table::Columns;
 use super::measure::{Bench, step};
 use super::{Findings, Result};
-use crate::compare::{Contest, Entrant, Rounds, Task};
+use crate::compare::{Contest, Contestant, Rounds, Task};
 use crate::material::{Anisotropy, Material};
 use crate::math::Vec3;
 use crate::problem::residual::natural_map;
@@ -270,13 +270,13 @@ fn scene(bench: &Bench, id: &str, law: FrictionLaw, all: &mut Vec<Found>) -> Res
 fn solve(problem: &Problem, task: &Task<'_>, origin: String, law: FrictionLaw) -> Result<Found> {
     let sweeps =
         (SWEPT_CONTACTS / problem.contacts.len().max(1)).clamp(SWEEPS[0], SWEEPS[1]) as u32;
-    let entrants = [
+    let contestants = [
         ("reference", 4000, 1e-10),
         ("newton", 500, NEWTON),
         ("colored-gs", sweeps, 0.1 * SWEPT),
         ("nncg", sweeps, 0.1 * SWEPT),
     ];
-    let entrants = entrants.map(|(name, iterations, tolerance)| {
+    let contestants = contestants.map(|(name, iterations, tolerance)| {
         let mut config = SolverConfig::default();
         config.switch(name);
         config.budget = Budget {
@@ -284,9 +284,9 @@ fn solve(problem: &Problem, task: &Task<'_>, origin: String, law: FrictionLaw) -
             tolerance,
             ..Budget::default()
         };
-        Entrant::new(name, config)
+        Contestant::new(name, config)
     });
-    let entrants = entrants
+    let contestants = contestants
         .into_iter()
         .collect::<std::result::Result<Vec<_>, _>>()?;
     let rounds = Rounds {
@@ -294,7 +294,7 @@ fn solve(problem: &Problem, task: &Task<'_>, origin: String, law: FrictionLaw) -
         history: false,
         estimate: false,
     };
-    let outcomes = Contest::new(entrants).run(task, rounds);
+    let outcomes = Contest::new(contestants).run(task, rounds);
     let [reference, newton, swept @ ..] = outcomes.as_slice() else {
         unreachable!("an outcome for each");
     };

@@ -11,8 +11,8 @@ use rayon::prelude::*;
 
 use super::islands::{Grouped, find_root, join, span};
 use super::law::{FrictionRow, Law};
-use super::sparse::Sparse;
 use super::{FrictionLaw, Problem};
+use crate::linalg::csr::Sparse;
 use crate::math::{Twist, Vec3};
 
 /// Block rows per unit of parallel work.

@@ -1,9 +1,9 @@
 //! A problem as its masses: M v = f + Jᵀ Λ and w = J v + C Λ + bias, whatever v is.
 
-use super::ldl::{HalfSolve, Ldl};
-use super::sparse::Sparse;
 use super::{FrictionLaw, Problem, delassus};
 use crate::check::{Invalid, demand, finite, not_negative};
+use crate::linalg::csr::Sparse;
+use crate::linalg::up_looking::{HalfSolve, Ldl};
 use crate::math::{SymMat3, Twist, Vec3};
 
 /// Most numbers of A that are ever computed (2 GiB of them).

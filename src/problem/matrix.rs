@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::delassus::Delassus;
 use super::masses::Masses;
-use super::sparse::Sparse;
 use crate::check::{Invalid, demand, finite, not_negative};
+use crate::linalg::csr::Sparse;
 
 /// Find Λ in its laws' sets with w = A Λ + b, where A is all that is known, or M and J.
 ///

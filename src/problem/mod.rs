@@ -13,25 +13,25 @@
 
 mod check;
 pub mod delassus;
+mod dictionary;
 #[cfg(feature = "fclib")]
 pub mod fclib;
 mod form;
 pub mod islands;
 pub mod law;
-mod ldl;
 mod masses;
 mod matrix;
 mod numbering;
-mod palette;
 pub mod residual;
-mod sparse;
 mod stored;
 
 use std::borrow::Borrow;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::linalg::csr::Sparse;
 use crate::math::{SymMat3, Twist, Vec3};
+pub use dictionary::DictionaryColumn;
 pub use form::Form;
 pub use islands::Islands;
 pub use law::{Friction, FrictionLaw};
@@ -39,8 +39,6 @@ use law::{FrictionRow, Law};
 pub use masses::Masses;
 pub use matrix::{Laws, MatrixProblem};
 pub(crate) use numbering::{Numbering, make_room, refill};
-pub use palette::Palette;
-pub use sparse::Sparse;
 pub use stored::StoredProblem;
 
 /// Biases of a contact: along n, t₁ and t₂, and of its couples in the order of the law's rows.
@@ -113,13 +111,13 @@ pub struct Contacts {
     /// Frames.
     pub frame: Vec<ContactFrame>,
     /// Friction laws.
-    pub friction: Palette<Friction>,
+    pub friction: DictionaryColumn<Friction>,
     /// Bias along N, T1 and T2 (m/s).
     pub bias: Vec<[f64; 3]>,
     /// Bias of up to two couples, in the order of the law's rows (m/s); empty where all are zero.
     pub couple_bias: Vec<[f64; law::COUPLES]>,
     /// Compliance C of the normal row and of the friction rows (1/kg).
-    pub compliance: Palette<[f64; 2]>,
+    pub compliance: DictionaryColumn<[f64; 2]>,
     /// Gap at the midpoint (m); negative when the bodies overlap.
     pub gap: Vec<f64>,
     /// Parts of the bodies: of a compound, triangles of a mesh or a height field, else 0. Only where contacts were found.

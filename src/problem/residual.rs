@@ -43,6 +43,7 @@ pub struct Residual {
 
 /// The friction law that a solution is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum JudgedLaw {
     /// Each contact's own.
     Own,

@@ -167,7 +167,7 @@ impl<'a> Builder<'a> {
             let field = match e {
                 BodyError::Invalid(invalid) => return invalid.into(),
                 BodyError::BadInertia => "inertia",
-                BodyError::NotSolid | BodyError::NoShape => "shape",
+                BodyError::Shape(_) | BodyError::NotSolid | BodyError::NoShape => "shape",
                 BodyError::Removed => "",
             };
             FieldError::new(field, e.to_string())

@@ -24,6 +24,7 @@ impl fmt::Display for Place {
 
 /// Why a scene cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SceneError {
     /// The file cannot be read, or there is no such scene.
     #[error("{file}: {message}")]

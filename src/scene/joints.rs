@@ -48,6 +48,7 @@ fields! {
 /// What a joint leaves free.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub enum JointKind {
     /// Nothing.
     Fixed,
@@ -122,6 +123,7 @@ fields! {
 /// A motor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Motor {
     /// Keeps a speed.
     Velocity {
@@ -155,6 +157,7 @@ fn unlimited() -> f64 {
 /// One of the six coordinates of a [`SixDof`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Freedom {
     /// It stays where it is.
     #[default]

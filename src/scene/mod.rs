@@ -30,7 +30,6 @@ pub mod joints;
 pub mod library;
 mod locate;
 mod mesh;
-pub mod random;
 pub mod schema;
 
 use std::collections::{BTreeMap, HashMap};
@@ -43,7 +42,6 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 pub use error::{FieldError, Place, SceneError};
 pub use generators::Generator;
 pub use joints::{Drive, Joint};
-pub use random::Random;
 pub use schema::{Body, Camera, DEFAULT_MATERIAL, Parameter, View};
 
 use crate::file::Content;

@@ -12,6 +12,7 @@ use crate::world::{BodySpec, Edit, Geometry, Settings, Shape, World};
 
 /// One of the things that somebody does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Input {
     /// Pulls at a body from now on, or lets go.
     Drag(Option<Drag>),

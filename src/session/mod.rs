@@ -4,15 +4,15 @@
 mod drag;
 mod falls;
 mod input;
+mod parallel;
 mod recording;
 mod ring;
-mod rivals;
 
 pub use drag::Drag;
 pub use input::{Input, InputError, Throw};
+pub use parallel::{ParallelWorld, approach, distance, step_all};
 pub use recording::{Divergence, Recording, Replay, Replayed};
 pub use ring::{DEFAULT_LIMIT, Kept, Spacing};
-pub use rivals::{Rival, approach, distance, step_all};
 
 use std::sync::Arc;
 

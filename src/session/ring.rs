@@ -5,7 +5,7 @@
 //! but the state, the solver and what was done. A wall-time budget breaks that; of steps that were taken
 //! under one only the kept states themselves can be returned to.
 //!
-//! Kept states are whole copies. Measured on the ball grids of 24³ and 40³ (`tests/engine/keeping.rs` prints it), a
+//! Kept states are whole copies. Measured on the ball grids of 24³ and 40³ (`cargo bench --bench measure -- past`), a
 //! copy takes 520 bytes per body and 96 per contact, 11 and 52 MB, and costs 5 % of a step. What changes from
 //! copy to copy is nearly half of it: differences would save about half of the memory, which is not what is
 //! short with some 20 copies of the largest scene at hand, and would need care wherever one is thinned out.
@@ -33,6 +33,7 @@ const BYTES_PER_INPUT: usize = size_of::<Input>() + 200;
 
 /// How far apart states are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Spacing {
     /// As the measured times of steps and of copying ask for.
     #[default]

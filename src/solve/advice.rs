@@ -24,6 +24,7 @@ const HELPS: f64 = 0.5;
 
 /// Why a solve ended above its tolerance.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Cause {
     /// The solver stopped so.
     Stopped(Status),
@@ -63,9 +64,11 @@ impl Shortfall {
     /// If `lambda` is not as long as the problem has rows.
     pub fn find(
         problem: &Problem,
-        (lambda, law): (&[f64], JudgedLaw),
+        lambda: &[f64],
+        law: JudgedLaw,
         config: &SolverConfig,
-        (report, choices): (&SolveReport, &[Choice]),
+        report: &SolveReport,
+        choices: &[Choice],
         workspace: &mut ResidualWorkspace,
     ) -> Option<Self> {
         let (block, error) = residual::worst_block(problem, lambda, law, workspace)?;
@@ -214,7 +217,7 @@ impl Shortfall {
             Cause::Chosen(choice) => {
                 let least = match choice.reason {
                     // Less than that would choose alike.
-                    Reason::Estimate | Reason::Grant => choice.need,
+                    Reason::Estimate | Reason::Count => choice.need,
                     Reason::Many => f64::INFINITY,
                     _ => 0.0,
                 };
@@ -247,13 +250,13 @@ impl Shortfall {
             _ => auto::DEFAULT_WORK,
         };
         let is_more = |work: &&f64| **work > given && 1e6 * **work >= least;
-        let granted = |work: &f64| {
-            let mut granted = auto.clone();
-            let parameters = &mut granted.parameters;
+        let allowed = |work: &f64| {
+            let mut allowed = auto.clone();
+            let parameters = &mut allowed.parameters;
             parameters.insert("work".into(), Value::Number(*work));
-            granted
+            allowed
         };
-        WORK.iter().filter(is_more).map(granted).collect()
+        WORK.iter().filter(is_more).map(allowed).collect()
     }
 
     /// Tries what may help on the same problem from the same start, until something meets the tolerance.

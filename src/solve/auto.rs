@@ -1,4 +1,4 @@
-//! `auto`, the default: exact where the work that is granted to a step allows it, sweeps for the rest.
+//! `auto`, the default: exact where a step's work budget allows it, sweeps for the rest.
 //!
 //! Per island and step, by counted multiplications and never by time, so that every machine chooses alike:
 //! 1. What the last step's impulses still solve is left as it is.
@@ -8,7 +8,7 @@
 //! 3. Islands whose exact solutions have ended early of late rest from them for some steps (`exact::backoff`).
 //! 4. The others are swept by `colored-gs`, and where one of them rests, all up to four times as often as the budget says, as
 //!    far as the whole work pays for. What an exact solution leaves above the tolerance is swept as often as what is left of
-//!    the grants pays for.
+//!    the work pays for.
 //!
 //! A problem without bodies is handed to `newton` as a whole where a few factorisations fit into the work, and swept
 //! where that leaves something.
@@ -21,11 +21,10 @@ use crate::problem::{Form, MatrixProblem, Problem};
 use crate::solve::exact::backoff::Backoff;
 use crate::solve::exact::stages::{WITHOUT, left_out};
 use crate::solve::exact::{
-    Ask, ExactPass, Grants, IslandRun, Refusal, State, Sweeper, matrices, residual_within,
-    sweeps_for,
+    Ask, ExactPass, IslandRun, Refusal, Sweeper, WorkBudget, matrices, residual_within, sweeps_for,
 };
 use crate::solve::newton;
-use crate::solve::part::Part;
+use crate::solve::subproblem::Subproblem;
 use crate::solve::sweeps::colored_gs;
 use crate::solve::{
     Budget, Choice, Choices, HistoryPoint, NeedsBodies, Over, Parameter, ParameterKind, Parameters,
@@ -42,7 +41,7 @@ const MORE_SWEEPS: u32 = 4;
 /// The entry in the list.
 pub static INFO: SolverInfo = SolverInfo {
     name: "auto",
-    summary: "the default: exact (newton) for every island that the granted work allows, sweeps (colored-gs) for the rest",
+    summary: "the default: exact (newton) for every island that the work budget allows, sweeps (colored-gs) for the rest",
     source: "-",
     least_iterations: 1,
     traits: Traits {
@@ -75,7 +74,7 @@ struct Auto {
     start: Vec<f64>,
     sweeps: Box<dyn Solver>,
     /// The islands that are swept.
-    part: Part,
+    part: Subproblem,
     /// Whether the last problem went to the sweeps as it was.
     sweeps_all: bool,
     /// How each island was solved, and why.
@@ -90,7 +89,7 @@ impl Auto {
             backoff: Backoff::default(),
             start: Vec::new(),
             sweeps: colored_gs::INFO.with_defaults(),
-            part: Part::default(),
+            part: Subproblem::default(),
             sweeps_all: false,
             choices: Vec::new(),
         }
@@ -104,23 +103,23 @@ impl Auto {
         u: &mut Vec<Twist>,
         budget: &Budget,
     ) -> usize {
-        let grants = Grants {
+        let work_budget = WorkBudget {
             work: self.work,
             tolerance: budget.tolerance,
             sweeps: budget.iterations,
             admits_all: false,
         };
         let backoff = &self.backoff;
-        let ask = |island: usize| match grants.refuse(problem, island, lambda) {
+        let ask = |island: usize| match work_budget.refuse(problem, island, lambda) {
             Some(refusal) => Ask::Sweep(refusal),
             None if backoff.is_resting(problem, island) => Ask::Sweep(Refusal {
                 reason: Reason::Rests,
                 need: 0.0,
-                granted: grants.work,
+                work_budget: self.work,
             }),
             None => Ask::Solve,
         };
-        self.pass.plan(problem, lambda, u, &grants, ask);
+        self.pass.plan(problem, lambda, u, &work_budget, ask);
         let runs = self.pass.runs().iter();
         runs.filter(|run| run.is_swept()).count()
     }
@@ -130,7 +129,8 @@ impl Auto {
         &mut self,
         problem: &Problem,
         request: &Request,
-        result: (&mut [f64], &mut Vec<Twist>),
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
         report: &mut SolveReport,
     ) {
         let backoff = &self.backoff;
@@ -139,12 +139,12 @@ impl Auto {
             start: &self.start,
             begins_there: |island| backoff.ends_burst(problem, island),
         };
-        (self.pass).improve(problem, request, sweeper, result, report);
+        (self.pass).improve(problem, request, sweeper, lambda, u, report);
     }
 
     /// The sweeps over so many rows of what is swept: more than the budget's where islands among it rest from exact solutions.
     fn budget_of_sweeps(&self, rows: usize, budget: &Budget) -> Budget {
-        let rests = |run: &IslandRun| run.state == State::Swept(Reason::Rests);
+        let rests = |run: &IslandRun| matches!(run, IslandRun::Swept(refusal) if refusal.reason == Reason::Rests);
         let mut budget = *budget;
         if self.pass.runs().iter().any(rests) {
             let most = MORE_SWEEPS.saturating_mul(budget.iterations);
@@ -166,7 +166,7 @@ impl Auto {
         each.budget = self.budget_of_sweeps(lambda.len(), &request.budget);
         let mut report = self.sweeps.solve(problem, &each, lambda, u);
         let tolerance = request.budget.tolerance;
-        self.check_swept(problem, tolerance, (lambda, u), &mut report);
+        self.check_swept(problem, tolerance, lambda, u, &mut report);
         report
     }
 
@@ -174,7 +174,8 @@ impl Auto {
     fn sweep_the_rest(
         &mut self,
         mut request: Request,
-        (problem, lambda): (&Problem, &mut [f64]),
+        problem: &Problem,
+        lambda: &mut [f64],
         u: &mut Vec<Twist>,
     ) -> SolveReport {
         request.budget = self.budget_of_sweeps(self.part.lambda.len(), &request.budget);
@@ -189,10 +190,11 @@ impl Auto {
         &self,
         problem: &Problem,
         tolerance: f64,
-        at: (&[f64], &[Twist]),
+        lambda: &[f64],
+        u: &[Twist],
         report: &mut SolveReport,
     ) {
-        let holds = |island| residual_within(problem, island, at, tolerance).is_some();
+        let holds = |island| residual_within(problem, island, lambda, u, tolerance).is_some();
         let runs = self.pass.runs().iter().enumerate();
         let mut islands = runs.filter(|(_, run)| run.is_swept());
         if report.status == Status::Converged && !islands.all(|(island, _)| holds(island)) {
@@ -206,13 +208,15 @@ impl Auto {
         self.choices.clear();
         for (island, run) in self.pass.runs().iter().enumerate() {
             self.choices.push(run.choice(problem, island));
-            if run.is_swept() {
-                self.backoff.note_sweeps(problem, island);
-            } else if !run.is_unfinished(tolerance) {
-                self.backoff.solved(problem, island);
-            } else if run.end != Reason::Time {
-                let left = [run.residual, run.offered];
-                self.backoff.failed(problem, island, left);
+            match run {
+                IslandRun::Swept(_) => self.backoff.note_sweeps(problem, island),
+                IslandRun::Exact(run) if run.is_unfinished(tolerance) => {
+                    if run.end != Reason::Time {
+                        let left = [run.residual, run.offered];
+                        self.backoff.failed(problem, island, left);
+                    }
+                }
+                _ => self.backoff.solved(problem, island),
             }
         }
         report.choices = Choices::of(&self.choices);
@@ -225,12 +229,12 @@ impl Auto {
         let numbers = [
             (
                 "islands solved exactly",
-                "By newton: a few factorisations fit into the granted work, or the last impulses still do.",
+                "By newton: a few factorisations fit into the work budget, or the last impulses still do.",
                 (runs.len() - swept) as f64,
             ),
             (
                 "islands swept",
-                "By colored-gs: exact solutions are beyond the granted work.",
+                "By colored-gs: exact solutions are beyond the work budget.",
                 swept as f64,
             ),
         ];
@@ -284,14 +288,14 @@ impl Solver for Auto {
         let mut report = self.pass.solve(problem, &exactly(&each), lambda);
         report.prepare_time += planning;
         let then = left(report.solve_time);
-        self.improve(problem, &then, (lambda, u), &mut report);
+        self.improve(problem, &then, lambda, u, &mut report);
         if swept > 0 {
             let then = left(report.solve_time);
-            let rest = self.sweep_the_rest(then, (problem, lambda), u);
+            let rest = self.sweep_the_rest(then, problem, lambda, u);
             report = report.beside(rest);
         }
         self.pass.conclude(problem, lambda, u, &mut report);
-        self.check_swept(problem, tolerance, (lambda, u), &mut report);
+        self.check_swept(problem, tolerance, lambda, u, &mut report);
         self.learn(problem, tolerance, &mut report);
         if request.history && report.status.is_usable() {
             if swept == 0 {
@@ -309,13 +313,13 @@ impl Solver for Auto {
         request: &Request,
         lambda: &mut [f64],
     ) -> Result<SolveReport, NeedsBodies> {
-        let grants = Grants {
+        let work_budget = WorkBudget {
             work: self.work,
             tolerance: request.budget.tolerance,
             sweeps: 0,
             admits_all: false,
         };
-        let Some(report) = matrices::solve(problem, request, &grants, lambda) else {
+        let Some(report) = matrices::solve(problem, request, &work_budget, lambda) else {
             return self.sweeps.solve_matrices(problem, request, lambda);
         };
         if !matches!(report.status, Status::Budget | Status::Stalled(_)) {
@@ -388,7 +392,7 @@ impl SolverView for Auto {
     }
 }
 
-/// The request with as many iterations as exact solutions need: the granted work is their limit. With the 50 that suffice
+/// The request with as many iterations as exact solutions need: the work budget is their limit. With the 50 that suffice
 /// for sweeps, of the first 240 steps of falling shapes 173 missed their tolerance, of a tower of logs 128, of dominoes 57
 /// and of a house of cards 20, with 3 to 7 of 30 million multiplications spent.
 fn exactly(request: &Request) -> Request {

@@ -7,6 +7,7 @@ use crate::problem::{Islands, Problem};
 
 /// How an island was solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Method {
     /// Its impulses solved it already, and are left as they were.
     Kept,
@@ -54,15 +55,17 @@ impl Method {
 }
 
 /// Why an island was solved as it was, or why that ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
+    #[default]
     /// Kept: the start's residual is a small share of the tolerance, a tenth at most.
     Solved,
-    /// Exact: the granted work allowed it.
+    /// Exact: the work budget allowed it.
     Fits,
     /// Rescued: sweeps led to the tolerance where the exact solution had ended above it.
     Sweeps,
-    /// Unfinished: the work that is granted for exact solutions was spent.
+    /// Unfinished: the work budget was spent.
     Work,
     /// Unfinished: the budget's iterations were made.
     Iterations,
@@ -70,11 +73,11 @@ pub enum Reason {
     Time,
     /// Unfinished: no method got nearer.
     NoNearer,
-    /// Swept: the factorisations that an island needs at least are estimated at more than the granted work.
+    /// Swept: the factorisations that an island needs at least are estimated at more than the work budget.
     Estimate,
-    /// Swept: the factorisations that an island needs at least, as counted, did not fit into the granted work beside
+    /// Swept: the factorisations that an island needs at least, as counted, did not fit into the work budget beside
     /// those of cheaper islands.
-    Grant,
+    Count,
     /// Swept: one of very many islands, and small.
     Many,
     /// Swept: exact solutions of it have ended early in the last steps.
@@ -89,7 +92,7 @@ impl Reason {
             Self::Fits => Method::Exact,
             Self::Sweeps => Method::Rescued,
             Self::Work | Self::Iterations | Self::Time | Self::NoNearer => Method::Unfinished,
-            Self::Estimate | Self::Grant | Self::Many | Self::Rests => Method::Swept,
+            Self::Estimate | Self::Count | Self::Many | Self::Rests => Method::Swept,
         }
     }
 
@@ -104,7 +107,7 @@ impl Reason {
             Self::Time => "time used up",
             Self::NoNearer => "no method gets nearer",
             Self::Estimate => "estimate beyond the work",
-            Self::Grant => "count beyond the work",
+            Self::Count => "count beyond the work",
             Self::Many => "one of many small ones",
             Self::Rests => "not solvable of late",
         }
@@ -127,8 +130,8 @@ pub struct Choice {
     /// What an exact solution takes at least, as it was counted, or else estimated; 0 where nobody asked
     /// (multiplications).
     pub need: f64,
-    /// What an exact solution and sweeps after it were granted together (multiplications).
-    pub granted: f64,
+    /// What an exact solution and sweeps after it may take together (multiplications).
+    pub work_budget: f64,
     /// What both have taken (multiplications).
     pub spent: f64,
     /// Its residual in the end; none of a swept island that nobody has measured (m/s).
@@ -154,7 +157,7 @@ impl Choice {
             contacts: contacts.len() as u32,
             rows: (of_contacts + rows.of(island).len()) as u32,
             need: 0.0,
-            granted: 0.0,
+            work_budget: 0.0,
             spent: 0.0,
             residual: None,
         }
@@ -167,28 +170,30 @@ impl Choice {
 
     /// The reason with its numbers, as what follows "because".
     pub fn because(&self) -> String {
-        let [need, granted, spent] = [self.need, self.granted, self.spent].map(millions);
+        let [need, budget, spent] = [self.need, self.work_budget, self.spent].map(millions);
         match self.reason {
             Reason::Solved => "its impulses solve it already".into(),
-            Reason::Fits => format!("{spent} multiplications were enough, of {granted} granted"),
+            Reason::Fits => {
+                format!("{spent} multiplications were enough, of {budget} that it may take")
+            }
             Reason::Sweeps => format!(
                 "sweeps led to the tolerance where the exact solution had ended above it, with {spent} multiplications of \
-                 {granted} granted"
+                 {budget} that it may take"
             ),
             Reason::Work => {
-                format!("{spent} of the {granted} multiplications that are granted are spent")
+                format!("{spent} of the {budget} multiplications that it may take are spent")
             }
             Reason::Iterations => "all iterations are used up".into(),
             Reason::Time => "the time is over".into(),
             Reason::NoNearer => "no method gets nearer".into(),
             Reason::Estimate => {
                 format!(
-                    "an exact solution is estimated at {need} multiplications at least, and {granted} are granted"
+                    "an exact solution is estimated at {need} multiplications at least, and it may take {budget}"
                 )
             }
-            Reason::Grant => {
+            Reason::Count => {
                 format!(
-                    "an exact solution is counted at {need} multiplications at least, and {granted} are granted to all"
+                    "an exact solution is counted at {need} multiplications at least, and all may take {budget}"
                 )
             }
             Reason::Many => "it is one of very many, and small".into(),

@@ -59,6 +59,7 @@ fn list(wrong: &str, names: impl Iterator<Item = &'static str>) -> String {
 
 /// What is wrong with a [`SolverConfig`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// No such solver.
     #[error("there is no solver \"{name}\"; there are: {known}")]

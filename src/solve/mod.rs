@@ -15,17 +15,16 @@ pub(crate) mod exact;
 pub mod gpu;
 pub mod hybrid;
 mod island;
-mod linalg;
 mod list;
 mod matrix_view;
 mod method;
 pub mod newton;
 mod parameter;
-mod part;
 mod parts_view;
 pub mod reference;
 mod report;
 mod solver;
+mod subproblem;
 pub mod sweeps;
 mod work;
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::math::Twist;
 use crate::problem::{MatrixProblem, Problem};
 use crate::solve::exact::stages::{WITHOUT, left_out};
-use crate::solve::exact::{Ask, ExactPass, Grants, matrices};
+use crate::solve::exact::{Ask, ExactPass, WorkBudget, matrices};
 use crate::solve::{NeedsBodies, Request, SolveReport, Solver, SolverInfo, Traits, work};
 
 /// The entry in the list.
@@ -48,8 +48,8 @@ impl Solver for Newton {
         u: &mut Vec<Twist>,
     ) -> SolveReport {
         let start = Instant::now();
-        let grants = Grants::to_all(self.work, request.budget.tolerance);
-        self.pass.plan(problem, lambda, u, &grants, |_| Ask::Solve);
+        let budget = WorkBudget::to_all(self.work, request.budget.tolerance);
+        self.pass.plan(problem, lambda, u, &budget, |_| Ask::Solve);
         let planning = start.elapsed().as_secs_f64();
         let mut report = self.pass.solve(problem, request, lambda);
         report.prepare_time = planning;
@@ -66,8 +66,8 @@ impl Solver for Newton {
         request: &Request,
         lambda: &mut [f64],
     ) -> Result<SolveReport, NeedsBodies> {
-        let grants = Grants::to_all(f64::INFINITY, request.budget.tolerance);
-        let report = matrices::solve(problem, request, &grants, lambda);
+        let budget = WorkBudget::to_all(f64::INFINITY, request.budget.tolerance);
+        let report = matrices::solve(problem, request, &budget, lambda);
         Ok(report.expect("work without limit"))
     }
 }

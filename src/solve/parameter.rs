@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The kind and range of a solver parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ParameterKind {
     /// A real number in a range, both ends allowed.
     Number {
@@ -53,6 +54,7 @@ pub struct Parameter {
 /// A value given for a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Value {
     /// For flags.
     Flag(bool),

@@ -6,6 +6,7 @@ use super::choice::Choices;
 
 /// Why a solver stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Status {
     /// A tolerance was met.
     #[default]
@@ -48,6 +49,7 @@ pub struct Statistic {
 
 /// How a number of several solves becomes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Over {
     /// They are added.
     Sum,

@@ -75,8 +75,8 @@ pub fn contacts(world: &World, are_new: bool, problem: &mut Problem, lambda: &mu
                     let last = last.map(|m| laws.remembered(m, couple(m), &axes));
                     let held = last.unwrap_or_default();
                     let [compliance, _] = compliance[first + k];
-                    let of = (own, compliance);
-                    let all = laws.biases((arms, &axes), of, gap[first + k], &held);
+                    let gap = gap[first + k];
+                    let all = laws.biases(arms, &axes, own, compliance, gap, &held);
                     let [normal, t1, t2, of_couples @ ..] = all;
                     bias[k] = [normal, t1, t2];
                     if let Some(couple) = couples.get_mut(k) {
@@ -280,8 +280,10 @@ impl<'a> PairLaws<'a> {
     /// Biases of a contact of such friction and compliance (docs/method.md, section 4).
     fn biases(
         &self,
-        (arms, axes): (&[Vec3; 2], &[Vec3; 3]),
-        (friction, compliance): (&Friction, f64),
+        arms: &[Vec3; 2],
+        axes: &[Vec3; 3],
+        friction: &Friction,
+        compliance: f64,
         gap: f64,
         last: &Remembered,
     ) -> [f64; BIASES] {

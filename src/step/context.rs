@@ -3,7 +3,7 @@
 use super::error::StepError;
 use super::joints::{Iterate, Joints};
 use super::pace::Pace;
-use super::{assemble, integrate, sweep};
+use super::{assemble, ccd, integrate};
 use crate::collide::{Collider, Crowd};
 use crate::math::Twist;
 use crate::problem::Problem;
@@ -26,7 +26,7 @@ pub struct Context {
     /// u_E.
     pub velocity: Vec<Twist>,
     /// What keeps bodies from passing others.
-    pub sweep: sweep::Sweep,
+    pub ccd: ccd::Ccd,
     /// For the residual.
     pub residual_workspace: ResidualWorkspace,
 }

@@ -14,7 +14,7 @@ use crate::world::{BodyKind, Energy, World};
 
 /// Keeps the balance of a step. Reuses its memory.
 #[derive(Default)]
-pub struct Book {
+pub struct EnergyAccount {
     balance: Balance,
     /// Energy at the last step's end, if it was kept.
     last: Option<Energy>,
@@ -61,7 +61,7 @@ fn mean_velocity(world: &World, c: &Context, slot: usize) -> Twist {
     }
 }
 
-impl Book {
+impl EnergyAccount {
     /// Forgets the last step, as where another state is returned to.
     pub fn forget(&mut self) {
         self.last = None;

@@ -6,6 +6,7 @@ use crate::world::{SPEED_LIMIT, WORLD_LIMIT};
 /// Why a step was not taken. The world is as it was before; colours that a solver carries from step to
 /// step may be those of the step that failed, which changes the order of its sweeps and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StepError {
     /// A setting, material or reference that cannot be used, see [`World::check`](crate::world::World::check).
     #[error("step {step}: {invalid}; the step was not taken")]

@@ -46,7 +46,7 @@ impl<'a> PairMemory<'a> {
         self.memory = &self.memory[gone..];
         self.couples = self.couples.get(gone..).unwrap_or_default();
         let old = self.memory.iter().take_while(|m| m.bodies == pair).count();
-        (old > 0).then(|| Matching::new((&self.memory[..old], self.couples), features))
+        (old > 0).then(|| Matching::new(&self.memory[..old], self.couples, features))
     }
 }
 
@@ -62,7 +62,7 @@ pub struct Matching<'a> {
 
 impl<'a> Matching<'a> {
     /// For contacts of one pair, of the last step and of this one.
-    fn new((old, couples): (&'a [ContactMemory], &'a [Vec3]), new: &'a [u64]) -> Self {
+    fn new(old: &'a [ContactMemory], couples: &'a [Vec3], new: &'a [u64]) -> Self {
         let index = (old.len().max(new.len()) > FEW).then(|| {
             let mut by_feature: Vec<(u64, usize)> = old
                 .iter()

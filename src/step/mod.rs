@@ -3,6 +3,7 @@
 //! [`Simulation::step`] is the whole pipeline on one screen.
 
 mod assemble;
+mod ccd;
 mod contact_law;
 mod context;
 mod energy;
@@ -18,10 +19,10 @@ mod report;
 mod rest;
 mod snapshot;
 mod solvers;
-mod sweep;
 
 use std::sync::Arc;
 
+use crate::collide::Ahead;
 use crate::math::Vec3;
 use crate::measure::Stage;
 use crate::measure::clock::{Clock, Stopwatch, system_clock};
@@ -32,6 +33,7 @@ use crate::solve::reference::velocity_estimate;
 use crate::solve::{Budget, ConfigError, Solver, SolverConfig, SolverView, Status};
 use crate::world::{Detection, JointGeometry, World};
 use context::Context;
+use energy::EnergyAccount;
 use pace::{Pace, Substep};
 use solvers::Solvers;
 
@@ -71,7 +73,7 @@ pub struct Simulation {
     clock: Clock,
     residuals: ResidualSchedule,
     /// Who keeps the energies, if somebody does.
-    book: Option<Box<energy::Book>>,
+    energy: Option<Box<EnergyAccount>>,
     repeats: repeat::Repeats,
     report: StepReport,
 }
@@ -107,8 +109,8 @@ impl Simulation {
         self.world.check().map_err(invalid)?;
         integrate::check_bounds(&self.world)?;
         self.before.save(&self.world);
-        if let Some(book) = &mut self.book {
-            book.begin(&self.world);
+        if let Some(energy) = &mut self.energy {
+            energy.begin(&self.world);
             watch.lap(Stage::Measure);
         }
         self.report = StepReport {
@@ -125,7 +127,7 @@ impl Simulation {
         self.world.step_index += 1;
         self.world.time += self.world.settings.step;
         self.report.time = self.world.time;
-        self.report.energy = self.book.as_mut().map(|book| book.end());
+        self.report.energy = self.energy.as_mut().map(|energy| energy.end());
         self.note_repeats();
         Ok(())
     }
@@ -158,8 +160,8 @@ impl Simulation {
                 return Ok(());
             }
             self.before.restore(&mut self.world);
-            if let Some(book) = &mut self.book {
-                book.begin_again(&self.world);
+            if let Some(energy) = &mut self.energy {
+                energy.begin_again(&self.world);
             }
             watch.lap(Stage::Integrate);
         }
@@ -184,8 +186,8 @@ impl Simulation {
 
         // 1. Half step of the positions to M, and u_free = u_S + M⁻¹ h f there.
         world.advance_drives(world.time + h * (f64::from(substep.index) + 0.5), h);
-        account(&mut self.book, watch, |book| book.add_drives(world));
-        (c.sweep).half_step(world, &mut c.collider, &substep.pace);
+        account(&mut self.energy, watch, |energy| energy.add_drives(world));
+        (c.ccd).half_step(world, &mut c.collider, &substep.pace);
         c.apply_forces(world, h);
         integrate::check_free(world, &c.problem)?;
         watch.lap(Stage::Integrate);
@@ -193,16 +195,17 @@ impl Simulation {
         // 2. Collision detection at M: which pairs may touch, and where they do.
         let finds = substep.is_first() || world.settings.detection == Detection::Substep;
         if finds {
-            (c.collider).update_pairs(world, &c.problem.bodies, horizon);
+            let free = &c.problem.bodies;
+            (c.collider).update_pairs(world, Ahead { free, horizon });
             c.check_crowd(world)?;
         }
         watch.lap(Stage::Broadphase);
         if finds {
             let problem = &mut c.problem;
-            let (bodies, contacts) = (&problem.bodies, &mut problem.contacts);
-            (c.collider).find_contacts(world, bodies, horizon, contacts);
+            let (free, contacts) = (&problem.bodies, &mut problem.contacts);
+            (c.collider).find_contacts(world, Ahead { free, horizon }, contacts);
             c.check_crowd(world)?;
-            (c.sweep).note_seen(world, &c.problem.bodies.free_velocity);
+            (c.ccd).note_seen(world, &c.problem.bodies.free_velocity);
         } else {
             c.collider.carry(world, &mut c.problem.contacts);
         }
@@ -229,7 +232,7 @@ impl Simulation {
         self.report
             .add_substep(c, solved.report, substep.is_first());
         watch.lap(Stage::Measure);
-        account(&mut self.book, watch, |book| book.add_work(world, c));
+        account(&mut self.energy, watch, |energy| energy.add_work(world, c));
 
         if solved.is_resolved || substep.is_last_try {
             self.end_substep(substep, finds, solved.failed, watch)?;
@@ -255,10 +258,10 @@ impl Simulation {
             self.before.take_memory(world);
             c.remember(world, finds, 0.0);
         }
-        (c.sweep).half_step(world, &mut c.collider, &substep.pace);
+        (c.ccd).half_step(world, &mut c.collider, &substep.pace);
         c.check_crowd(world)?;
         watch.lap(Stage::Integrate);
-        account(&mut self.book, watch, |book| book.add_end(world));
+        account(&mut self.energy, watch, |energy| energy.add_end(world));
         let (packed, solver) = self.solvers.for_positions(failed);
         self.positions.project(world, c, packed, solver);
         integrate::check_bounds(world)?;
@@ -266,7 +269,9 @@ impl Simulation {
             c.remember(world, finds, 0.5 * h);
         }
         watch.lap(Stage::Project);
-        account(&mut self.book, watch, |book| book.add_projection(world));
+        account(&mut self.energy, watch, |energy| {
+            energy.add_projection(world)
+        });
         Ok(())
     }
 
@@ -287,7 +292,7 @@ impl Simulation {
             threads,
             clock: system_clock(),
             residuals: ResidualSchedule::Every,
-            book: None,
+            energy: None,
             repeats: repeat::Repeats::default(),
             report: StepReport::default(),
         })
@@ -358,8 +363,8 @@ impl Simulation {
 
     /// Whether steps keep account of energy, see [`StepReport::energy`]; results do not depend on it.
     pub fn set_energy(&mut self, keeps: bool) {
-        if keeps != self.book.is_some() {
-            self.book = keeps.then(Box::default);
+        if keeps != self.energy.is_some() {
+            self.energy = keeps.then(Box::default);
         }
     }
 
@@ -412,9 +417,11 @@ impl Simulation {
         };
         Shortfall::find(
             &c.problem,
-            (&c.lambda, law),
+            &c.lambda,
+            law,
             self.solvers.config(),
-            (report, self.solvers.chosen().view().choices()),
+            report,
+            self.solvers.chosen().view().choices(),
             &mut c.residual_workspace,
         )
     }
@@ -464,12 +471,12 @@ impl Simulation {
 
 /// Counts energy, if account is kept of it.
 fn account(
-    book: &mut Option<Box<energy::Book>>,
+    energy: &mut Option<Box<EnergyAccount>>,
     watch: &mut Stopwatch<'_>,
-    count: impl FnOnce(&mut energy::Book),
+    count: impl FnOnce(&mut EnergyAccount),
 ) {
-    if let Some(book) = book {
-        count(book);
+    if let Some(energy) = energy {
+        count(energy);
         watch.lap(Stage::Measure);
     }
 }

@@ -48,7 +48,7 @@ impl Simulation {
     pub fn is_asleep(&self) -> bool {
         let report = &self.report;
         let says_enough = (report.residual.is_some() || !self.residuals.asks_for(true))
-            && (report.energy.is_some() || self.book.is_none())
+            && (report.energy.is_some() || self.energy.is_none())
             && (!report.solve.history.is_empty() || !self.solvers.record_history);
         self.repeats.is_still && says_enough
     }

@@ -50,6 +50,7 @@ pub struct StepReport {
 
 /// In which substeps the residual is evaluated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ResidualSchedule {
     /// In every one.
     #[default]

@@ -30,9 +30,10 @@ impl Context {
         let all = (0..islands.len()).into_par_iter();
         let resting = all.filter(|island| {
             let limit = accepted(&self.problem, *island, tolerance);
-            let at = (self.lambda.as_slice(), self.velocity.as_slice());
+            let (lambda, u) = (&self.lambda, &self.velocity);
             self.is_slow(world, *island, limit)
-                && (is_solved || residual_within(&self.problem, *island, at, limit).is_some())
+                && (is_solved
+                    || residual_within(&self.problem, *island, lambda, u, limit).is_some())
         });
         let resting: Vec<usize> = resting.collect();
         for b in resting.iter().flat_map(|island| islands.bodies.of(*island)) {

@@ -75,8 +75,8 @@ impl Simulation {
         let revision = self.world.revision.max(snapshot.world.revision);
         self.world.clone_from(&snapshot.world);
         self.world.revision = revision + 1;
-        if let Some(book) = &mut self.book {
-            book.forget();
+        if let Some(energy) = &mut self.energy {
+            energy.forget();
         }
         let solver = self.solvers.chosen_mut();
         if solver.info().name == snapshot.solver_name {

@@ -1,10 +1,10 @@
 //! Which solver takes the step, how often, and what happens when it fails.
 
+use super::ccd::MOST_STRIKES;
 use super::context::Context;
 use super::error::StepError;
 use super::joints::{Closing, Iterate};
 use super::pace::Substep;
-use super::sweep::MOST_STRIKES;
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
 use crate::problem::residual::JudgedLaw;
@@ -123,8 +123,8 @@ impl Solvers {
         let mut solved = self.solve_found(world, c, substep, watch)?;
         for _ in 0..MOST_STRIKES {
             let is_struck = finds && solved.is_resolved && {
-                let found = (&mut c.problem, c.velocity.as_slice());
-                (c.sweep).find_struck(world, pace.horizon, &mut c.collider, found)
+                let (problem, velocity) = (&mut c.problem, c.velocity.as_slice());
+                (c.ccd).find_struck(world, pace.horizon, &mut c.collider, problem, velocity)
             };
             watch.lap(Stage::Narrowphase);
             if !is_struck {
@@ -163,10 +163,14 @@ impl Solvers {
         let mut closing = Closing::Closed;
         if has_rounds {
             let budget = self.config.budget;
-            let of_all = (&budget, &mut report);
-            closing = joints.close(world, &mut at, of_all, watch, |at, again, watch| {
-                self.solve_once(at, again, watch)
-            });
+            closing = joints.close(
+                world,
+                &mut at,
+                &budget,
+                &mut report,
+                watch,
+                |at, again, watch| self.solve_once(at, again, watch),
+            );
         }
         let is_resolved = closing != Closing::Unresolved;
         if substep.is_last_try && !is_resolved && report.status.is_usable() {

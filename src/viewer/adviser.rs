@@ -13,9 +13,9 @@ use crate::problem::Problem;
 use crate::solve::advice::Shortfall;
 use crate::step::Simulation;
 
-/// The worst step of so long is the one that is told of.
+/// The worst step of so long is the one that is diagnosed.
 const WINDOW: Duration = Duration::from_secs(1);
-/// What is told stays for so long after the last step that missed its tolerance.
+/// A diagnosis stays for so long after the last step that missed its tolerance.
 const HOLD: Duration = Duration::from_secs(3);
 /// Between two tries of settings passes so long at least, and this many times as long as the last ones took.
 const REST: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ const COPY_SHARE: f64 = 0.02;
 
 /// A step that missed its tolerance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Diagnosis {
     /// Its number.
     pub step: u64,
     /// What is wrong.
@@ -34,16 +34,16 @@ pub struct Told {
     pub help: Option<String>,
 }
 
-/// What is told now, for whoever shows it.
-pub type Board = Arc<Mutex<Option<Arc<Told>>>>;
+/// The present diagnosis, for whoever shows it.
+pub type Board = Arc<Mutex<Option<Arc<Diagnosis>>>>;
 
 /// What a board says.
-pub fn read(board: &Board) -> Option<Arc<Told>> {
+pub fn read(board: &Board) -> Option<Arc<Diagnosis>> {
     board.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-fn write(board: &Board, told: Option<Told>) {
-    *board.lock().unwrap_or_else(PoisonError::into_inner) = told.map(Arc::new);
+fn write(board: &Board, diagnosis: Option<Diagnosis>) {
+    *board.lock().unwrap_or_else(PoisonError::into_inner) = diagnosis.map(Arc::new);
 }
 
 /// A solve that missed its tolerance, to be taken again.
@@ -140,20 +140,20 @@ impl Adviser {
 
     /// Tells what is wrong, and begins to try what would help. Returns how long that took, once it is done.
     fn begin(&self, case: Case) -> Option<JoinHandle<Duration>> {
-        let told = Told {
+        let diagnosis = Diagnosis {
             step: case.step,
             wrong: case.wrong.clone(),
             help: None,
         };
-        write(&self.board, Some(told.clone()));
+        write(&self.board, Some(diagnosis.clone()));
         let board = self.board.clone();
         let work = move || {
             let begin = Instant::now();
             let help = catch_unwind(AssertUnwindSafe(|| try_settings(&case)));
-            // Unless something else is told by now.
-            if read(&board).is_some_and(|now| *now == told) {
+            // Unless there is another diagnosis by now.
+            if read(&board).is_some_and(|now| *now == diagnosis) {
                 let help = help.ok();
-                write(&board, Some(Told { help, ..told }));
+                write(&board, Some(Diagnosis { help, ..diagnosis }));
             }
             begin.elapsed()
         };
@@ -186,29 +186,29 @@ mod tests {
     use super::*;
     use crate::scene::library;
 
-    /// What is told once something was tried.
-    fn told(board: &Board) -> Arc<Told> {
+    /// The diagnosis once something was tried.
+    fn diagnosis(board: &Board) -> Arc<Diagnosis> {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(60) {
-            if let Some(told) = read(board).filter(|told| told.help.is_some()) {
-                return told;
+            if let Some(diagnosis) = read(board).filter(|diagnosis| diagnosis.help.is_some()) {
+                return diagnosis;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        panic!("nothing is told: {:?}", read(board));
+        panic!("there is no diagnosis: {:?}", read(board));
     }
 
     #[test]
     fn a_step_that_misses_its_tolerance_is_told_of_until_that_is_long_ago() {
         let mut scene = library::open("ball_grid_8").expect("a shipped scene");
         let larger = scene.set_all(&[("generators.0.size", "13")]);
-        larger.expect("a grid that no exact solution is granted for");
+        larger.expect("a grid that is beyond the work budget");
         let mut simulation = scene.simulation(1).expect("a simulation");
         simulation.step().expect("a step");
         let board = Board::default();
         let mut adviser = Adviser::new(board.clone());
         adviser.follow(&mut simulation, Duration::ZERO, true);
-        let first = told(&board);
+        let first = diagnosis(&board);
         assert_eq!(first.step, 1);
         assert!(first.wrong.contains("auto swept its island"), "{first:?}");
         let help = first.help.as_deref().unwrap_or_default();

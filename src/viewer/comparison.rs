@@ -29,7 +29,7 @@ pub struct Comparison {
     pub mode: Mode,
     /// Whether worlds are seen side by side, and not as ghosts over each other.
     pub split: bool,
-    pub entrants: Vec<Ticked>,
+    pub contestants: Vec<Ticked>,
     pub terms: Terms,
     /// Every so manieth step's problem is given to them.
     pub every: u64,
@@ -116,7 +116,7 @@ impl Default for Comparison {
         Self {
             mode: Mode::SameProblem,
             split: true,
-            entrants: names.enumerate().map(ticked).collect(),
+            contestants: names.enumerate().map(ticked).collect(),
             terms: Terms::default(),
             every: 1,
             allowed: Allowed::Scene,
@@ -136,41 +136,41 @@ impl Default for Comparison {
 impl Comparison {
     /// Those that take part.
     pub fn ticked(&self) -> impl Iterator<Item = &Ticked> {
-        self.entrants.iter().filter(|e| e.on)
+        self.contestants.iter().filter(|e| e.on)
     }
 
     /// Whether anybody takes part.
     pub fn is_on(&self) -> bool {
-        self.entrants.iter().any(|e| e.on)
+        self.contestants.iter().any(|e| e.on)
     }
 
     /// Another one of the same solver, for other parameters.
     pub fn duplicate(&mut self, of: usize) {
-        let mut copy = self.entrants[of].clone();
+        let mut copy = self.contestants[of].clone();
         let name = copy.config.name.clone();
         let number = (2..).find(|k| {
             let label = format!("{name} {k}");
-            self.entrants.iter().all(|e| e.label != label)
+            self.contestants.iter().all(|e| e.label != label)
         });
         copy.label = format!("{name} {}", number.unwrap_or(2));
-        let is_free = |series: &usize| self.entrants.iter().all(|e| e.series != *series);
+        let is_free = |series: &usize| self.contestants.iter().all(|e| e.series != *series);
         copy.series = (0..).find(is_free).unwrap_or_default();
         copy.on = true;
-        self.entrants.insert(of + 1, copy);
+        self.contestants.insert(of + 1, copy);
     }
 
     /// Whether this one was added to what there is of itself, so that it can be taken away.
     pub fn is_duplicate(&self, k: usize) -> bool {
-        self.entrants[k].label != self.entrants[k].config.name
+        self.contestants[k].label != self.contestants[k].config.name
     }
 
     /// Gives all solvers the budgets that are allowed now; `scene` is the scene's solver. One that iterates has no use
     /// for the iterations of a direct one, and gets the usual ones.
     pub fn allow(&mut self, scene: &SolverConfig) {
-        for entrant in &mut self.entrants {
+        for contestant in &mut self.contestants {
             let mut as_scene = scene.clone();
-            as_scene.switch(&entrant.config.name);
-            let to = &mut entrant.config.budget;
+            as_scene.switch(&contestant.config.name);
+            let to = &mut contestant.config.budget;
             match self.allowed {
                 Allowed::Own => return,
                 Allowed::Scene => *to = as_scene.budget,
@@ -196,13 +196,13 @@ impl Comparison {
 
     /// The outcomes that there are of those that are ticked.
     pub fn shown(&self) -> impl Iterator<Item = (&Ticked, &Outcome, &Standing)> {
-        self.ticked().filter_map(|entrant| {
-            let (outcome, standing) = self.outcome(entrant)?;
-            Some((entrant, outcome, standing))
+        self.ticked().filter_map(|contestant| {
+            let (outcome, standing) = self.outcome(contestant)?;
+            Some((contestant, outcome, standing))
         })
     }
 
-    /// What has come out of an entrant's present parameters under the present terms.
+    /// What has come out of a contestant's present parameters under the present terms.
     pub fn outcome(&self, of: &Ticked) -> Option<(&Outcome, &Standing)> {
         let mut found = self.outcomes.iter().zip(&self.standings);
         found.find_map(|(outcome, standing)| {
@@ -214,11 +214,11 @@ impl Comparison {
 
     /// The worlds that are wanted beside the simulation's own.
     fn worlds(&self) -> Vec<Wanted> {
-        let world = |entrant: &Ticked| Wanted {
-            label: entrant.label.clone(),
-            config: entrant.config.clone(),
-            series: entrant.series,
-            color: theme::as_drawn(theme::DARK.series(entrant.series)),
+        let world = |contestant: &Ticked| Wanted {
+            label: contestant.label.clone(),
+            config: contestant.config.clone(),
+            series: contestant.series,
+            color: theme::as_drawn(theme::DARK.series(contestant.series)),
         };
         match self.mode {
             Mode::SameProblem => Vec::new(),
@@ -229,7 +229,9 @@ impl Comparison {
     /// The standing whose errors are drawn.
     pub fn heated(&self) -> Option<&Standing> {
         let label = self.heat.as_ref()?;
-        let (.., standing) = self.shown().find(|(entrant, ..)| entrant.label == *label)?;
+        let (.., standing) = self
+            .shown()
+            .find(|(contestant, ..)| contestant.label == *label)?;
         Some(standing)
     }
 
@@ -324,9 +326,9 @@ fn enter(
     mut asked: Local<Option<(Terms, u64)>>,
     mut worlds: Local<Vec<Wanted>>,
 ) {
-    let entrant = |e: &Ticked| (e.label.clone(), e.beside());
+    let contestant = |e: &Ticked| (e.label.clone(), e.beside());
     let wanted: Vec<(String, SolverConfig)> = match comparison.mode {
-        Mode::SameProblem => comparison.ticked().map(entrant).collect(),
+        Mode::SameProblem => comparison.ticked().map(contestant).collect(),
         Mode::Worlds => Vec::new(),
     };
     let terms = (comparison.terms, comparison.every);
@@ -346,9 +348,12 @@ fn enter(
 
 /// Divides the picture into as many cells as there are worlds to be seen side by side.
 fn divide(comparison: Res<Comparison>, playback: Res<Playback>, mut eye: ResMut<Eye>) {
-    let rivals = playback.frame.as_ref().map_or(0, |f| f.rivals.len());
+    let parallel_worlds = playback
+        .frame
+        .as_ref()
+        .map_or(0, |f| f.parallel_worlds.len());
     let worlds = if comparison.split {
-        1 + rivals as u32
+        1 + parallel_worlds as u32
     } else {
         1
     };

@@ -165,8 +165,8 @@ fn compare(app: &mut App) {
     }
     wait(app, "three steps", |_, frame| frame.step == 3);
     let mut comparison = app.world_mut().resource_mut::<Comparison>();
-    for entrant in &mut comparison.entrants {
-        entrant.on = ["jacobi", "apgd", "bpp"].contains(&entrant.label.as_str());
+    for contestant in &mut comparison.contestants {
+        contestant.on = ["jacobi", "apgd", "bpp"].contains(&contestant.label.as_str());
     }
     wait(app, "three outcomes", |world, frame| {
         let comparison = world.resource::<Comparison>();
@@ -191,7 +191,9 @@ fn compare(app: &mut App) {
 
     let mut comparison = app.world_mut().resource_mut::<Comparison>();
     comparison.mode = Mode::Worlds;
-    wait(app, "three worlds", |_, frame| frame.rivals.len() == 3);
+    wait(app, "three worlds", |_, frame| {
+        frame.parallel_worlds.len() == 3
+    });
     assert_eq!(app.world().resource::<Eye>().worlds, 4);
     for _ in 0..4 {
         press(app, KeyCode::KeyN);
@@ -199,15 +201,17 @@ fn compare(app: &mut App) {
     wait(app, "steps in all", |world, frame| {
         let history = world.resource::<super::history::History>();
         let last = history.samples.back();
-        let distances = last.map(|s| s.rivals.iter().map(|r| r.distance));
+        let distances = last.map(|s| s.parallel_worlds.iter().map(|r| r.distance));
         frame.step == 7 && distances.is_some_and(|mut d| d.any(|d| d > 0.0 && d < 1.0))
     });
     let slots = frame(app).table.bodies.len();
     assert_eq!(frame(app).poses.len(), 4 * slots);
     let mut comparison = app.world_mut().resource_mut::<Comparison>();
     comparison.mode = Mode::SameProblem;
-    comparison.entrants.iter_mut().for_each(|e| e.on = false);
-    wait(app, "one world", |_, frame| frame.rivals.is_empty());
+    comparison.contestants.iter_mut().for_each(|e| e.on = false);
+    wait(app, "one world", |_, frame| {
+        frame.parallel_worlds.is_empty()
+    });
 }
 
 /// Back by key, a recording that is replayed, a state, and the scene once more.
@@ -396,9 +400,9 @@ fn measure_what_comparing_costs() {
             let is_on = turn % 3 == 2;
             let _stranger = (turn % 3 == 1).then(|| Stranger::on(scene));
             let mut comparison = app.world_mut().resource_mut::<Comparison>();
-            for entrant in &mut comparison.entrants {
-                let ticked = ["colored-gs", "nncg", "jacobi"].contains(&entrant.label.as_str());
-                entrant.on = is_on && ticked;
+            for contestant in &mut comparison.contestants {
+                let ticked = ["colored-gs", "nncg", "jacobi"].contains(&contestant.label.as_str());
+                contestant.on = is_on && ticked;
             }
             frames.update(app);
             // Whole steps, so that a few slow ones are not counted by halves.

@@ -9,6 +9,7 @@ use super::keep::{Charge, News};
 use super::verdicts::{self, Mark};
 use crate::math::{Pose, Quat, Twist, Vec3};
 use crate::measure::Stage;
+pub(crate) use crate::plugin::isometry;
 use crate::problem::{Friction, FrictionLaw};
 use crate::session::{Kept, Replayed};
 use crate::solve::{MatrixView, Method, PartsView, SolverConfig};
@@ -18,13 +19,6 @@ use crate::world::{Bodies, BodyId, BodyKind, Drive, Energy, Shape};
 
 pub fn vec3(v: Vec3) -> glam::Vec3 {
     glam::Vec3::new(v.x as f32, v.y as f32, v.z as f32)
-}
-
-/// A pose in single precision.
-pub fn isometry(pose: &Pose) -> Isometry3d {
-    let q = pose.rotation;
-    let rotation = glam::Quat::from_xyzw(q.i as f32, q.j as f32, q.k as f32, q.w as f32);
-    Isometry3d::new(vec3(pose.position), rotation)
 }
 
 /// A pose in double precision.
@@ -100,7 +94,7 @@ impl BodyTable {
 
 /// A world beside the simulation's own.
 #[derive(Clone, Debug, Default)]
-pub struct RivalView {
+pub struct ParallelView {
     /// Its number, which no other world ever has.
     pub world: u64,
     pub label: String,
@@ -114,7 +108,7 @@ pub struct RivalView {
 
 /// A step in one of the worlds.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RivalSample {
+pub struct ParallelSample {
     /// The world's number.
     pub world: u64,
     pub energy: Energy,
@@ -143,14 +137,14 @@ pub struct StepSample {
     /// What took it.
     pub solver: Arc<SolverConfig>,
     /// The same step in the worlds beside it.
-    pub rivals: Vec<RivalSample>,
+    pub parallel_worlds: Vec<ParallelSample>,
 }
 
 impl StepSample {
     /// The simulation's own world in the numbers of the others.
-    pub fn own(&self) -> RivalSample {
+    pub fn own(&self) -> ParallelSample {
         let report = &self.report;
-        RivalSample {
+        ParallelSample {
             world: 0,
             energy: self.energy,
             joint_error: report.joint_error,
@@ -327,7 +321,7 @@ pub struct Frame {
     /// Those of the worlds side by side follow, as many for each.
     pub poses: Vec<Isometry3d>,
     /// The worlds beside the simulation's own.
-    pub rivals: Vec<RivalView>,
+    pub parallel_worlds: Vec<ParallelView>,
     /// Island of each slot, where asked for; else empty.
     pub islands: Vec<u32>,
     /// How the island of each slot was solved, where asked for and where the solver chooses; else empty.

@@ -1,7 +1,5 @@
 //! The viewer: a window on a running simulation, and the same pictures without a window.
 //!
-//! [`MoreauPlugin`] puts a simulation into a Bevy app of one's own; the rest is the viewer's own app.
-//!
 //! One plugin per concern. The physics thread (`physics`) owns the simulation and publishes frames
 //! through a `frame::Exchange`; the window draws the latest one (`draw`) and never waits for a
 //! step. The engine knows nothing of this module.
@@ -28,7 +26,6 @@ mod panels;
 mod physics;
 mod picked;
 mod playback;
-mod plugin;
 mod remember;
 mod scenes;
 mod setup;
@@ -50,7 +47,6 @@ use draw::Quality;
 pub use graphics::NoAdapter;
 pub use keep::is_kept;
 pub use offscreen::{Offscreen, RenderError};
-pub use plugin::{Moreau, MoreauBody, MoreauPlugin, MoreauSystems};
 
 /// What the viewer is started with.
 #[derive(Clone, Debug)]

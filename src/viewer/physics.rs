@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bevy::prelude::Resource;
 use thread_priority::{ThreadPriority, set_current_thread_priority};
 
-use super::adviser::{self, Adviser, Board, Told};
+use super::adviser::{self, Adviser, Board, Diagnosis};
 use super::frame::{BodyTable, Exchange, Notice, StepSample};
 use super::keep::{self, Charge, Keep, News};
 use super::observe::{Observe, ResidualRate, fill, is_solved};
@@ -152,7 +152,7 @@ impl Physics {
     }
 
     /// What is wrong with the simulation's steps and what would help, if they miss their tolerance.
-    pub fn advice(&self) -> Option<Arc<Told>> {
+    pub fn advice(&self) -> Option<Arc<Diagnosis>> {
         adviser::read(&self.advice)
     }
 
@@ -696,14 +696,14 @@ impl Worker {
         simulation.set_record_history(self.state.observe.history);
         simulation.set_energy(self.state.observe.energy);
         // Worlds side by side are there to be timed.
-        simulation.set_sleeping(self.worlds.rivals.is_empty());
+        simulation.set_sleeping(self.worlds.parallel_worlds.is_empty());
         let before = session.replayed();
         let result = guarded(|| {
             let taken = match goal {
                 Some(goal) => approach(&mut session, &mut self.worlds.travellers(), goal),
                 // What a recording does is not done to other worlds.
                 None if before.is_some() => step_all(&mut session, &mut []).map(|()| true),
-                None => step_all(&mut session, &mut self.worlds.rivals).map(|()| true),
+                None => step_all(&mut session, &mut self.worlds.parallel_worlds).map(|()| true),
             };
             taken.map_err(|e| e.to_string())
         });
@@ -757,7 +757,7 @@ impl Worker {
         };
         self.verdicts.note(at, &own);
         for view in self.worlds.views() {
-            let mut samples = sample.rivals.iter();
+            let mut samples = sample.parallel_worlds.iter();
             let judged = Judged {
                 world: Some(view.world),
                 name: &view.label,
@@ -780,7 +780,7 @@ impl Worker {
             energy: simulation.world().energy(),
             fallen: session.fallen(),
             solver: self.solver.clone(),
-            rivals: self.worlds.samples(simulation.world()),
+            parallel_worlds: self.worlds.samples(simulation.world()),
         };
         self.judge(&sample);
         self.state.samples.push(sample);

@@ -1,6 +1,6 @@
 //! What becomes of worlds: when each of them first misses something.
 
-use super::frame::RivalSample;
+use super::frame::ParallelSample;
 use crate::solve::Status;
 use crate::step::StepReport;
 
@@ -65,13 +65,13 @@ pub struct Judged<'a> {
     /// Whether it takes no more steps.
     pub has_stopped: bool,
     /// Its step in numbers, if it took that.
-    pub sample: Option<RivalSample>,
+    pub sample: Option<ParallelSample>,
 }
 
 impl Judged<'_> {
     /// In the order of [`Miss::ALL`].
     fn misses(&self) -> [bool; 4] {
-        let of = |misses: fn(&RivalSample) -> bool| self.sample.as_ref().is_some_and(misses);
+        let of = |misses: fn(&ParallelSample) -> bool| self.sample.as_ref().is_some_and(misses);
         [
             self.has_stopped,
             of(|s| are_apart(s.joint_error)),
@@ -190,16 +190,16 @@ pub fn verdict(
 mod tests {
     use super::*;
 
-    fn sample(joint_error: f64, fallen: usize, is_solved: bool) -> RivalSample {
-        RivalSample {
+    fn sample(joint_error: f64, fallen: usize, is_solved: bool) -> ParallelSample {
+        ParallelSample {
             joint_error,
             fallen,
             is_solved,
-            ..RivalSample::default()
+            ..ParallelSample::default()
         }
     }
 
-    fn judged(world: Option<u64>, sample: Option<RivalSample>) -> Judged<'static> {
+    fn judged(world: Option<u64>, sample: Option<ParallelSample>) -> Judged<'static> {
         Judged {
             world,
             name: "bpp",
@@ -210,7 +210,7 @@ mod tests {
     }
 
     /// A step of the simulation's own world.
-    fn note(verdicts: &mut Verdicts, step: u64, sample: RivalSample) {
+    fn note(verdicts: &mut Verdicts, step: u64, sample: ParallelSample) {
         verdicts.note((step, step as f64 / 60.0), &judged(None, Some(sample)));
     }
 

@@ -1,8 +1,8 @@
 //! The worlds beside the simulation's own: each lives through the same inputs with another solver.
 
-use super::frame::{Frame, RivalSample, RivalView, isometry};
+use super::frame::{Frame, ParallelSample, ParallelView, isometry};
 use super::verdicts;
-use crate::session::{Input, Rival, Session, Spacing, distance};
+use crate::session::{Input, ParallelWorld, Session, Spacing, distance};
 use crate::solve::SolverConfig;
 use crate::step::{ResidualSchedule, Simulation};
 use crate::world::World;
@@ -34,7 +34,7 @@ struct Name {
 pub struct Worlds {
     names: Vec<Name>,
     /// In the same order.
-    pub rivals: Vec<Rival>,
+    pub parallel_worlds: Vec<ParallelWorld>,
     last: u64,
     /// What the past of one may take (bytes).
     past: usize,
@@ -45,7 +45,7 @@ impl Worlds {
     pub fn new(past: usize) -> Self {
         Self {
             names: Vec::new(),
-            rivals: Vec::new(),
+            parallel_worlds: Vec::new(),
             last: 0,
             past: past / MOST,
         }
@@ -53,17 +53,21 @@ impl Worlds {
 
     /// Wants these from now on: those that there are go on, the others begin with the present state.
     pub fn want(&mut self, wanted: Vec<Wanted>, now: &Session) -> Result<(), String> {
-        let mut old: Vec<_> = self.names.drain(..).zip(self.rivals.drain(..)).collect();
+        let mut old: Vec<_> = self
+            .names
+            .drain(..)
+            .zip(self.parallel_worlds.drain(..))
+            .collect();
         let mut result = Ok(());
         for wanted in wanted {
-            let is_it = |(name, _): &(Name, Rival)| {
+            let is_it = |(name, _): &(Name, ParallelWorld)| {
                 (&name.wanted.label, &name.wanted.config) == (&wanted.label, &wanted.config)
             };
             match old.iter().position(is_it) {
                 Some(k) => {
-                    let (name, rival) = old.swap_remove(k);
+                    let (name, parallel) = old.swap_remove(k);
                     self.names.push(Name { wanted, ..name });
-                    self.rivals.push(rival);
+                    self.parallel_worlds.push(parallel);
                 }
                 None => result = result.and(self.add(wanted, now)),
             }
@@ -78,13 +82,17 @@ impl Worlds {
 
     fn begin_where(&mut self, now: &Session, does: impl Fn(&Name) -> bool) -> Result<(), String> {
         let mut result = Ok(());
-        let old: Vec<_> = self.names.drain(..).zip(self.rivals.drain(..)).collect();
-        for (name, rival) in old {
+        let old: Vec<_> = self
+            .names
+            .drain(..)
+            .zip(self.parallel_worlds.drain(..))
+            .collect();
+        for (name, parallel) in old {
             match does(&name) {
                 true => result = result.and(self.add(name.wanted, now)),
                 false => {
                     self.names.push(name);
-                    self.rivals.push(rival);
+                    self.parallel_worlds.push(parallel);
                 }
             }
         }
@@ -93,16 +101,16 @@ impl Worlds {
 
     /// One more, which begins with the present state. It steps on one thread: worlds are what runs at once.
     fn add(&mut self, wanted: Wanted, now: &Session) -> Result<(), String> {
-        let rival = Rival::new(&wanted.label, now, wanted.config.clone(), 1);
-        let mut rival = rival.map_err(|e| format!("no world for {}: {e}", wanted.label))?;
-        rival.keep(self.past, Spacing::Measured);
+        let parallel = ParallelWorld::new(&wanted.label, now, wanted.config.clone(), 1);
+        let mut parallel = parallel.map_err(|e| format!("no world for {}: {e}", wanted.label))?;
+        parallel.keep(self.past, Spacing::Measured);
         self.last += 1;
         self.names.push(Name {
             wanted,
             number: self.last,
             begins: false,
         });
-        self.rivals.push(rival);
+        self.parallel_worlds.push(parallel);
         Ok(())
     }
 
@@ -110,9 +118,9 @@ impl Worlds {
     /// later, all of them where `is_replay`, begin with the simulation's own state of then, once it is there.
     pub fn seek(&mut self, step: u64, is_replay: bool) -> bool {
         let mut is_on_the_way = false;
-        for (name, rival) in self.names.iter_mut().zip(&mut self.rivals) {
-            name.begins = is_replay || !rival.seek(step);
-            is_on_the_way |= !name.begins && rival.simulation().world().step_index < step;
+        for (name, parallel) in self.names.iter_mut().zip(&mut self.parallel_worlds) {
+            name.begins = is_replay || !parallel.seek(step);
+            is_on_the_way |= !name.begins && parallel.simulation().world().step_index < step;
         }
         is_on_the_way
     }
@@ -123,8 +131,8 @@ impl Worlds {
     }
 
     /// Those that are on the way to where [`Worlds::seek`] goes.
-    pub fn travellers(&mut self) -> Vec<&mut Rival> {
-        let both = self.names.iter().zip(&mut self.rivals);
+    pub fn travellers(&mut self) -> Vec<&mut ParallelWorld> {
+        let both = self.names.iter().zip(&mut self.parallel_worlds);
         both.filter(|(name, _)| !name.begins)
             .map(|(_, r)| r)
             .collect()
@@ -132,27 +140,29 @@ impl Worlds {
 
     /// Does to all what is done to the simulation.
     pub fn apply(&mut self, input: &Input) {
-        self.rivals.iter_mut().for_each(|rival| rival.apply(input));
+        self.parallel_worlds
+            .iter_mut()
+            .for_each(|parallel| parallel.apply(input));
     }
 
     /// Which steps' residuals are evaluated.
     pub fn set_residuals(&mut self, of: impl Fn(&Simulation) -> ResidualSchedule) {
-        for rival in &mut self.rivals {
-            let schedule = of(rival.simulation());
-            rival.simulation_mut().set_residuals(schedule);
+        for parallel in &mut self.parallel_worlds {
+            let schedule = of(parallel.simulation());
+            parallel.simulation_mut().set_residuals(schedule);
         }
     }
 
     /// Their last step in numbers; `first` is the simulation's own world.
-    pub fn samples(&self, first: &World) -> Vec<RivalSample> {
-        let of = |(name, rival): (&Name, &Rival)| {
-            let simulation = rival.simulation();
+    pub fn samples(&self, first: &World) -> Vec<ParallelSample> {
+        let of = |(name, parallel): (&Name, &ParallelWorld)| {
+            let simulation = parallel.simulation();
             let (world, report) = (simulation.world(), simulation.report());
-            RivalSample {
+            ParallelSample {
                 world: name.number,
                 energy: world.energy(),
                 joint_error: report.joint_error,
-                fallen: rival.fallen(),
+                fallen: parallel.fallen(),
                 penetration: report.penetration,
                 residual: report.residual.map(|r| r.residual),
                 is_solved: verdicts::is_solved(report),
@@ -161,32 +171,33 @@ impl Worlds {
             }
         };
         // What takes no more steps has no numbers of this one.
-        let both = self.names.iter().zip(&self.rivals);
-        let steps = |(_, rival): &(&Name, &Rival)| {
-            rival.error().is_none() && rival.simulation().world().step_index == first.step_index
+        let both = self.names.iter().zip(&self.parallel_worlds);
+        let steps = |(_, parallel): &(&Name, &ParallelWorld)| {
+            parallel.error().is_none()
+                && parallel.simulation().world().step_index == first.step_index
         };
         both.filter(steps).map(of).collect()
     }
 
     /// What they are.
-    pub fn views(&self) -> impl Iterator<Item = RivalView> {
-        let both = self.rivals.iter().zip(&self.names);
-        both.map(|(rival, name)| RivalView {
+    pub fn views(&self) -> impl Iterator<Item = ParallelView> {
+        let both = self.parallel_worlds.iter().zip(&self.names);
+        both.map(|(parallel, name)| ParallelView {
             world: name.number,
-            label: rival.label.clone(),
+            label: parallel.label.clone(),
             series: name.wanted.series,
             color: name.wanted.color,
-            error: rival.error().map(str::to_owned),
+            error: parallel.error().map(str::to_owned),
         })
     }
 
     /// Adds their poses to those of the simulation's own world.
     pub fn fill(&self, frame: &mut Frame) {
-        frame.rivals.clear();
-        frame.rivals.extend(self.views());
+        frame.parallel_worlds.clear();
+        frame.parallel_worlds.extend(self.views());
         let slots = frame.poses.len();
-        for rival in &self.rivals {
-            let bodies = &rival.simulation().world().bodies;
+        for parallel in &self.parallel_worlds {
+            let bodies = &parallel.simulation().world().bodies;
             let poses = (0..bodies.slots()).map(|slot| isometry(&bodies.pose(slot)));
             // One that has stopped may lack what came since.
             let missing = slots.saturating_sub(bodies.slots());

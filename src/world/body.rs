@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::shape::Shape;
+use super::shape::{Shape, ShapeError};
 use crate::check::{Invalid, demand, finite};
 use crate::math::{Pose, Quat, SymMat3, Twist, Vec3};
 
@@ -96,10 +96,14 @@ pub struct BodySpec {
 
 /// Why a body cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BodyError {
     /// A number that cannot be used, or a material that is not there.
     #[error(transparent)]
     Invalid(#[from] Invalid),
+    /// A geometry that makes no shape.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
     /// The inertia of a dynamic body.
     #[error(
         "the inertia of a dynamic body must be positive definite and obey the triangle inequality"

@@ -6,6 +6,7 @@ use crate::check::{Invalid, demand, finite, not_negative};
 
 /// How a drive goes from one key frame to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Interpolation {
     /// It keeps a value until the next key frame.
     Step,
@@ -18,6 +19,7 @@ pub enum Interpolation {
 
 /// What of a motor a drive moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Moves {
     /// What the motor aims at: a speed or a position.
     #[default]

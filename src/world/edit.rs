@@ -15,6 +15,7 @@ const LARGEST: f64 = 1e9;
 /// and by how often it had been used before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Edit {
     /// Adds a body of the default material, at rest.
     Add {
@@ -61,6 +62,7 @@ pub enum Edit {
 
 /// Why a world cannot be changed so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EditError {
     /// A number that cannot be used.
     #[error(transparent)]

@@ -88,6 +88,7 @@ pub struct GearTerm {
 
 /// What a joint leaves free. The first frame's x axis is the axis of those that have one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum JointKind {
     /// Nothing.
     #[default]
@@ -283,6 +284,7 @@ impl Joint {
 
 /// Why a joint cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum JointError {
     /// A body was removed.
     #[error("one of its bodies was removed")]

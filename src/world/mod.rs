@@ -11,6 +11,7 @@ mod joint_geometry;
 pub mod manifolds;
 pub mod shape;
 pub mod snapshot;
+mod usual;
 
 use std::collections::BTreeMap;
 
@@ -32,6 +33,7 @@ pub use shape::{Geometry, MassProperties, Part, Shape, ShapeError};
 /// What keeps penetration from building up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Stabilisation {
     /// Nothing: pure Moreau.
     None,
@@ -105,6 +107,7 @@ impl Default for Stabilisation {
 /// When contacts are searched for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Detection {
     /// In every substep.
     #[default]

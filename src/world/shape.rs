@@ -15,6 +15,7 @@ use crate::math::{Mat3, Pose, Rotation, SymMat3, Vec3};
 /// along y.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename = "Shape", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Geometry {
     /// A solid sphere.
     Ball {
@@ -156,6 +157,7 @@ fn one() -> f64 {
 
 /// Why a geometry cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ShapeError {
     /// A length that is not positive, or a coordinate that is not finite.
     #[error(transparent)]

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use hdf5_pure::{FileBuilder, GroupBuilder};
+use moreau::math::random::Random;
 use moreau::problem::fclib::{self, FclibError, FclibProblem, Group};
 use moreau::problem::residual::{JudgedLaw, Residual, ResidualWorkspace};
 use moreau::problem::{Form, Laws, Masses, MatrixProblem, Problem, Sparse};
 use moreau::scene::library;
-use moreau::scene::random::Random;
 use moreau::solve::{Budget, Request, SOLVERS, SolverConfig, Status, Value};
 
 use crate::program::{scratch, text};

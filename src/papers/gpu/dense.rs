@@ -1,14 +1,14 @@
 //! Nützi's table 6.1 and figures 6.1 to 6.4: dense variants on random problems.
 
 use super::Card;
+use super::variants::{
+    self, Clock, Method, Precision, Problem, Run, STEP_A, VARIANTS, Variant, cpu_seconds,
+    trade_off, twin,
+};
 use crate::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::Bench;
 use crate::papers::measure::table::Columns;
 use crate::papers::{Findings, Result};
-use crate::solve::gpu::variants::{
-    self, Clock, Method, Precision, Problem, Run, STEP_A, VARIANTS, Variant, cpu_seconds,
-    trade_off, twin,
-};
 
 /// Iterations of a batch, as his listing 6.1 has it.
 const ITERATIONS: usize = 10;

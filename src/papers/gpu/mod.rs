@@ -4,6 +4,7 @@
 mod dense;
 mod million;
 mod sparse;
+pub mod variants;
 
 use crate::papers::measure::Bench;
 use crate::papers::measure::table::Columns;

@@ -2,7 +2,7 @@
 //! segments and by the depth of parts.
 
 use super::SPARSE;
-use crate::compare::{Contest, Entrant, Outcome, Rounds, Task};
+use crate::compare::{Contest, Contestant, Outcome, Rounds, Task};
 use crate::papers::measure::Bench;
 use crate::papers::measure::table::Columns;
 use crate::papers::{Error, Findings, Result};
@@ -170,8 +170,8 @@ impl Posed {
             ..Budget::default()
         });
         let mut contest = Contest::new(vec![
-            Entrant::new("split", split)?,
-            Entrant::new("whole", whole)?,
+            Contestant::new("split", split)?,
+            Contestant::new("whole", whole)?,
         ]);
         let reach = self.simulation.world().bodies.reach();
         let problem = self.simulation.problem();

@@ -6,7 +6,7 @@ mod large;
 
 use std::time::Instant;
 
-use crate::compare::{Contest, Entrant, Rounds, Task};
+use crate::compare::{Contest, Contestant, Rounds, Task};
 use crate::measure::Summary;
 use crate::papers::measure::Bench;
 use crate::papers::measure::method::Method;
@@ -263,10 +263,11 @@ impl Run {
             tolerance: 1e-12,
             ..five(SPARSE)
         });
-        let entrants = [("split", config), ("whole", whole)];
-        let entrants = entrants.map(|(label, config)| Entrant::new(label, config));
-        let entrants: std::result::Result<Vec<Entrant>, _> = entrants.into_iter().collect();
-        let mut contest = Contest::new(entrants?);
+        let contestants = [("split", config), ("whole", whole)];
+        let contestants = contestants.map(|(label, config)| Contestant::new(label, config));
+        let contestants: std::result::Result<Vec<Contestant>, _> =
+            contestants.into_iter().collect();
+        let mut contest = Contest::new(contestants?);
         for step in 1..=STEPS {
             if begin.elapsed().as_secs_f64() > seconds {
                 break;

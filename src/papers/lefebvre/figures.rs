@@ -4,6 +4,7 @@
 pub struct Machine {
     /// Our scene.
     pub scene: &'static str,
+    /// The largest mass over the smallest (-).
     pub mass_ratio: f64,
     /// Largest number of rows.
     pub rows: f64,

@@ -5,11 +5,11 @@ use std::time::Instant;
 use nalgebra::{Cholesky, DMatrix};
 
 use super::figures::DOWNDATING_PAYS;
+use crate::math::random::Random;
 use crate::measure::plot::{Axis, Mark, Plot};
 use crate::papers::measure::table::Columns;
 use crate::papers::measure::{Bench, in_turns};
 use crate::papers::{Findings, Result};
-use crate::scene::random::Random;
 use crate::solve::bpp::panels::{Envelope, Panels, TILE};
 
 /// Shares of tight rows (%).

@@ -16,21 +16,27 @@ pub type Speedup = [f64; 3];
 
 /// One of the problems with all that was measured on it, on an 8-core machine in double precision.
 pub struct Demo {
+    /// Its name there.
     pub name: &'static str,
     /// Our scene.
     pub scene: &'static str,
     /// Tables 3.2 and 3.4, with the two that follow.
     pub bodies: f64,
+    /// Contacts of the problem.
     pub contacts: f64,
     /// Non-zero blocks of T with the ground coupling its contacts.
     pub blocks: f64,
+    /// Tables 3.3 and 3.5: sequential sweeps.
     pub gauss_seidel: Sequential,
+    /// The same of Jacobi's.
     pub jacobi: Sequential,
-    /// Tables 6.1 and 6.2: factorized, and with T.
+    /// Tables 6.1 and 6.2, factorized.
     pub csp: Speedup,
+    /// The same with T.
     pub csp_t: Speedup,
-    /// Table 6.3, without preprocessing: factorized, and with T.
+    /// Table 6.3, without preprocessing, factorized.
     pub openmp: Speedup,
+    /// The same with T.
     pub openmp_t: Speedup,
 }
 

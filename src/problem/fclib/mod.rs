@@ -37,6 +37,7 @@ pub struct FclibProblem {
 
 /// Why a file cannot be used, or a problem not be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FclibError {
     /// It is not one.
     #[error("this is not an HDF5 file")]

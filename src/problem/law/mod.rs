@@ -367,7 +367,7 @@ impl Friction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::random::Random;
+    use crate::math::random::Random;
 
     #[test]
     fn projections_are_idempotent_and_land_inside() {

@@ -10,8 +10,8 @@ use super::check::{
     Check, Fields, Numbers, at_least, fields, finite, not_negative, positive, within,
 };
 use super::error::FieldError;
-use super::random::Random;
 use super::schema::{Color, Style};
+use crate::math::random::Random;
 use crate::math::{Pose, Quat, Rotation, SymMat3, Twist, Vec3, tangent};
 use crate::world::joint::{GearTerm, JointKind, Motion, Motor, Softness, Target};
 use crate::world::{BodyId, BodyKind, BodySpec, Geometry, Groups, JointSpec, Part};

@@ -3,7 +3,7 @@
 use super::factor::{Breakdown, Counters, Factorization};
 use super::island::IslandMatrix;
 use super::panels::{BREAKDOWN, RAISED};
-use crate::solve::linalg::sparse::{self, SparseLdl};
+use crate::linalg::supernodal::{self, SparseLdl};
 
 /// Broken pivots that are raised one by one; from then on the whole diagonal is.
 const MOST_RAISED: usize = 32;
@@ -20,7 +20,7 @@ pub struct Branched {
 }
 
 impl Branched {
-    fn factor(&mut self, a: &IslandMatrix, tight: &[bool]) -> Result<(), sparse::Breakdown> {
+    fn factor(&mut self, a: &IslandMatrix, tight: &[bool]) -> Result<(), supernodal::Breakdown> {
         let pattern = &a.pattern;
         self.counters.refactorizations += 1;
         self.ldl
@@ -67,7 +67,7 @@ impl Factorization for Branched {
         let mut tries = 0;
         while let Err(broken) = result {
             let row = match broken {
-                sparse::Breakdown::Pivot { row, pivot } if pivot.is_finite() => row,
+                supernodal::Breakdown::Pivot { row, pivot } if pivot.is_finite() => row,
                 _ => return Err(Breakdown::NotFinite),
             };
             if tries > MOST_RAISED + 4 {

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use super::INFO;
 use super::factor;
-use super::ladder::IslandSolver;
 use super::lcp::{Limits, Tally};
 use super::parameters::Settings;
+use super::strategy::IslandSolver;
 use crate::problem::Problem;
 use crate::solve::Parameters;
 

@@ -8,7 +8,7 @@
 //! - `friction`: bounds ±μ Λ_N that follow the normal impulses, in a loop around it;
 //! - `coupled`: both at once, by Newton's method on proximal problems.
 //!
-//! `ladder` says which is tried after which, and `tuning` for how long.
+//! `strategy` says which is tried after which, and `tuning` for how long.
 //!
 //! Contacts with redundant points make A singular, so contact rows get a declared compliance, and
 //! proximal steps, one substitution each, take what it does to w back out.
@@ -21,7 +21,6 @@ mod friction;
 mod full;
 mod island;
 mod island_pivoting;
-mod ladder;
 mod lcp;
 mod operator;
 mod order;
@@ -32,6 +31,7 @@ mod report;
 mod rows;
 mod skyline;
 mod slipping;
+mod strategy;
 #[cfg(test)]
 mod tests;
 mod tuning;
@@ -45,12 +45,12 @@ pub use self::factor::{Breakdown, Counters, FACTORIZATIONS, Factorization, make 
 use self::friction::Ending;
 pub use self::island::{IslandMatrix, Pattern};
 pub(in crate::solve) use self::island_pivoting::IslandPivoting;
-use self::ladder::IslandSolver;
 use self::lcp::Limits;
 use self::panels::TILE;
 pub use self::parameters::INFO;
 use self::parameters::Settings;
 use self::report::PivotReport;
+use self::strategy::IslandSolver;
 pub use self::tuning::Tuning;
 use crate::math::Twist;
 use crate::problem::Problem;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::lcp::{Lcp, Set};
 use super::tuning::Tuning;
-use crate::solve::linalg::gmres::Gmres;
+use crate::linalg::gmres::Gmres;
 
 /// The slipping rows of an island, and the memory to solve for them.
 #[derive(Clone, Debug, Default)]

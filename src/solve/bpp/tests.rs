@@ -7,7 +7,7 @@ use super::island::{Island, Layout, NONE};
 use super::lcp::{Lcp, Limits};
 use super::tuning::Tuning;
 use super::verify;
-use crate::scene::random::Random;
+use crate::math::random::Random;
 
 /// How a problem is solved.
 #[derive(Clone, Debug)]

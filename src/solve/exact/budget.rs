@@ -1,4 +1,4 @@
-//! What islands may take of the work that is granted to a step, and what they are likely to take.
+//! What islands may take of a step's work budget, and what they are likely to take.
 
 use super::engine::{Engine, alternates, size};
 use super::stages;
@@ -15,22 +15,22 @@ pub const FINEST: f64 = 1e-13;
 /// the cheapest.
 pub const AIM: f64 = 0.01;
 
-/// Newton steps that an island should be granted at least.
+/// Newton steps that should fit into the work of an island at least.
 pub const NEED: f64 = 3.0;
 /// The same of iterations of alternating directions, where these come first. One that stands takes up to five.
 const ITERATIONS: f64 = 3.0;
 
-/// An island that no impulse has held yet is granted so many times its share (-), and where contacts are redundant so many:
+/// An island that no impulse has held yet may take so many times its share of the work (-), and where contacts are redundant so many:
 /// it is solved from nothing once, and goes on from there. A house of cards takes as much as the default then, a wall of
 /// 915 bricks that touch on all sides up to twelve times as much, and a tenth of it in the steps that follow; left unsolved
 /// they sag, and shake for a minute. What needs no more than that from nothing is begun, too: most of it stands afterwards,
 /// and costs nothing.
-const FIRST_GRANT: [f64; 2] = [10.0, 20.0];
+const FIRST_MULTIPLE: [f64; 2] = [10.0, 20.0];
 
-/// What is kept of an island's grant for sweeps after an exact solution that ends early, at most (-), so that both together
-/// take what was granted. The rest suffices for a wall of 915 bricks that touch on all sides, whose exact solution ends early
+/// What of an island's work is reserved for sweeps after an exact solution that ends early, at most (-), so that both together
+/// take no more than that. The rest suffices for a wall of 915 bricks that touch on all sides, whose exact solution ends early
 /// in some steps: it moves by less than 0.1 mm in a second.
-pub const KEPT_FOR_SWEEPS: f64 = 0.25;
+pub const RESERVED_FOR_SWEEPS: f64 = 0.25;
 
 /// Multiplications of a row in a sweep by graph colours, which are made side by side, as [`SIDE_BY_SIDE`] has it: one of
 /// the three passes that [`WORK_PER_SWEPT_ROW`] counts.
@@ -38,7 +38,7 @@ const SWEPT_ROW: f64 = SIDE_BY_SIDE * WORK_PER_SWEPT_ROW / 3.0;
 
 /// What may be spent on a problem.
 #[derive(Clone, Copy, Debug)]
-pub struct Grants {
+pub struct WorkBudget {
     /// Multiplications; infinite where there is no limit.
     pub work: f64,
     /// The residual that is asked for (m/s).
@@ -71,15 +71,15 @@ pub fn sweeps_for(work: f64, rows: usize) -> u32 {
     (work / (SWEPT_ROW * rows as f64)) as u32
 }
 
-/// Why an island is swept before anything is counted, unless its impulses solve it.
+/// Why an island is swept, unless its impulses solve it.
 pub struct Refusal {
     pub reason: Reason,
-    /// What a solution is likely to need, where that is the reason, and what it is granted (multiplications).
+    /// What a solution needs, likely or as counted, where that is the reason, and what it may take (multiplications).
     pub need: f64,
-    pub granted: f64,
+    pub work_budget: f64,
 }
 
-impl Grants {
+impl WorkBudget {
     /// So much work, of which every island gets its share.
     pub fn to_all(work: f64, tolerance: f64) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl Grants {
         }
     }
 
-    /// What exact solutions may take in place of sweeps over so many rows (multiplications): what is granted, or what those
+    /// What exact solutions may take in place of sweeps over so many rows (multiplications): the step's work, or what those
     /// would take, where that is more: 150 sweeps over the 43,000 rows of a wall of 1800 bricks take 43 ms.
     pub fn in_place_of_sweeps(&self, rows: usize) -> f64 {
         let sweeps = f64::from(self.sweeps) * SWEPT_ROW * rows as f64;
@@ -103,7 +103,7 @@ impl Grants {
             return Some(Refusal {
                 reason: Reason::Many,
                 need: 0.0,
-                granted: self.work,
+                work_budget: self.work,
             });
         }
         let need = likely_need(problem, island);
@@ -114,23 +114,23 @@ impl Grants {
         let mut others = problem.islands.rows.of(island).iter();
         let is_held = contacts.any(|rows| lambda[rows].iter().any(|x| *x != 0.0))
             || others.any(|r| lambda[first + *r as usize] != 0.0);
-        let granted =
+        let work_budget =
             self.in_place_of_sweeps(rows) * multiple(alternates(rows, velocities), is_held);
-        (need > granted).then_some(Refusal {
+        (need > work_budget).then_some(Refusal {
             reason: Reason::Estimate,
             need,
-            granted,
+            work_budget,
         })
     }
 }
 
-/// How many times its share of the work an island is granted (-), by whether its directions alternate, and whether any
+/// How many times its share of the work an island may take (-), by whether its directions alternate, and whether any
 /// impulse holds it.
 pub fn multiple(alternates: bool, is_held: bool) -> f64 {
     if is_held {
         1.0
     } else {
-        FIRST_GRANT[usize::from(alternates)]
+        FIRST_MULTIPLE[usize::from(alternates)]
     }
 }
 

@@ -44,8 +44,8 @@ pub struct Engine {
     pub state: State,
     /// The name of the stage that is left out.
     pub without: Option<&'static str>,
-    /// The work that the island is granted (multiplications).
-    pub granted: f64,
+    /// What it may take (multiplications).
+    pub budget: f64,
     pub directions: AlternatingDirections,
     pub newton: SemismoothNewton,
     pub points: ProximalPoint,
@@ -141,7 +141,7 @@ impl Engine {
         self.state.clock.get_or_insert_with(Instant::now);
         self.state.wanted = limits.tolerance;
         self.bodies.system.set_deadline(limits.deadline);
-        self.bodies.system.set_most(self.granted);
+        self.bodies.system.set_most(self.budget);
     }
 
     /// Why a solve has ended with this residual.

@@ -1,7 +1,8 @@
 //! The exact solution of islands, by counted work.
 //!
-//! - `pass`: all islands of a problem: what is asked of each, what work it is granted, and what became of it;
-//! - `run`: one island of that, with its `engine`, which holds its problem, its impulses and the methods' memory;
+//! - `pass`: all islands of a problem: what is asked of each, what work it may take, and what became of it;
+//! - `run`: one island of that: what was decided, what it may take, and where it has ended; `engine`: its problem, its
+//!   impulses and the methods' memory, if it is solved exactly;
 //! - `stages`: which method comes when: alternating directions where contacts are redundant, elsewhere a few sweeps and
 //!   pivoting, and then Newton's method on the laws themselves, proximal points, and sweeps in turn;
 //! - `budget`: what islands may take, and what they are likely to take;
@@ -20,7 +21,7 @@ mod run;
 pub(super) mod stages;
 mod standing;
 
-pub(super) use budget::{Grants, Refusal, sweeps_for};
+pub(super) use budget::{Refusal, WorkBudget, sweeps_for};
 pub(super) use pass::{Ask, ExactPass, Sweeper};
-pub(super) use run::{IslandRun, State};
+pub(super) use run::IslandRun;
 pub(crate) use standing::{accepted, residual_within};

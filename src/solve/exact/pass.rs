@@ -4,16 +4,16 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::budget::{AIM, FINEST, Grants, Refusal, count, work_of_a_sweep};
+use super::budget::{AIM, FINEST, Refusal, WorkBudget, count, work_of_a_sweep};
 use super::engine::Engine;
-use super::run::{IslandRun, State};
+use super::run::{ExactRun, IslandRun};
 use super::standing::{accepted, residual_within};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::solve::conclude::{clear_idle, conclude, copy_island};
 use crate::solve::island::Operator;
 use crate::solve::method::{self, Limits, Site};
-use crate::solve::part::Part;
+use crate::solve::subproblem::Subproblem;
 use crate::solve::{Reason, Request, SolveReport, Solver, Status};
 
 /// What is asked of an island.
@@ -24,6 +24,17 @@ pub enum Ask {
     Sweep(Refusal),
     /// Nothing.
     Leave,
+}
+
+impl Ask {
+    /// Whether its impulses are looked at before it is swept: of very many small islands they are not.
+    fn is_looked_at(&self) -> bool {
+        match self {
+            Self::Solve => true,
+            Self::Sweep(refusal) => refusal.reason != Reason::Many,
+            Self::Leave => false,
+        }
+    }
 }
 
 /// What sweeps islands whose exact solution has ended above the tolerance.
@@ -43,6 +54,9 @@ pub struct ExactPass {
     /// The name of the stage that is left out.
     without: Option<&'static str>,
     runs: Vec<IslandRun>,
+    /// What was asked of each, and the residuals of those that the impulses solve.
+    asked: Vec<Ask>,
+    solved: Vec<Option<f64>>,
     /// Engines with memory that fewer islands had no need of.
     spare: Vec<Held>,
     /// Number of each body within its island.
@@ -51,7 +65,7 @@ pub struct ExactPass {
     /// (multiplications).
     work: f64,
     /// The islands that sweeps are to lead nearer, and the impulses that these begin with and have found.
-    unfinished: Part,
+    unfinished: Subproblem,
     impulses: Vec<f64>,
 }
 
@@ -70,95 +84,100 @@ impl ExactPass {
     }
 
     /// Decides about all islands: what the impulses solve already stays; of what may be solved, the cheapest first, as much
-    /// as fits into the granted work is. `u` is overwritten; where all islands stand, with their velocities.
+    /// as the work allows is. `u` is overwritten; where all islands stand, with their velocities.
     pub fn plan(
         &mut self,
         problem: &Problem,
         lambda: &[f64],
         u: &mut Vec<Twist>,
-        grants: &Grants,
-        ask: impl Fn(usize) -> Ask + Sync,
+        budget: &WorkBudget,
+        ask: impl Fn(usize) -> Ask + Sync + Send,
     ) {
-        // Most islands get the engine that they had.
-        let used = self.runs.iter_mut().filter_map(|run| run.engine.take());
-        let engines: Vec<Held> = used.chain(self.spare.drain(..)).collect();
         let islands = (0..problem.islands.len()).into_par_iter();
-        let runs = islands.map(|island| match ask(island) {
-            Ask::Solve => IslandRun::new(State::Exact),
-            Ask::Sweep(refusal) => IslandRun::refused(&refusal),
-            Ask::Leave => IslandRun::new(State::Left),
+        islands.map(ask).collect_into_vec(&mut self.asked);
+        if self.asked.iter().any(Ask::is_looked_at) {
+            problem.velocities(lambda, u);
+        }
+        let u = u.as_slice();
+        let asked = self.asked.par_iter().enumerate();
+        let solved = asked.map(|(island, ask)| {
+            let limit = accepted(problem, island, budget.tolerance);
+            let residual = || residual_within(problem, island, lambda, u, limit);
+            ask.is_looked_at().then(residual).flatten()
         });
-        runs.collect_into_vec(&mut self.runs);
-        self.accept(problem, (lambda, u), grants.tolerance);
-        self.hand_out(engines);
-        if self.runs.iter().any(|run| run.engine.is_some()) {
+        solved.collect_into_vec(&mut self.solved);
+        self.decide();
+        if self.engines().next().is_some() {
             problem.islands.number_within(&mut self.local);
         }
         let local = &self.local;
         let runs = self.runs.par_iter_mut().enumerate();
-        runs.for_each(|(island, run)| run.begin((problem, island), local, lambda, grants));
-        self.admit(grants);
+        let exact = runs.filter_map(|(island, run)| Some((island, run.exact_mut()?)));
+        exact.for_each(|(island, run)| run.begin(problem, island, local, lambda, budget));
+        self.admit(budget);
     }
 
-    /// Accepts the islands that the impulses solve already.
-    fn accept(
-        &mut self,
-        problem: &Problem,
-        (lambda, u): (&[f64], &mut Vec<Twist>),
-        tolerance: f64,
-    ) {
-        if self.runs.iter().any(IslandRun::is_looked_at) {
-            problem.velocities(lambda, u);
-        }
-        let at = (lambda, u.as_slice());
-        let runs = self.runs.par_iter_mut().enumerate();
-        let asked = runs.filter(|(_, run)| run.is_looked_at());
-        asked.for_each(|(island, run)| {
-            let limit = accepted(problem, island, tolerance);
-            if let Some(residual) = residual_within(problem, island, at, limit) {
-                run.accept(residual);
-            }
+    /// What becomes of every island by what was asked of it. Most get the engine that they had.
+    fn decide(&mut self) {
+        let used = self.runs.drain(..).filter_map(|run| match run {
+            IslandRun::Exact(run) => Some(run.engine),
+            _ => None,
         });
-    }
-
-    /// Gives the islands that are to be solved an engine each.
-    fn hand_out(&mut self, engines: Vec<Held>) {
+        let engines: Vec<Held> = used.chain(self.spare.drain(..)).collect();
         let mut engines = engines.into_iter();
-        let runs = self.runs.iter_mut();
-        for run in runs.filter(|run| run.state == State::Exact) {
-            let engine = run.engine.insert(engines.next().unwrap_or_default());
-            engine.without = self.without;
+        for (ask, solved) in self.asked.drain(..).zip(&self.solved) {
+            self.runs.push(match (solved, ask) {
+                (Some(residual), _) => IslandRun::Accepted(*residual),
+                (None, Ask::Solve) => {
+                    let mut engine = engines.next().unwrap_or_default();
+                    engine.without = self.without;
+                    IslandRun::Exact(ExactRun::with(engine))
+                }
+                (None, Ask::Sweep(refusal)) => IslandRun::Swept(refusal),
+                (None, Ask::Leave) => IslandRun::Left,
+            });
         }
         self.spare.extend(engines);
     }
 
-    /// Admits islands, the cheapest first, as far as the work goes, and grants each its share: those that impulses hold, and
+    /// Admits islands, the cheapest first, as far as the work goes, and gives each its share: those that impulses hold, and
     /// apart from them those that are solved from nothing, once.
-    fn admit(&mut self, grants: &Grants) {
-        let runs = self.runs.iter_mut().filter(|run| run.is_taken());
-        let mut asked: Vec<(f64, &mut IslandRun)> =
-            runs.map(|run| (run.multiple(grants), run)).collect();
-        asked.sort_by(|(_, a), (_, b)| a.need.total_cmp(&b.need));
-        let rows = asked.iter().filter_map(|(_, run)| run.exact());
-        self.work = grants.in_place_of_sweeps(rows.map(|engine| engine.state.x.len()).sum());
-        let (new, held): (Vec<_>, Vec<_>) =
-            asked.into_iter().partition(|(multiple, _)| *multiple > 1.0);
+    fn admit(&mut self, budget: &WorkBudget) {
+        let engines = self.engines();
+        let rows = engines.map(|(_, engine)| engine.state.x.len());
+        self.work = budget.in_place_of_sweeps(rows.sum());
+        let runs = self.runs.iter_mut();
+        let asked = runs.filter_map(|run| Some((run.exact()?.multiple(budget), run)));
+        let mut asked: Vec<(f64, f64, &mut IslandRun)> = asked
+            .map(|(multiple, run)| (run.exact().map_or(0.0, |e| e.need), multiple, run))
+            .collect();
+        asked.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+        let (new, held): (Vec<_>, Vec<_>) = asked
+            .into_iter()
+            .partition(|(_, multiple, _)| *multiple > 1.0);
         for islands in [new, held] {
             let mut sum = 0.0;
-            let fits = |(multiple, run): &&(f64, &mut IslandRun)| {
-                sum += run.need / multiple;
-                grants.admits_all || sum <= self.work
+            let fits = |(need, multiple, _): &&(f64, f64, &mut IslandRun)| {
+                sum += need / multiple;
+                budget.admits_all || sum <= self.work
             };
             let admitted = islands.iter().take_while(fits).count();
             let of = islands[..admitted].iter();
-            let all: f64 = of.map(|(multiple, run)| run.need / multiple).sum();
-            for (k, (_, run)) in islands.into_iter().enumerate() {
+            let all: f64 = of.map(|(need, multiple, _)| need / multiple).sum();
+            for (k, (need, _, run)) in islands.into_iter().enumerate() {
                 if k >= admitted {
-                    run.sweep(grants.work);
-                } else if all > 0.0 && self.work < f64::INFINITY {
-                    run.grant(self.work * (run.need / all), grants);
-                } else {
-                    run.grant(self.work, grants);
+                    let refused = IslandRun::Swept(Refusal {
+                        reason: Reason::Count,
+                        need,
+                        work_budget: budget.work,
+                    });
+                    if let IslandRun::Exact(run) = std::mem::replace(run, refused) {
+                        self.spare.push(run.engine);
+                    }
+                } else if let Some(run) = run.exact_mut() {
+                    let is_shared = all > 0.0 && self.work < f64::INFINITY;
+                    let share = if is_shared { need / all } else { 1.0 };
+                    run.set_budget(self.work * share, budget.sweeps);
                 }
             }
         }
@@ -181,8 +200,9 @@ impl ExactPass {
             start: &*lambda,
         };
         let runs = self.runs.par_iter_mut().enumerate();
-        runs.for_each(|(island, run)| run.solve(&site(island), &limits));
-        while self.grant_again(site, &limits) {}
+        let exact = runs.filter_map(|(island, run)| Some((island, run.exact_mut()?)));
+        exact.for_each(|(island, run)| run.solve(&site(island), &limits));
+        while self.go_on(site, &limits) {}
         clear_idle(problem, lambda);
         self.store(problem, lambda, |state| &state.x);
         let mut report = SolveReport {
@@ -203,53 +223,49 @@ impl ExactPass {
         report
     }
 
-    /// Grants what is left of the step's work to islands that have spent theirs, each as much again as it had, the cheapest
+    /// Gives what is left of the step's work to islands that have spent theirs, each as much again as it had, the cheapest
     /// first, as far as it goes, and goes on with them: with twice as much each time, all that was in vain before takes no
     /// more than the last. Returns whether any got more.
-    fn grant_again<'a>(
-        &mut self,
-        site: impl Fn(usize) -> Site<'a> + Sync,
-        limits: &Limits,
-    ) -> bool {
+    fn go_on<'a>(&mut self, site: impl Fn(usize) -> Site<'a> + Sync, limits: &Limits) -> bool {
         let spent: f64 = self.engines().map(|(_, e)| e.state.tally.work).sum();
         let runs = self.runs.iter_mut().enumerate();
-        let mut open: Vec<(usize, &mut IslandRun)> = runs
-            .filter(|(_, run)| run.exact().is_some() && run.end == Reason::Work)
-            .collect();
-        open.sort_by(|(_, a), (_, b)| a.granted.total_cmp(&b.granted));
+        let exact = runs.filter_map(|(island, run)| Some((island, run.exact_mut()?)));
+        let mut open: Vec<(usize, &mut ExactRun)> =
+            exact.filter(|(_, run)| run.end == Reason::Work).collect();
+        open.sort_by(|(_, a), (_, b)| a.engine.budget.total_cmp(&b.engine.budget));
         let reserved: f64 = open.iter().map(|(_, run)| run.reserved).sum();
         let mut left = self.work - spent - reserved;
         if left == f64::INFINITY {
             return false;
         }
-        let grants = open.into_iter().map_while(|(island, run)| {
-            let more = run.granted.min(left);
+        let given = open.into_iter().map_while(|(island, run)| {
+            let more = run.engine.budget.min(left);
             left -= more;
             (more > 0.0).then_some((island, run, more))
         });
-        let granted: Vec<_> = grants.collect();
-        let goes_on = !granted.is_empty();
-        granted
-            .into_par_iter()
-            .for_each(|(island, run, more)| run.go_on(&site(island), limits, more));
+        let given: Vec<_> = given.collect();
+        let goes_on = !given.is_empty();
+        let given = given.into_par_iter();
+        given.for_each(|(island, run, more)| run.go_on(&site(island), limits, more));
         goes_on
     }
 
     /// Sweeps the islands whose exact solution has ended above the tolerance, which stand where sweeps lead nearer: a wall
-    /// for which four alternating directions a step are granted, and six are needed, else keeps its impulses, and what is
+    /// for which four alternating directions a step fit into the work, and six are needed, else keeps its impulses, and what is
     /// wrong with them doubles from step to step until it falls.
     pub fn improve(
         &mut self,
         problem: &Problem,
         request: &Request,
         sweeper: Sweeper<'_, impl Fn(usize) -> bool>,
-        (lambda, u): (&mut [f64], &mut Vec<Twist>),
+        lambda: &mut [f64],
+        u: &mut Vec<Twist>,
         report: &mut SolveReport,
     ) {
         let start = Instant::now();
         let tolerance = request.budget.tolerance;
-        let runs = self.runs.iter().enumerate();
-        let unfinished = runs.filter(|(_, run)| run.is_unfinished(tolerance));
+        let exact = self.exact();
+        let unfinished = exact.filter(|(_, run)| run.is_unfinished(tolerance));
         let unfinished: Vec<usize> = unfinished.map(|(island, _)| island).collect();
         if unfinished.is_empty() || !report.status.is_usable() {
             return;
@@ -269,45 +285,47 @@ impl ExactPass {
         for island in unfinished.iter().filter(|k| (sweeper.begins_there)(**k)) {
             copy_island(problem, *island, sweeper.start, impulses);
         }
-        let (part, runs) = (&mut self.unfinished, &mut self.runs);
-        part.take(problem, |k| runs[k].is_unfinished(tolerance), impulses);
+        let part = &mut self.unfinished;
+        let is_taken = |island: usize| unfinished.binary_search(&island).is_ok();
+        part.take(problem, is_taken, impulses);
         let swept = (sweeper.solver).solve(&part.problem, &each, &mut part.lambda, u);
         let sweeps = swept.iterations;
-        unfinished.iter().for_each(|k| runs[*k].book_sweeps(sweeps));
-        let work: f64 = runs.iter().map(IslandRun::taken_by_sweeps).sum();
+        let exact = self.runs.iter_mut().filter_map(IslandRun::exact_mut);
+        let open = exact.filter(|run| run.is_unfinished(tolerance));
+        let mut open: Vec<&mut ExactRun> = open.collect();
+        open.iter_mut().for_each(|run| run.book_sweeps(sweeps));
+        let work: f64 = open.iter().map(|run| run.taken_by_sweeps).sum();
         report.add_to("work", 1e-6 * work);
         if swept.status.is_usable() {
             impulses.copy_from_slice(lambda);
             part.store(problem, impulses);
             let limits = limits(request, Instant::now());
-            let runs = runs.par_iter_mut();
-            let runs = runs.filter(|run| run.is_unfinished(tolerance));
-            runs.for_each(|run| {
-                run.offer(problem, impulses, sweeps, &limits);
-                run.end_sweeps(limits.tolerance);
-            });
+            let open = open.into_par_iter();
+            open.for_each(|run| run.offer(problem, impulses, sweeps, &limits));
             self.store(problem, lambda, |state| &state.x);
             report.status = self.status(limits.tolerance);
         }
         report.solve_time += start.elapsed().as_secs_f64();
     }
 
-    /// How many sweeps of some islands what is left of all grants pays for.
+    /// How many sweeps of some islands what is left of all islands' work pays for.
     fn affordable_sweeps(&self, islands: &[usize]) -> u32 {
-        let left = self.engines().map(|(island, engine)| {
-            let granted = self.runs[island].granted;
-            granted - engine.state.tally.work
-        });
-        let left: f64 = left.sum();
-        let engines = islands.iter().filter_map(|k| self.runs[*k].exact());
-        let each: f64 = engines.map(work_of_a_sweep).sum();
+        let engines = self.engines();
+        let left: f64 = engines.map(|(_, e)| e.budget - e.state.tally.work).sum();
+        let exact = islands.iter().filter_map(|k| self.runs[*k].exact());
+        let each: f64 = exact.map(|run| work_of_a_sweep(&run.engine)).sum();
         if each > 0.0 { (left / each) as u32 } else { 0 }
     }
 
-    /// The engines of the islands that are solved exactly.
-    fn engines(&self) -> impl Iterator<Item = (usize, &Engine)> + Clone {
+    /// The islands that are solved exactly.
+    fn exact(&self) -> impl Iterator<Item = (usize, &ExactRun)> + Clone {
         let runs = self.runs.iter().enumerate();
         runs.filter_map(|(island, run)| Some((island, run.exact()?)))
+    }
+
+    /// Their engines.
+    fn engines(&self) -> impl Iterator<Item = (usize, &Engine)> + Clone {
+        self.exact().map(|(island, run)| (island, &*run.engine))
     }
 
     fn store<'a>(
@@ -345,7 +363,7 @@ impl ExactPass {
         u: &mut Vec<Twist>,
         report: &mut SolveReport,
     ) {
-        let stands = |run: &IslandRun| run.state == State::Accepted;
+        let stands = |run: &IslandRun| matches!(run, IslandRun::Accepted(_));
         if self.runs.is_empty() || !self.runs.iter().all(stands) {
             conclude(problem, lambda, u, report);
         }
@@ -355,15 +373,14 @@ impl ExactPass {
         let mut worst: f64 = 0.0;
         let mut is_over = false;
         let mut large = 0;
-        for (island, engine) in self.engines() {
-            let run = &self.runs[island];
+        for (_, run) in self.exact() {
             if !run.residual.is_finite() {
                 return Status::Failed("a number that is not finite".into());
             }
             worst = worst.max(run.residual);
             let is_open = run.residual > tolerance;
             is_over |= is_open && run.end != Reason::NoNearer;
-            large += usize::from(is_open && engine.bodies.system.is_too_large());
+            large += usize::from(is_open && run.engine.bodies.system.is_too_large());
         }
         if worst <= tolerance {
             Status::Converged

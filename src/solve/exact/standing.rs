@@ -21,7 +21,8 @@ pub fn accepted(problem: &Problem, island: usize, tolerance: f64) -> f64 {
 pub fn residual_within(
     problem: &Problem,
     island: usize,
-    (lambda, u): (&[f64], &[Twist]),
+    lambda: &[f64],
+    u: &[Twist],
     limit: f64,
 ) -> Option<f64> {
     let within = |error: f64| (error <= limit).then_some(error);
@@ -110,7 +111,7 @@ mod tests {
                 let whole = evaluate(problem, &lambda, JudgedLaw::Own, &mut workspace).residual;
                 let within = |limit: f64| {
                     let islands = 0..problem.islands.len();
-                    let of = |island| residual_within(problem, island, (&lambda, &u), limit);
+                    let of = |island| residual_within(problem, island, &lambda, &u, limit);
                     islands.map(of).try_fold(0.0, |a: f64, b| Some(a.max(b?)))
                 };
                 let worst = within(f64::INFINITY).expect("no limit");
@@ -136,7 +137,7 @@ mod tests {
             lambda[row] = f64::NAN;
             let mut u = Vec::new();
             problem.velocities(&lambda, &mut u);
-            let stands = residual_within(problem, 0, (&lambda, &u), f64::INFINITY);
+            let stands = residual_within(problem, 0, &lambda, &u, f64::INFINITY);
             assert_eq!(stands, None);
         }
     }

@@ -39,12 +39,12 @@ const NO_ADAPTER: &str = "no graphics adapter";
 
 /// An open device.
 pub struct Gpu {
-    pub(super) device: wgpu::Device,
-    pub(super) queue: wgpu::Queue,
-    pub(super) limits: wgpu::Limits,
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pub(crate) limits: wgpu::Limits,
     name: String,
     is_software: bool,
-    pub(super) times: Option<Times>,
+    pub(crate) times: Option<Times>,
     lost: Arc<AtomicBool>,
     pipelines: Pipelines,
 }
@@ -162,7 +162,7 @@ impl Gpu {
     }
 
     /// Does something, and says what the device had against it.
-    pub(super) fn checked<T>(
+    pub(crate) fn checked<T>(
         &self,
         action: impl FnOnce() -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
@@ -208,7 +208,7 @@ impl Gpu {
     }
 
     /// Waits for all that was submitted.
-    pub(super) fn wait(&self) -> Result<(), Trouble> {
+    pub(crate) fn wait(&self) -> Result<(), Trouble> {
         let done = self.device.poll(wgpu::PollType::wait_indefinitely());
         done.map_err(|error| Trouble(format!("{}: {error}", self.name)))?;
         Ok(())

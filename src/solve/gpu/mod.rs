@@ -6,21 +6,19 @@
 //! CPU (`host`), which also takes over where no device can be used. docs/gpu.md has the buffers and the dispatches.
 
 #[cfg(feature = "gpu")]
-mod clock;
+pub(crate) mod clock;
 #[cfg(feature = "gpu")]
-mod device;
+pub(crate) mod device;
 mod host;
 #[cfg(feature = "gpu")]
 mod kernels;
 mod layout;
 mod matrices;
 mod program;
-mod real;
+pub(crate) mod real;
 mod records;
 #[cfg(all(test, feature = "gpu"))]
 mod tests;
-#[cfg(feature = "gpu")]
-pub mod variants;
 
 use std::ops::RangeInclusive;
 
@@ -216,11 +214,11 @@ pub fn copy_bandwidth(bytes: u64) -> Result<[f64; 2], String> {
 /// Why a device did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-struct Trouble(String);
+pub(crate) struct Trouble(pub(crate) String);
 
 /// What kernels are told in every dispatch: halves, and a tolerance, for which 32 bits are enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Tuning {
+pub(crate) struct Tuning {
     /// What R is multiplied by.
     scale: f32,
     /// T_rel.

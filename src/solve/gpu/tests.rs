@@ -11,9 +11,9 @@ use super::kernels::{Buffer, Build};
 use super::program::{Kernel, Step};
 use super::records::Body;
 use super::*;
+use crate::math::random::Random;
 use crate::problem::FrictionLaw;
 use crate::scene::library;
-use crate::scene::random::Random;
 
 /// The device, or nothing where there is none and none is required.
 fn gpu() -> Option<Arc<Gpu>> {
@@ -546,46 +546,6 @@ fn contacts_beyond_the_limit_of_bindings_are_bound_in_pieces() {
             "{}: {off:e} of {largest:e}",
             info.name
         );
-    }
-}
-
-/// The dense variants of the bench do what their twins do, each in its own order: after one iteration and after ten, from
-/// zero and from impulses, in sizes that no block divides. In single precision to 1e-4 |x| + 1e-5 N s, in double to 1e-12
-/// and 1e-13.
-#[test]
-fn every_dense_variant_agrees_with_its_twin() {
-    use super::variants::{Method, Precision, Problem, STEP_A, VARIANTS, run, twin};
-    if gpu().is_none() {
-        return;
-    }
-    for (contacts, iterations) in [(1, 10), (7, 1), (50, 3), (131, 1), (131, 10)] {
-        let mut problem = Problem::random(contacts, 5);
-        if iterations < 10 {
-            problem.start = twin(&problem, Method::Jor, Precision::Double, 2);
-            problem.start.iter_mut().for_each(|x| *x = 0.7 * *x + 0.1);
-        }
-        for precision in [Precision::Single, Precision::Double] {
-            let [relative, absolute] = match precision {
-                Precision::Single => [1e-4, 1e-5],
-                Precision::Double => [1e-12, 1e-13],
-            };
-            for variant in VARIANTS.iter().chain(&STEP_A).filter(|v| v.is_whole()) {
-                let what = format!("{}, {precision:?}, {contacts} contacts", variant.name);
-                let run = match run(&problem, variant, precision, iterations, 0.0) {
-                    Err(reason) if reason.contains("no numbers of 64 bits") => continue,
-                    run => run.unwrap_or_else(|reason| panic!("{what}: {reason}")),
-                };
-                let expected = twin(&problem, variant.method(), precision, iterations);
-                assert!(
-                    contacts == 1 || expected.iter().any(|x| *x != 0.0),
-                    "{what}"
-                );
-                for (x, y) in expected.iter().zip(&run.lambda) {
-                    let near = (x - y).abs() <= relative * x.abs() + absolute;
-                    assert!(near, "{what}: {x:e} by the twin, {y:e} by the device");
-                }
-            }
-        }
     }
 }
 

@@ -38,7 +38,8 @@ impl Asynchronous {
     /// Solves the units that are there, since `start`.
     pub fn solve(
         &mut self,
-        (problem, partition): (&Problem, &Partition),
+        problem: &Problem,
+        partition: &Partition,
         request: &Request,
         start: Instant,
         lambda: &mut [f64],

@@ -258,10 +258,10 @@ impl Hybrid {
         lambda: &mut [f64],
         u: &mut Vec<Twist>,
     ) -> SolveReport {
-        let of = (problem, &self.partition);
+        let partition = &self.partition;
         match &mut self.execution {
-            Execution::Turns(turns) => turns.solve(of, request, start, lambda, u),
-            Execution::Async(units) => units.solve(of, request, start, lambda, u),
+            Execution::Turns(turns) => turns.solve(problem, partition, request, start, lambda, u),
+            Execution::Async(units) => units.solve(problem, partition, request, start, lambda, u),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::partition::Partition;
 use super::slot::{Slot, Solvers};
 use crate::math::Twist;
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::part::Part;
+use crate::solve::subproblem::Subproblem;
 use crate::solve::{Budget, Parameters, Status, work};
 
 /// The kinds of parts, in the order in which they are solved.
@@ -163,7 +163,7 @@ impl Parts {
         self.note_change();
         let secondary = &mut self.slots[Kind::Secondary as usize];
         if accelerates && !secondary.part.is_empty() {
-            let Part {
+            let Subproblem {
                 problem, lambda, ..
             } = &mut secondary.part;
             let square = energy(problem, &self.step, &mut secondary.velocity);
@@ -200,7 +200,7 @@ impl Parts {
         );
         let primaries = [&main.part, &segments.part];
         let primaries = primaries.map(|part| (&part.problem, &*part.lambda));
-        let Part {
+        let Subproblem {
             problem, lambda, ..
         } = &mut secondary.part;
         let is_solved = {
@@ -230,7 +230,7 @@ impl Parts {
         );
         let along = |w: &[f64]| w.iter().zip(&self.step).map(|(w, d)| w * d).sum();
         let before = along(&self.gaps);
-        let Part {
+        let Subproblem {
             problem, lambda, ..
         } = &secondary.part;
         let mut now = Vec::new();

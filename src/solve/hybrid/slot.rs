@@ -5,14 +5,14 @@ use std::time::Instant;
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::solve::bpp::{Bpp, Tuning};
-use crate::solve::part::Part;
+use crate::solve::subproblem::Subproblem;
 use crate::solve::sweeps::gauss_seidel;
 use crate::solve::{Budget, Parameters, Request, Solver, Status, Value, bpp, newton, work};
 
 /// Where sweeps of segments end: after so many, or where the largest change of an impulse is so small (m/s).
 const SWEEPS: u32 = 20;
 const SWEPT: f64 = 1e-3;
-/// What direct solvers are granted: iterations that end by themselves, and a tolerance that asks for all they can.
+/// The budget of direct solvers: iterations that end by themselves, and a tolerance that asks for all they can.
 const ITERATIONS: u32 = 50_000;
 const FINEST: f64 = 1e-12;
 
@@ -90,7 +90,7 @@ impl Own {
 /// Some of a problem's contacts and rows, and their solver. Keeps its memory.
 pub struct Slot {
     /// The contacts and rows.
-    pub part: Part,
+    pub part: Subproblem,
     solver: Own,
     budget: Budget,
     /// When the time of the budget has begun.
@@ -113,7 +113,7 @@ pub struct Slot {
 impl Slot {
     fn new(solver: Own, iterations: u32, tolerance: f64) -> Self {
         Self {
-            part: Part::default(),
+            part: Subproblem::default(),
             solver,
             budget: Budget {
                 iterations,
@@ -156,7 +156,7 @@ impl Slot {
             budget: self.budget.after(self.begun.elapsed().as_secs_f64()),
             history: false,
         };
-        let Part {
+        let Subproblem {
             problem, lambda, ..
         } = &mut self.part;
         let (solver, u) = (self.solver.solver(), &mut self.velocity);
@@ -186,7 +186,7 @@ impl Slot {
 
     /// Finds Jᵀ Λ.
     pub fn find_momenta(&mut self) {
-        let Part {
+        let Subproblem {
             problem, lambda, ..
         } = &self.part;
         problem.momenta(lambda, &mut self.momenta);

@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::problem::law::Law;
 use crate::problem::{FrictionLaw, Laws, MatrixProblem, Problem, Sparse};
-use crate::solve::exact::{Grants, matrices};
+use crate::solve::exact::{WorkBudget, matrices};
 use crate::solve::{Budget, Request, Status};
 
 /// What it is solved to, as a share of the largest velocity that is left at a coupling (-), and its most steps, where it
@@ -169,8 +169,8 @@ impl Small {
             },
             history: false,
         };
-        let grants = Grants::to_all(work, tolerance);
-        let report = matrices::solve(&problem, &request, &grants, self.x.as_mut_slice());
+        let budget = WorkBudget::to_all(work, tolerance);
+        let report = matrices::solve(&problem, &request, &budget, self.x.as_mut_slice());
         report.is_some_and(|r| !matches!(r.status, Status::Failed(_)))
     }
 }

@@ -70,7 +70,8 @@ impl Turns {
     /// Iterates on the parts that are there, since `start`.
     pub fn solve(
         &mut self,
-        (problem, partition): (&Problem, &Partition),
+        problem: &Problem,
+        partition: &Partition,
         request: &Request,
         start: Instant,
         lambda: &mut [f64],

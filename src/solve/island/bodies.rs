@@ -9,9 +9,9 @@ use super::packed::{Island, add};
 use super::sliding::Sliding;
 use super::system::System;
 use super::{Block, Linear, Linearisation, Operator, Tally};
+use crate::linalg::supernodal::Breakdown;
 use crate::problem::law::Slope;
 use crate::problem::{FrictionLaw, Problem};
-use crate::solve::linalg::sparse::Breakdown;
 
 const N: usize = FrictionLaw::MAX_ROWS;
 /// Multiplications of a linearisation and its matrix, per row of a contact (-).

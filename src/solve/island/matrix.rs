@@ -6,10 +6,10 @@
 //! positive definite, and is factored by blocks; GMRES, preconditioned with that factor, takes in the rest.
 
 use super::blocks::{Blocks, ROWS};
+use crate::linalg::gmres::Gmres;
+use crate::linalg::supernodal::{Breakdown, SparseLdl};
 use crate::problem::delassus::Delassus;
 use crate::problem::law::Slope;
-use crate::solve::linalg::gmres::Gmres;
-use crate::solve::linalg::sparse::{Breakdown, SparseLdl};
 
 /// Most directions of GMRES, and its accuracy (-).
 const DIRECTIONS: usize = 60;

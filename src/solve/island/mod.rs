@@ -19,9 +19,9 @@ mod tests;
 
 use std::ops::Range;
 
+use crate::linalg::supernodal::Breakdown;
 use crate::problem::law::{Law, Slope};
 use crate::problem::{Friction, FrictionLaw};
-use crate::solve::linalg::sparse::Breakdown;
 
 /// 1/ρ of a bilateral row over its A_rr (-): it only keeps redundant rows apart, and is taken back out step by step.
 pub(in crate::solve) const BILATERAL: f64 = 1e-10;

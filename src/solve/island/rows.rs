@@ -9,8 +9,8 @@ use std::ops::Range;
 use super::blocks::{Blocks, ROWS};
 use super::matrix::System;
 use super::{Block, Linear, Linearisation, Operator, Tally};
+use crate::linalg::supernodal::Breakdown;
 use crate::problem::MatrixProblem;
-use crate::solve::linalg::sparse::Breakdown;
 
 /// An island of A.
 pub(in crate::solve) struct Rows<'a> {

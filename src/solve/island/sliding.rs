@@ -8,9 +8,9 @@
 use super::Tally;
 use super::packed::Contacts;
 use super::system::System;
+use crate::linalg::gmres::Gmres;
 use crate::problem::FrictionLaw;
 use crate::problem::law::Slope;
-use crate::solve::linalg::gmres::Gmres;
 
 /// Most directions.
 const DIRECTIONS: usize = 30;

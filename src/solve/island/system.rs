@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::packed::{DOF, Island, NONE};
 use super::{PER_NODE, SIDE_BY_SIDE, Tally};
+use crate::linalg::supernodal::{Breakdown, SparseLdl};
 use crate::problem::FrictionLaw;
 use crate::problem::law::Slope;
-use crate::solve::linalg::sparse::{Breakdown, SparseLdl};
 
 /// Pattern, numbers and factor. Keeps its memory, and the pattern as long as it fits.
 #[derive(Clone, Debug, Default)]
@@ -235,7 +235,8 @@ impl System {
         self.ldl.factor_quasi_definite(
             n,
             island.velocities(),
-            (&self.start, &self.row),
+            &self.start,
+            &self.row,
             &self.value,
             &self.tight,
         )

@@ -1,7 +1,7 @@
 use super::cone;
+use crate::math::random::Random;
 use crate::problem::law::{Law, Slope};
 use crate::problem::{Friction, FrictionLaw};
-use crate::scene::random::Random;
 
 /// The derivative of the projection onto a law's cone is what differences of the projection show.
 #[test]

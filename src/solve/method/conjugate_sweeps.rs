@@ -3,13 +3,13 @@
 //! and back are accelerated as in [`nncg`](crate::solve::sweeps::nncg).
 
 use super::{Limits, State};
+use crate::linalg::small::eliminate;
 use crate::math::SymMat3;
 use crate::problem::law::Law;
 use crate::problem::{Friction, FrictionLaw};
 use crate::solve::island::bodies::Bodies;
 use crate::solve::island::packed::{Contacts, DOF, Island, NONE, Row, add, dot, multiply, of};
 use crate::solve::island::{Block, Set};
-use crate::solve::linalg::small::eliminate;
 use crate::solve::sweeps::contact_block::solve_contact;
 
 const N: usize = FrictionLaw::MAX_ROWS;

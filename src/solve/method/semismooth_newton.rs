@@ -5,11 +5,11 @@
 //! which [`Operator::newton_step`] takes. Nothing makes such steps safe: they go on while the residual falls.
 
 use super::{Limits, State};
+use crate::linalg::small::eliminate;
+use crate::linalg::supernodal::Breakdown;
 use crate::problem::law::Slope;
 use crate::problem::{Friction, FrictionLaw};
 use crate::solve::island::{BILATERAL, Block, Linear, Linearisation, Operator, Set, cone};
-use crate::solve::linalg::small::eliminate;
-use crate::solve::linalg::sparse::Breakdown;
 
 const N: usize = FrictionLaw::MAX_ROWS;
 /// ε of the first step, as a share of the residual over the largest velocity (-): impulses that only lock each other

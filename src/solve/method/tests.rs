@@ -6,13 +6,13 @@ use super::pivoting::Pivoting;
 use super::proximal_point::ProximalPoint;
 use super::semismooth_newton::SemismoothNewton;
 use super::{Limits, Site, State};
+use crate::math::random::Random;
 use crate::math::{SymMat3, Twist, Vec3};
 use crate::problem::law::Law;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 use crate::problem::{
     ContactFrame, Form, Friction, FrictionLaw, Laws, MatrixProblem, NewContact, Problem, Sparse,
 };
-use crate::scene::random::Random;
 use crate::solve::island::bodies::Bodies;
 use crate::solve::island::rows::Rows;
 use crate::solve::island::{Operator, Set};

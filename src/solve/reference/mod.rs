@@ -14,7 +14,7 @@ use crate::math::Twist;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace};
 use crate::problem::{Form, FrictionLaw, MatrixProblem, Problem};
 use crate::solve::conclude::{conclude, copy_island};
-use crate::solve::exact::{Ask, ExactPass, Grants, matrices};
+use crate::solve::exact::{Ask, ExactPass, WorkBudget, matrices};
 use crate::solve::sweeps::nncg;
 use crate::solve::{
     Budget, NeedsBodies, Over, Parameter, ParameterKind, Parameters, Request, SolveReport, Solver,
@@ -118,21 +118,24 @@ impl Reference {
     fn attempt(
         &mut self,
         problem: &Problem,
-        (request, work): (&Request, f64),
+        request: &Request,
+        work: f64,
         goal: f64,
     ) -> SolveReport {
         let errors = &self.errors;
-        let grants = Grants::to_all(work, goal);
+        let budget = WorkBudget::to_all(work, goal);
         let ask = |island: usize| match errors[island] <= goal {
             true => Ask::Leave,
             false => Ask::Solve,
         };
         let u = &mut self.velocity;
-        self.pass.plan(problem, &self.trial, u, &grants, ask);
+        self.pass.plan(problem, &self.trial, u, &budget, ask);
         let mut report = self.pass.solve(problem, request, &mut self.trial);
         for (island, run) in self.pass.runs().iter().enumerate() {
-            if run.is_taken() && run.residual < self.errors[island] {
-                self.errors[island] = run.residual;
+            if let Some(residual) = run.residual()
+                && residual < self.errors[island]
+            {
+                self.errors[island] = residual;
                 copy_island(problem, island, &self.trial, &mut self.best);
             }
         }
@@ -260,7 +263,7 @@ impl Solver for Reference {
                 break;
             };
             starts += 1;
-            report = joined(report, self.attempt(problem, (&next, work), goal));
+            report = joined(report, self.attempt(problem, &next, work, goal));
             if !report.status.is_usable() || self.worst() <= finest {
                 break;
             }
@@ -319,8 +322,8 @@ impl Solver for Reference {
                 break;
             };
             starts += 1;
-            let grants = Grants::to_all(f64::INFINITY, goal);
-            let found = matrices::solve(problem, &next, &grants, &mut self.trial);
+            let budget = WorkBudget::to_all(f64::INFINITY, goal);
+            let found = matrices::solve(problem, &next, &budget, &mut self.trial);
             let found = found.expect("work without limit");
             let is_usable = found.status.is_usable();
             report = joined(report, found);
@@ -382,7 +385,7 @@ impl Reference {
             self.trial.fill(0.0);
         }
         self.errors.fill(f64::INFINITY);
-        let second = self.attempt(problem, (&next, work), goal);
+        let second = self.attempt(problem, &next, work, goal);
         let is_exact = second.status.is_usable() && self.worst() <= goal;
         let distance = is_exact.then(|| {
             let mut w = [vec![0.0; first.len()], vec![0.0; first.len()]];

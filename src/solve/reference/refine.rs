@@ -8,7 +8,7 @@
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::problem::residual::{JudgedLaw, ResidualWorkspace, evaluate, velocity_distance};
-use crate::solve::exact::{Ask, ExactPass, Grants, IslandRun};
+use crate::solve::exact::{Ask, ExactPass, IslandRun, WorkBudget};
 use crate::solve::method::conjugate_sweeps::WORK_PER_SWEPT_ROW;
 use crate::solve::sweeps::nncg;
 use crate::solve::{Budget, Request, Solver};
@@ -22,7 +22,7 @@ const SWEEPS: u32 = 200;
 const LEAST_SWEEPS: u32 = 20;
 /// A residual that has not fallen to this share says nothing (-).
 const ENOUGH: f64 = 0.5;
-/// What Newton's method may take, and sweeps may (multiplications): ten times what `auto` grants a step.
+/// What Newton's method may take, and sweeps may (multiplications): ten times what `auto` has for a step.
 const WORK: f64 = 3e8;
 
 /// Refines solutions. Keeps its memory.
@@ -87,23 +87,21 @@ impl Refiner {
             budget: budget(iterations),
             history: false,
         };
-        let grants = Grants {
+        let work_budget = WorkBudget {
             work: WORK,
             tolerance,
             sweeps: 0,
             admits_all: false,
         };
-        let ask = |island| match grants.refuse(problem, island, lambda) {
+        let ask = |island| match work_budget.refuse(problem, island, lambda) {
             Some(_) => Ask::Leave,
             None => Ask::Solve,
         };
         let u = self.workspace.velocities_mut();
-        self.pass.plan(problem, lambda, u, &grants, ask);
+        self.pass.plan(problem, lambda, u, &work_budget, ask);
         let runs = self.pass.runs();
-        let (takes_all, takes_one) = (
-            runs.iter().all(IslandRun::is_taken),
-            runs.iter().any(IslandRun::is_taken),
-        );
+        let is_taken = |run: &IslandRun| run.residual().is_some();
+        let (takes_all, takes_one) = (runs.iter().all(is_taken), runs.iter().any(is_taken));
         let most = (WORK / (WORK_PER_SWEPT_ROW * lambda.len() as f64)) as u32;
         if !takes_one && most < LEAST_SWEEPS && !runs.is_empty() {
             return None;

@@ -280,7 +280,7 @@ fn note(count: &mut Vec<u32>, color: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::random::Random;
+    use crate::math::random::Random;
 
     /// Whether no two edges of one colour share a body.
     fn is_proper(edges: &[Edge], color: &[u32]) -> bool {

@@ -292,7 +292,7 @@ fn unit(v: [f64; 2]) -> Option<[f64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::random::Random;
+    use crate::math::random::Random;
 
     /// ‖Λ − prox(Λ − ρ w)‖/ρ over the largest |b|, from scratch.
     fn residual(k: &SymMat3, b: [f64; 3], mu: f64, lambda: [f64; 3]) -> f64 {

@@ -135,11 +135,13 @@ impl HeldBodies {
     /// velocities and the general rows' impulses.
     pub fn shift(
         &mut self,
-        (problem, table): (&mut Problem, &Table),
+        problem: &mut Problem,
+        table: &Table,
         next: &Linearisation,
-        (about, impulses): (&[Twist], &[f64]),
+        about: &[Twist],
+        impulses: &[f64],
     ) {
-        next.shift((problem, table), (about, impulses), &mut self.change);
+        next.shift(problem, table, about, impulses, &mut self.change);
         self.set_free(problem, about);
     }
 
@@ -198,7 +200,8 @@ impl HeldBodies {
     /// turning forces exceed its links' inertia by far, it is kept as well as the rounds are solved.
     pub fn balance(
         &mut self,
-        (problem, directions): (&Problem, &[Twist]),
+        problem: &Problem,
+        directions: &[Twist],
         lambda: &[f64],
         tolerance: f64,
         velocity: &mut [Twist],

@@ -178,10 +178,11 @@ impl Joints {
             .begin(world, problem, table, &mut self.mixing.about);
         self.midpoints.begin(world, problem, table);
         let behind = &self.midpoints.behind;
-        self.laws.begin((world, problem), (table, behind), share);
-        let of = (table, self.laws.left.as_slice());
+        self.laws.begin(world, problem, table, behind, share);
+        let left = self.laws.left.as_slice();
         let (about, next) = (&self.mixing.about, &mut self.next);
-        self.midpoints.linearise((world, problem), of, about, next);
+        self.midpoints
+            .linearise(world, problem, table, left, about, next);
         next.exchange(problem, table);
         self.loops.soften(world, problem, table);
         self.bodies.set(world, problem, about);
@@ -196,7 +197,8 @@ impl Joints {
         &mut self,
         world: &mut World,
         at: &mut Iterate<'_>,
-        (budget, report): (&Budget, &mut SolveReport),
+        budget: &Budget,
+        report: &mut SolveReport,
         watch: &mut Stopwatch<'_>,
         mut solve: impl FnMut(&mut Iterate<'_>, bool, &mut Stopwatch<'_>) -> SolveReport,
     ) -> Closing {
@@ -217,9 +219,8 @@ impl Joints {
             let is_closed = error <= tolerance;
             let is_resolved = self.bodies.are_resolved(at.problem.h, at.velocity);
             if is_resolved && is_closed {
-                let along = (&*at.problem, self.next.jacobian.as_slice());
-                self.bodies
-                    .balance(along, at.lambda, tolerance, at.velocity);
+                let directions = &self.next.jacobian;
+                (self.bodies).balance(at.problem, directions, at.lambda, tolerance, at.velocity);
                 self.are_closed = true;
                 closing = Closing::Closed;
                 break;
@@ -265,10 +266,10 @@ impl Joints {
     /// (m/s): by what gapes, and by what the velocities lack of the impulses' momentum.
     fn look(&mut self, world: &World, at: &Iterate<'_>) -> f64 {
         let (problem, lambda, velocity) = (&*at.problem, at.lambda.as_slice(), &*at.velocity);
-        let of = (&self.table, self.laws.left.as_slice());
+        let (table, left) = (&self.table, self.laws.left.as_slice());
         let next = &mut self.next;
-        (self.midpoints).linearise((world, problem), of, velocity, next);
-        let gap = next.gap(problem, &self.table, &self.loops.hold, lambda);
+        (self.midpoints).linearise(world, problem, table, left, velocity, next);
+        let gap = next.gap(problem, table, &self.loops.hold, lambda);
         let left = (self.bodies).momentum_left(problem, &next.jacobian, lambda, velocity);
         gap.max(left)
     }
@@ -279,11 +280,11 @@ impl Joints {
         let is_mixed = (self.mixing).mix(problem, &self.bodies, at.lambda, at.velocity);
         let (about, impulses) = (&self.mixing.about, &self.mixing.impulses);
         if is_mixed {
-            let of = (table, self.laws.left.as_slice());
-            (self.midpoints).linearise((world, problem), of, about, &mut self.next);
+            let left = self.laws.left.as_slice();
+            (self.midpoints).linearise(world, problem, table, left, about, &mut self.next);
         }
         if is_chord {
-            (self.bodies).shift((problem, table), &self.next, (about, impulses));
+            (self.bodies).shift(problem, table, &self.next, about, impulses);
         } else {
             table.remember_forces(world, problem, at.lambda);
             self.next.exchange(problem, table);
@@ -297,7 +298,7 @@ impl Joints {
     /// Makes the problem what it is where nothing is known of where the velocities lead.
     pub fn restore(&self, world: &World, problem: &mut Problem) {
         let table = &self.table;
-        (self.midpoints).restore(problem, (table, &self.laws.left));
+        (self.midpoints).restore(problem, table, &self.laws.left);
         self.bodies.restore_free(problem);
         ropes::aim(problem, table, &world.bodies.velocity);
     }

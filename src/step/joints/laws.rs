@@ -45,8 +45,10 @@ impl Laws {
     /// each other by a.
     pub fn begin(
         &mut self,
-        (world, problem): (&World, &mut Problem),
-        (table, behind): (&Table, &Positions),
+        world: &World,
+        problem: &mut Problem,
+        table: &Table,
+        behind: &Positions,
         share: f64,
     ) {
         let h = problem.h;
@@ -64,7 +66,7 @@ impl Laws {
                     let (index, number) = table.rows[r];
                     let joints = &world.joints;
                     let behind = behind.visit_row(joints, index as usize, number, |_, _| {});
-                    self.give_way((problem, table), r, &spring, behind)
+                    self.give_way(problem, table, r, &spring, behind)
                 }
                 None if problem.rows.is_bilateral(r) => {
                     let error = problem.rows.position_error[r];
@@ -80,7 +82,8 @@ impl Laws {
     /// Sets C of a spring's row, whose error was `behind` at the last midpoint, and says where it would rest (m).
     fn give_way(
         &mut self,
-        (problem, table): (&mut Problem, &Table),
+        problem: &mut Problem,
+        table: &Table,
         r: usize,
         spring: &Spring,
         behind: Option<f64>,

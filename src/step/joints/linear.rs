@@ -62,8 +62,10 @@ impl Linearisation {
     /// `impulses`. `change` becomes what these give along these directions and not along the problem's (N s, N m s).
     pub fn shift(
         &self,
-        (problem, table): (&mut Problem, &Table),
-        (u, impulses): (&[Twist], &[f64]),
+        problem: &mut Problem,
+        table: &Table,
+        u: &[Twist],
+        impulses: &[f64],
         change: &mut Vec<Twist>,
     ) {
         change.clear();
@@ -133,8 +135,10 @@ impl Midpoints {
     /// over by ½ h s ω, and they would bear against that.
     pub fn linearise(
         &mut self,
-        (world, problem): (&World, &Problem),
-        (table, left): (&Table, &[f64]),
+        world: &World,
+        problem: &Problem,
+        table: &Table,
+        left: &[f64],
         u: &[Twist],
         next: &mut Linearisation,
     ) {
@@ -187,7 +191,7 @@ impl Midpoints {
     }
 
     /// The rows as they were assembled, which take back of what is open here what is not left.
-    pub fn restore(&self, problem: &mut Problem, (table, left): (&Table, &[f64])) {
+    pub fn restore(&self, problem: &mut Problem, table: &Table, left: &[f64]) {
         let h = problem.h;
         let rows = &mut problem.rows;
         rows.jacobian.copy_from_slice(&self.here);

@@ -131,7 +131,7 @@ fn typical_size(table: &BodyTable) -> f32 {
 
 struct Look<'a> {
     playback: &'a Playback,
-    /// The world that is looked at: the simulation's own, or a rival's, in a colour of its own.
+    /// The world that is looked at: the simulation's own, or a parallel world's, in a colour of its own.
     world: usize,
     tint: Option<[f32; 3]>,
     eye: &'a Eye,
@@ -214,16 +214,18 @@ pub(super) fn paint(
     };
     let pointed = parts.and_then(|parts| hands.pointed_part(parts));
     let methods = Some(frame.methods.as_slice());
-    let worlds = 1 + frame.rivals.len();
+    let worlds = 1 + frame.parallel_worlds.len();
     let is_split = worlds > 1 && eye.worlds > 1;
     // The simulation's own world comes last, and so wins where ghosts are at the same place.
     for world in (0..worlds).rev() {
-        let rival = world.checked_sub(1).map(|k| &frame.rivals[k]);
+        let parallel = world.checked_sub(1).map(|k| &frame.parallel_worlds[k]);
         let look = Look {
             playback: &playback,
             world,
             // Over each other worlds are told apart by colours, side by side by their places.
-            tint: rival.filter(|_| !is_split).map(|rival| rival.color),
+            tint: parallel
+                .filter(|_| !is_split)
+                .map(|parallel| parallel.color),
             eye: &eye,
             islands: islands.filter(|islands| !islands.is_empty()),
             methods: methods.filter(|methods| drawing.methods && !methods.is_empty()),

@@ -46,10 +46,10 @@ fn line(eye: &Eye, ends: [Vec3; 2], pixels: f32, color: u32) -> Option<Instance>
 /// The ropes of the worlds beside the simulation's own; those of its own are drawn with its joints.
 fn paint_rivals_ropes(playback: &Playback, frame: &Frame, eye: &Eye, canvas: &mut Canvas) {
     let own = canvas.cell;
-    for (k, rival) in frame.rivals.iter().enumerate() {
+    for (k, parallel) in frame.parallel_worlds.iter().enumerate() {
         let world = k + 1;
         canvas.cell = own.map(|_| world as u32);
-        let color = palette::pack(own.map_or(rival.color, |_| palette::ROPE));
+        let color = palette::pack(own.map_or(parallel.color, |_| palette::ROPE));
         let ropes = frame.joints.iter().filter(|mark| mark.is_rope);
         let ends = ropes.map(|mark| [0, 1].map(|side| anchor_in(world, playback, mark, side)));
         let lines = ends.filter_map(|ends| line(eye, ends, ROPE_PIXELS, color));

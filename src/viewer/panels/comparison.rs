@@ -86,17 +86,17 @@ fn mode(ui: &mut egui::Ui, comparison: &mut Comparison) {
 fn tick(ui: &mut egui::Ui, comparison: &mut Comparison) {
     let mut copied = None;
     let mut removed = None;
-    let has_room = comparison.entrants.len() < theme::SERIES;
-    for k in 0..comparison.entrants.len() {
+    let has_room = comparison.contestants.len() < theme::SERIES;
+    for k in 0..comparison.contestants.len() {
         let is_duplicate = comparison.is_duplicate(k);
         let allowed = &mut comparison.allowed;
-        let entrant = &mut comparison.entrants[k];
-        ui.push_id(entrant.label.clone(), |ui| {
+        let contestant = &mut comparison.contestants[k];
+        ui.push_id(contestant.label.clone(), |ui| {
             ui.horizontal(|ui| {
-                swatch(ui, theme::of(ui).series(entrant.series));
-                let info = solve::find(&entrant.config.name);
+                swatch(ui, theme::of(ui).series(contestant.series));
+                let info = solve::find(&contestant.config.name);
                 // A device is looked for when somebody ticks what needs one, or asks.
-                ui.checkbox(&mut entrant.on, &entrant.label)
+                ui.checkbox(&mut contestant.on, &contestant.label)
                     .on_hover_ui(|ui| {
                         if let Some(info) = info {
                             ui.label(solver::hint(info));
@@ -113,15 +113,15 @@ fn tick(ui: &mut egui::Ui, comparison: &mut Comparison) {
                         removed = Some(k);
                     }
                     // Who ticks does not move the list under the pointer; who opens this one does.
-                    ui.toggle_value(&mut entrant.is_open, "⚙")
+                    ui.toggle_value(&mut contestant.is_open, "⚙")
                         .on_hover_text("parameters and budget");
                 });
             });
-            if entrant.is_open {
-                let before = entrant.config.budget;
-                solver::parameters(ui, &mut entrant.config);
-                solver::stop_when(ui, &mut entrant.config.budget);
-                if entrant.config.budget != before {
+            if contestant.is_open {
+                let before = contestant.config.budget;
+                solver::parameters(ui, &mut contestant.config);
+                solver::stop_when(ui, &mut contestant.config.budget);
+                if contestant.config.budget != before {
                     *allowed = Allowed::Own;
                 }
             }
@@ -130,13 +130,13 @@ fn tick(ui: &mut egui::Ui, comparison: &mut Comparison) {
     let clear = egui::Button::new("clear all").small();
     let clear = ui.add_enabled(comparison.is_on(), clear);
     if clear.on_hover_text("untick all solvers").clicked() {
-        comparison.entrants.iter_mut().for_each(|e| e.on = false);
+        comparison.contestants.iter_mut().for_each(|e| e.on = false);
     }
     if let Some(k) = copied {
         comparison.duplicate(k);
     }
     if let Some(k) = removed {
-        comparison.entrants.remove(k);
+        comparison.contestants.remove(k);
     }
 }
 
@@ -351,8 +351,8 @@ fn lines_of(ui: &mut egui::Ui, comparison: &Comparison, sort: &mut Option<(usize
                 .iter()
                 .for_each(|column| heading(ui, *column, &mut by_first));
             ui.end_row();
-            for (entrant, found) in &lines {
-                ui.colored_label(theme::of(ui).series(entrant.series), &entrant.label);
+            for (contestant, found) in &lines {
+                ui.colored_label(theme::of(ui).series(contestant.series), &contestant.label);
                 match found {
                     Some((outcome, standing)) => {
                         for column in &first {
@@ -386,11 +386,11 @@ fn lines_of(ui: &mut egui::Ui, comparison: &Comparison, sort: &mut Option<(usize
 pub fn cards(ui: &mut egui::Ui, context: &Context) {
     let theme = theme::of(ui);
     let comparison = &*context.comparison;
-    let card = |entrant: &Ticked| {
-        let found = comparison.outcome(entrant);
+    let card = |contestant: &Ticked| {
+        let found = comparison.outcome(contestant);
         Card {
-            color: theme.series(entrant.series),
-            name: entrant.label.clone(),
+            color: theme.series(contestant.series),
+            name: contestant.label.clone(),
             time: found.map(|(outcome, _)| outcome.time()),
             verdict: found.map(|(outcome, _)| {
                 let is_solved = outcome.report.status == Status::Converged;
@@ -528,12 +528,12 @@ fn lines(
     theme: &Theme,
     x: impl Fn(&HistoryPoint, f64) -> f64,
 ) -> Vec<Curve> {
-    let line = |(entrant, outcome, _): (&Ticked, &Outcome, &Standing)| {
+    let line = |(contestant, outcome, _): (&Ticked, &Outcome, &Standing)| {
         let prepare = outcome.report.prepare_time;
         let points = outcome.report.history.iter();
         Curve {
             name: outcome.name_with_law(),
-            color: theme.series(entrant.series),
+            color: theme.series(contestant.series),
             points: points.map(|p| [x(p, prepare), p.residual]).collect(),
         }
     };

@@ -7,7 +7,7 @@ use super::{Context, Panel, theme, worlds};
 use crate::problem::residual::{JudgedLaw, Residual};
 use crate::solve::Status;
 use crate::step::StepReport;
-use crate::viewer::adviser::Told;
+use crate::viewer::adviser::Diagnosis;
 
 pub const PANEL: Panel =
     Panel::right("Counters", true, show).when(|context| context.playback.frame.is_some());
@@ -81,16 +81,19 @@ fn show(ui: &mut egui::Ui, context: &mut Context) {
 }
 
 /// What is wrong with the worst of the last steps, and what would help: in so many lines that nothing moves when it comes.
-fn advice(ui: &mut egui::Ui, told: Option<&Told>) {
-    let text = told.map_or_else(String::new, |told| {
-        let help = told.help.as_deref().unwrap_or("Trying what would help …");
-        format!("Step {}: {} {help}", told.step, told.wrong)
+fn advice(ui: &mut egui::Ui, diagnosis: Option<&Diagnosis>) {
+    let text = diagnosis.map_or_else(String::new, |diagnosis| {
+        let help = diagnosis
+            .help
+            .as_deref()
+            .unwrap_or("Trying what would help …");
+        format!("Step {}: {} {help}", diagnosis.step, diagnosis.wrong)
     });
     let color = theme::of(ui).warning;
     let shown = lines(ui, &text, egui::TextStyle::Small, color, 4);
-    if told.is_some() {
+    if diagnosis.is_some() {
         shown.on_hover_text(format!(
-            "{text}\n\nThe worst of the last steps, told anew every few seconds."
+            "{text}\n\nThe worst of the last steps, looked at anew every few seconds."
         ));
     }
 }

@@ -12,13 +12,13 @@ mod legend;
 mod matrix;
 #[cfg(test)]
 mod names;
+mod overlay;
 mod parameters;
 mod parts;
 mod picked;
 mod plots;
 mod scenes;
 mod selection;
-mod signs;
 mod solver;
 mod statistics;
 mod stepping;
@@ -336,9 +336,9 @@ fn lay_out(
         around(&mut ui, all.size(), &mut context);
     }
     let free = ui.available_rect_before_wrap();
-    signs::loading(&ctx, &context, free);
-    signs::broken(&ctx, &mut context, free);
-    signs::pull(&ctx, &context);
+    overlay::loading(&ctx, &context, free);
+    overlay::broken(&ctx, &mut context, free);
+    overlay::pull(&ctx, &context);
     notice(&ctx, &mut context, free);
     cell_names(&ctx, &context, free);
     legend::show(&ctx, &context, free);

@@ -6,7 +6,7 @@ use bevy::prelude::{App, KeyCode};
 use super::plots::Curve;
 use super::theme;
 use super::worlds::{Numbers, lines, numbers, worlds};
-use crate::compare::{Contest, Entrant, Rounds, Task};
+use crate::compare::{Contest, Contestant, Rounds, Task};
 use crate::scene::library;
 use crate::session::{Input, distance};
 use crate::solve::{SolverConfig, Status};
@@ -39,16 +39,16 @@ fn curves(app: &App) -> Vec<Curve> {
 
 fn tick(app: &mut App, label: &str, on: bool) {
     let mut comparison = app.world_mut().resource_mut::<Comparison>();
-    let mut entrants = comparison.entrants.iter_mut();
-    entrants.find(|e| e.label == label).expect("a solver").on = on;
+    let mut contestants = comparison.contestants.iter_mut();
+    contestants.find(|e| e.label == label).expect("a solver").on = on;
 }
 
 /// The parameters of a solver as they stand in the panel.
 fn config(app: &App, label: &str) -> SolverConfig {
     let comparison = app.world().resource::<Comparison>();
-    let mut entrants = comparison.entrants.iter();
-    let entrant = entrants.find(|e| e.label == label).expect("a solver");
-    entrant.config.clone()
+    let mut contestants = comparison.contestants.iter();
+    let contestant = contestants.find(|e| e.label == label).expect("a solver");
+    contestant.config.clone()
 }
 
 /// A window that is paused at the beginning.
@@ -143,7 +143,9 @@ fn worlds_keep_their_names_numbers_and_curves() {
         tick(app, label, true);
     }
     app.world_mut().resource_mut::<Comparison>().mode = Mode::Worlds;
-    wait(app, "three worlds", |_, frame| frame.rivals.len() == 3);
+    wait(app, "three worlds", |_, frame| {
+        frame.parallel_worlds.len() == 3
+    });
     is_blank(&shown(app), "nncg");
     step_to(app, 9);
 
@@ -151,7 +153,11 @@ fn worlds_keep_their_names_numbers_and_curves() {
     tick(app, "jacobi", false);
     tick(app, "bpp", true);
     wait(app, "the others", |_, frame| {
-        let labels: Vec<&str> = frame.rivals.iter().map(|r| r.label.as_str()).collect();
+        let labels: Vec<&str> = frame
+            .parallel_worlds
+            .iter()
+            .map(|r| r.label.as_str())
+            .collect();
         labels.len() == 3 && !labels.contains(&"jacobi")
     });
     let main_name = format!("{} (main)", main.name);
@@ -181,9 +187,12 @@ fn worlds_keep_their_names_numbers_and_curves() {
     assert_eq!(curves(app), lines_before);
     // Their order is that of the list, and nothing else.
     let mut comparison = app.world_mut().resource_mut::<Comparison>();
-    comparison.entrants.reverse();
+    comparison.contestants.reverse();
     wait(app, "the other order", |_, frame| {
-        frame.rivals.first().is_some_and(|r| r.label == "bpp")
+        frame
+            .parallel_worlds
+            .first()
+            .is_some_and(|r| r.label == "bpp")
     });
     let mut after = shown(app);
     after[1..].reverse();
@@ -260,17 +269,19 @@ fn solvers_keep_their_outcomes() {
     let follow = |app: &mut App, labels: &[&str]| {
         let mut expected = Vec::new();
         for label in labels {
-            let entrant = Entrant::new(*label, config(app, label)).expect("a solver");
-            let outcome = Contest::new(vec![entrant]).run(&task, rounds).remove(0);
+            let contestant = Contestant::new(*label, config(app, label)).expect("a solver");
+            let outcome = Contest::new(vec![contestant]).run(&task, rounds).remove(0);
             let residual = outcome.residual.expect("it is usable").residual;
             expected.push((*label, residual, outcome.report.iterations));
         }
         wait(app, "their outcomes", |world, _| {
             let comparison = world.resource::<Comparison>();
-            for (entrant, outcome, _) in comparison.shown() {
-                let of = expected.iter().find(|(label, ..)| *label == entrant.label);
+            for (contestant, outcome, _) in comparison.shown() {
+                let of = expected
+                    .iter()
+                    .find(|(label, ..)| *label == contestant.label);
                 let found = outcome.residual.expect("it is usable").residual;
-                let found = (entrant.label.as_str(), found, outcome.report.iterations);
+                let found = (contestant.label.as_str(), found, outcome.report.iterations);
                 assert_eq!(of, Some(&found));
             }
             comparison.shown().count() == expected.len()
@@ -285,18 +296,24 @@ fn solvers_keep_their_outcomes() {
     tick(app, "apgd", true);
     follow(app, &["gauss-seidel", "apgd", "bpp"]);
     let mut comparison = app.world_mut().resource_mut::<Comparison>();
-    let k = comparison.entrants.iter().position(|e| e.label == "apgd");
+    let k = comparison
+        .contestants
+        .iter()
+        .position(|e| e.label == "apgd");
     comparison.duplicate(k.expect("it is there"));
-    let copy = comparison.entrants.iter_mut().find(|e| e.label == "apgd 2");
+    let copy = comparison
+        .contestants
+        .iter_mut()
+        .find(|e| e.label == "apgd 2");
     copy.expect("a copy").config.budget.iterations = 2;
-    comparison.entrants.reverse();
+    comparison.contestants.reverse();
     follow(app, &["gauss-seidel", "apgd", "apgd 2", "bpp"]);
     let mut series: Vec<usize> = {
         let comparison = app.world().resource::<Comparison>();
-        comparison.entrants.iter().map(|e| e.series).collect()
+        comparison.contestants.iter().map(|e| e.series).collect()
     };
     series.sort_unstable();
     series.dedup();
     let comparison = app.world().resource::<Comparison>();
-    assert_eq!(series.len(), comparison.entrants.len(), "a colour each");
+    assert_eq!(series.len(), comparison.contestants.len(), "a colour each");
 }

@@ -8,7 +8,7 @@ use super::theme::{self, Theme};
 use super::widgets::{number, pinned};
 use super::{Context, Panel};
 use crate::viewer::comparison::Mode;
-use crate::viewer::frame::{Frame, RivalSample, RivalView, StepSample};
+use crate::viewer::frame::{Frame, ParallelSample, ParallelView, StepSample};
 use crate::viewer::history::History;
 use crate::viewer::verdicts::{Miss, Now, verdict};
 
@@ -41,10 +41,14 @@ impl Who {
     }
 
     /// Its numbers of a step, if it took that.
-    fn of(&self, sample: &StepSample) -> Option<RivalSample> {
+    fn of(&self, sample: &StepSample) -> Option<ParallelSample> {
         match self.world {
             None => Some(sample.own()),
-            Some(world) => sample.rivals.iter().find(|r| r.world == world).copied(),
+            Some(world) => sample
+                .parallel_worlds
+                .iter()
+                .find(|r| r.world == world)
+                .copied(),
         }
     }
 }
@@ -59,14 +63,16 @@ pub fn worlds(history: &History, frame: Option<&Frame>) -> Vec<Who> {
         series: None,
         error: None,
     };
-    let rival = |rival: &RivalView| Who {
-        name: rival.label.clone(),
-        world: Some(rival.world),
-        series: Some(rival.series),
-        error: rival.error.clone(),
+    let parallel = |parallel: &ParallelView| Who {
+        name: parallel.label.clone(),
+        world: Some(parallel.world),
+        series: Some(parallel.series),
+        error: parallel.error.clone(),
     };
-    let rivals = frame.into_iter().flat_map(|frame| &frame.rivals);
-    std::iter::once(own).chain(rivals.map(rival)).collect()
+    let parallel_worlds = frame.into_iter().flat_map(|frame| &frame.parallel_worlds);
+    std::iter::once(own)
+        .chain(parallel_worlds.map(parallel))
+        .collect()
 }
 
 fn worlds_of(context: &Context) -> Vec<Who> {
@@ -107,7 +113,7 @@ pub fn numbers(history: &History, who: &Who) -> Numbers {
         return Numbers::default();
     };
     let last = who.of(newest);
-    let of = |value: fn(&RivalSample) -> f64| last.as_ref().map(value);
+    let of = |value: fn(&ParallelSample) -> f64| last.as_ref().map(value);
     // It is not evaluated in every step, and another solver's is not this one's.
     let same = |s: &&StepSample| who.world.is_some() || s.solver == newest.solver;
     let mut samples = history.samples.iter().rev().take_while(same);
@@ -263,7 +269,7 @@ pub fn lines(
     frame: Option<&Frame>,
     theme: &Theme,
     has_own: bool,
-    value: impl Fn(&RivalSample) -> f64,
+    value: impl Fn(&ParallelSample) -> f64,
 ) -> Vec<Curve> {
     let newest = history.samples.back().map(|s| s.solver.clone());
     let is_present = |s: &StepSample| newest.as_ref() == Some(&s.solver);
@@ -306,7 +312,7 @@ fn plot(
     id: &str,
     scale: Scale,
     has_own: bool,
-    value: impl Fn(&RivalSample) -> f64,
+    value: impl Fn(&ParallelSample) -> f64,
 ) {
     let frame = context.playback.frame.as_ref();
     let lines = lines(&context.history, frame, theme::of(ui), has_own, value);

@@ -1,10 +1,11 @@
 //! What tests share: small worlds here, problems and solves, running machines.
 
+pub mod ablation;
 pub mod fuzz;
 pub mod machine;
 pub mod problems;
 
-use moreau::collide::{Collider, FoundContact};
+use moreau::collide::{Ahead, Collider, FoundContact};
 use moreau::math::{Pose, Quat, SymMat3, Vec3};
 use moreau::problem::{Contacts, ProblemBodies};
 use moreau::solve::{Budget, SolverConfig};
@@ -160,9 +161,12 @@ pub fn contacts(bodies: [(&Geometry, Pose); 2], prediction: f64) -> Vec<FoundCon
     };
     let mut collider = Collider::default();
     let mut found = Contacts::default();
-    let horizon = w.settings.horizon(w.settings.substeps);
-    collider.update_pairs(&w, &free, horizon);
-    collider.find_contacts(&w, &free, horizon, &mut found);
+    let ahead = Ahead {
+        free: &free,
+        horizon: w.settings.horizon(w.settings.substeps),
+    };
+    collider.update_pairs(&w, ahead);
+    collider.find_contacts(&w, ahead, &mut found);
     let contact = |k: usize| FoundContact {
         bodies: found.bodies[k],
         parts: found.parts[k],

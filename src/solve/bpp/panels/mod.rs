@@ -302,7 +302,7 @@ mod tests {
     use pulp::Scalar;
 
     use super::*;
-    use crate::scene::random::Random;
+    use crate::math::random::Random;
 
     /// The lower triangle of a matrix in an envelope.
     #[derive(Default)]

@@ -14,7 +14,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use self::island::Engine;
-use super::budget::{AIM, FINEST, Grants, NEED, count};
+use super::budget::{AIM, FINEST, NEED, WorkBudget, count};
 use crate::problem::MatrixProblem;
 use crate::solve::island::Operator;
 use crate::solve::method::{Limits, write_history};
@@ -29,17 +29,17 @@ const ROUNDS: u32 = 10;
 const SWEEPS: u32 = 50;
 const CHEAPER: u32 = 2;
 
-/// Solves a problem within what is granted, from `lambda`, which becomes the best that was found; none where not even a
-/// few steps fit into the granted work.
+/// Solves a problem within the work budget, from `lambda`, which becomes the best that was found; none where not even a
+/// few steps fit into it.
 pub fn solve(
     problem: &MatrixProblem,
     request: &Request,
-    grants: &Grants,
+    budget: &WorkBudget,
     lambda: &mut [f64],
 ) -> Option<SolveReport> {
     let start = Instant::now();
     // A few looks at every entry, of which a factor has more.
-    if NEED * problem.a().value.len() as f64 > grants.work {
+    if NEED * problem.a().value.len() as f64 > budget.work {
         return None;
     }
     let islands = problem.a().islands();
@@ -48,7 +48,7 @@ pub fn solve(
     let mut rounds = Rounds {
         problem,
         engines: engines.collect(),
-        limits: limits(problem, request, grants, start),
+        limits: limits(problem, request, budget, start),
         sweeps: 0,
     };
     if !rounds.share_work() {
@@ -78,15 +78,20 @@ pub fn solve(
     Some(report)
 }
 
-fn limits(problem: &MatrixProblem, request: &Request, grants: &Grants, start: Instant) -> Limits {
+fn limits(
+    problem: &MatrixProblem,
+    request: &Request,
+    budget: &WorkBudget,
+    start: Instant,
+) -> Limits {
     let speed = problem.offset().iter();
     let speed = speed.fold(0.0, |a: f64, b| a.max(b.abs()));
     // These problems have units of their own.
     let finest = FINEST * speed.min(1.0);
     Limits {
-        tolerance: grants.tolerance.max(finest),
-        aim: AIM * grants.tolerance.max(finest),
-        work: grants.work,
+        tolerance: budget.tolerance.max(finest),
+        aim: AIM * budget.tolerance.max(finest),
+        work: budget.work,
         steps: request.budget.iterations as usize,
         deadline: request.budget.time_limit().map(|limit| start + limit),
         history: request.history,
@@ -103,7 +108,7 @@ struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    /// Divides the granted work by what a step of each island takes. Returns whether a few fit in.
+    /// Divides the work by what a step of each island takes. Returns whether a few fit in.
     fn share_work(&mut self) -> bool {
         let all = self.limits.work;
         if all == f64::INFINITY {

@@ -4,7 +4,7 @@ use super::super::engine::{Engine, Stage};
 use crate::solve::method::pivoting::Pivoting;
 use crate::solve::method::{Limits, Site};
 
-/// The share of the granted work that pivoting may take (-): it takes next to nothing, or leads nowhere.
+/// The share of the work budget that pivoting may take (-): it takes next to nothing, or leads nowhere.
 const SHARE: f64 = 0.3;
 /// On discs it may take as much as so many Newton steps, and is not worth its while where a pivot takes more work than
 /// one (-). The longest of the winch took 15, and those of dominoes that led nowhere 10 in the mean with 50. Pivots on
@@ -23,7 +23,7 @@ pub const STAGE: Stage = Stage {
 
 fn run(engine: &mut Engine, site: &Site<'_>, error: f64, limits: &Limits) -> f64 {
     engine.bodies.make_ready();
-    let all = SHARE * engine.granted - engine.state.tally.work;
+    let all = SHARE * engine.budget - engine.state.tally.work;
     let most = if Pivoting::solves_exactly(&engine.bodies) {
         [all, f64::INFINITY]
     } else {

@@ -7,16 +7,16 @@
 //! discs quadratically, since in the end Λ⊥ = w⊥ = 0.
 
 use crate::math::Twist;
-use crate::problem::{Friction, FrictionLaw, Palette, Problem};
-use crate::solve::part::Part;
+use crate::problem::{DictionaryColumn, Friction, FrictionLaw, Problem};
+use crate::solve::subproblem::Subproblem;
 
 /// An island of a problem, linearised. Keeps its memory.
 #[derive(Debug, Default)]
 pub(in crate::solve) struct Linear {
     /// The island, with the impulses in the frames of its contacts.
-    pub part: Part,
+    pub part: Subproblem,
     /// The friction of each contact as it is.
-    friction: Palette<Friction>,
+    friction: DictionaryColumn<Friction>,
     /// C across the sliding direction, on the second tangent of each contact (1/kg).
     pub transverse_compliance: Vec<f64>,
     velocity: Vec<Twist>,
@@ -34,7 +34,7 @@ impl Linear {
 
     /// Linearises the laws about the impulses that there are.
     pub fn linearise(&mut self) {
-        let Part {
+        let Subproblem {
             problem, lambda, ..
         } = &mut self.part;
         problem.velocities(lambda, &mut self.velocity);

@@ -8,12 +8,12 @@
 
 use super::super::{Limits, State};
 use super::ProximalPoint;
+use crate::linalg::supernodal::Breakdown;
 use crate::problem::FrictionLaw;
 use crate::problem::law::Slope;
 use crate::solve::island::bodies::{Bodies, WORK_PER_SYSTEM_ROW};
 use crate::solve::island::packed::NONE;
 use crate::solve::island::{Tally, cone};
-use crate::solve::linalg::sparse::Breakdown;
 
 /// Steps that do not halve the rest before it gives up, with σ inside and with σ held. Held, the rest may grow on
 /// the way down.

@@ -6,10 +6,10 @@
 mod inner;
 
 use super::{Limits, State};
+use crate::linalg::supernodal::Breakdown;
 use crate::problem::FrictionLaw;
 use crate::solve::island::bodies::Bodies;
 use crate::solve::island::{BILATERAL, Operator};
-use crate::solve::linalg::sparse::Breakdown;
 
 /// By how much α grows from point to point, and twice that falls after one that led nowhere (-).
 const GROWTH: f64 = 10.0;

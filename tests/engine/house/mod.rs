@@ -1,0 +1,4 @@
+//! The order of sources and docs.
+
+mod docs;
+mod sources;

@@ -1,0 +1,9 @@
+//! Joints, and what is made of them.
+
+mod by_default;
+mod cables;
+mod hands;
+mod joints;
+mod powertrain;
+mod rigid_joints;
+mod vehicles;
