@@ -2,18 +2,25 @@
 //!
 //! - `ablation`: what each method of an exact solution is worth (docs/exact.md);
 //! - `unseen`: scenes that no solver was made for (docs/choosing.md);
-//! - `past`: what keeping the past costs.
+//! - `past`: what keeping the past costs;
+//! - `machines`: thirteen machines that touch things.
 
 mod ablation;
 #[path = "../../tests/engine/common/mod.rs"]
 #[allow(dead_code, reason = "the benches use a part of what tests share")]
 mod common;
+mod machines;
 mod past;
 mod unseen;
 
 fn main() {
-    let names = ["ablation", "unseen", "past"];
-    let tables = [ablation::measure, unseen::measure, past::measure];
+    let names = ["ablation", "unseen", "past", "machines"];
+    let tables: [fn(); 4] = [
+        ablation::measure,
+        unseen::measure,
+        past::measure,
+        machines::measure,
+    ];
     // Cargo says `--bench` before anything else.
     let asked: Vec<String> = std::env::args()
         .skip(1)

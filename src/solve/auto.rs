@@ -278,7 +278,7 @@ impl Solver for Auto {
             history: request.history && swept == 0,
             ..*request
         };
-        // The rungs share the wall-clock limit; where there is none, this changes nothing.
+        // Both share the wall-clock limit; where there is none, this changes nothing.
         let left = |spent: f64| Request {
             budget: each.budget.after(spent),
             ..each
