@@ -19,10 +19,14 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// README, changelog and everything in `docs`, with the text.
+/// README, changelog, CONTRIBUTING and everything in `docs`, with the text.
 fn documents() -> Vec<(PathBuf, String)> {
     let mut folders = vec![root().join("docs")];
-    let mut files = vec![root().join("README.md"), root().join("CHANGELOG.md")];
+    let mut files = vec![
+        root().join("README.md"),
+        root().join("CHANGELOG.md"),
+        root().join("CONTRIBUTING.md"),
+    ];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("a folder") {
             let path = entry.expect("an entry").path();
