@@ -147,10 +147,12 @@ impl ExactPass {
         let rows = engines.map(|(_, engine)| engine.state.x.len());
         self.work = budget.in_place_of_sweeps(rows.sum());
         let runs = self.runs.iter_mut();
-        let asked = runs.filter_map(|run| Some((run.exact()?.multiple(budget), run)));
-        let mut asked: Vec<(f64, f64, &mut IslandRun)> = asked
-            .map(|(multiple, run)| (run.exact().map_or(0.0, |e| e.need), multiple, run))
-            .collect();
+        // What each needs, how many times its share it may take, and the island.
+        let asked = runs.filter_map(|run| {
+            let exact = run.exact()?;
+            Some((exact.need, exact.multiple(budget), run))
+        });
+        let mut asked: Vec<(f64, f64, &mut IslandRun)> = asked.collect();
         asked.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
         let (new, held): (Vec<_>, Vec<_>) = asked
             .into_iter()
