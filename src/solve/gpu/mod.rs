@@ -18,7 +18,7 @@ mod program;
 pub(crate) mod real;
 mod records;
 #[cfg(all(test, feature = "gpu"))]
-mod tests;
+pub(crate) mod tests;
 
 use std::ops::RangeInclusive;
 

@@ -16,7 +16,7 @@ use crate::problem::FrictionLaw;
 use crate::scene::library;
 
 /// The device, or nothing where there is none and none is required.
-fn gpu() -> Option<Arc<Gpu>> {
+pub(crate) fn gpu() -> Option<Arc<Gpu>> {
     match Gpu::shared() {
         Ok(gpu) => Some(gpu),
         Err(reason) => {
