@@ -1,5 +1,5 @@
-//! Continuous collision detection, so that nothing passes: what is fast does not skip what lies on its way through a half step, and who was struck in a
-//! step meets in it what its free velocity did not lead to.
+//! Continuous collision detection, so that nothing passes: what is fast does not skip what lies on its way through a
+//! half step, and who was struck in a step meets in it what its free velocity did not lead to.
 
 use super::integrate;
 use super::pace::Pace;

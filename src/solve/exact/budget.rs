@@ -20,11 +20,11 @@ pub const NEED: f64 = 3.0;
 /// The same of iterations of alternating directions, where these come first. One that stands takes up to five.
 const ITERATIONS: f64 = 3.0;
 
-/// An island that no impulse has held yet may take so many times its share of the work (-), and where contacts are redundant so many:
-/// it is solved from nothing once, and goes on from there. A house of cards takes as much as the default then, a wall of
-/// 915 bricks that touch on all sides up to twelve times as much, and a tenth of it in the steps that follow; left unsolved
-/// they sag, and shake for a minute. What needs no more than that from nothing is begun, too: most of it stands afterwards,
-/// and costs nothing.
+/// An island that no impulse has held yet may take so many times its share of the work (-), and where contacts are
+/// redundant so many: it is solved from nothing once, and goes on from there. A house of cards takes as much as the
+/// default then, a wall of 915 bricks that touch on all sides up to twelve times as much, and a tenth of it in the
+/// steps that follow; left unsolved they sag, and shake for a minute. What needs no more than that from nothing is
+/// begun, too: most of it stands afterwards, and costs nothing.
 const FIRST_MULTIPLE: [f64; 2] = [10.0, 20.0];
 
 /// What of an island's work is reserved for sweeps after an exact solution that ends early, at most (-), so that both together
