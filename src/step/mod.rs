@@ -159,6 +159,7 @@ impl Simulation {
                 self.report.halvings = halvings;
                 return Ok(());
             }
+            self.report.give_up();
             self.before.restore(&mut self.world);
             if let Some(energy) = &mut self.energy {
                 energy.begin_again(&self.world);
@@ -229,8 +230,7 @@ impl Simulation {
             let choices = &mut solved.report.choices;
             choices.measure(&c.problem, &c.lambda, solved.law, &c.residual_workspace);
         }
-        self.report
-            .add_substep(c, solved.report, substep.is_first());
+        self.report.add_substep(c, solved.report);
         watch.lap(Stage::Measure);
         account(&mut self.energy, watch, |energy| energy.add_work(world, c));
 

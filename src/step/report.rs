@@ -4,7 +4,7 @@ use super::context::Context;
 use crate::measure::Timings;
 use crate::measure::energy::Balance;
 use crate::problem::residual::{self, JudgedLaw, Residual};
-use crate::solve::SolveReport;
+use crate::solve::{SolveReport, Status};
 
 /// What one step did.
 #[derive(Clone, Debug, Default)]
@@ -83,8 +83,15 @@ impl StepReport {
         }
     }
 
+    /// Forgets how well substeps were solved that are not taken; what they took is kept.
+    pub(super) fn give_up(&mut self) {
+        [self.residual, self.residual_coulomb] = [None; 2];
+        [self.penetration, self.joint_error] = [0.0; 2];
+        self.solve.status = Status::Converged;
+    }
+
     /// Adds what else one substep did.
-    pub(super) fn add_substep(&mut self, c: &Context, solve: SolveReport, is_first: bool) {
+    pub(super) fn add_substep(&mut self, c: &Context, solve: SolveReport) {
         let problem = &c.problem;
         let contacts = &problem.contacts;
         let is_dynamic = |b: &u32| problem.bodies.is_dynamic(*b as usize);
@@ -97,11 +104,7 @@ impl StepReport {
         self.penetration = overlaps.fold(self.penetration, f64::max);
         let errors = c.joints.errors().iter().copied();
         self.joint_error = errors.fold(self.joint_error, f64::max);
-        self.solve = if is_first {
-            solve
-        } else {
-            std::mem::take(&mut self.solve).followed_by(solve)
-        };
+        self.solve = std::mem::take(&mut self.solve).followed_by(solve);
     }
 }
 
