@@ -97,6 +97,7 @@ fn sweeps(c: &mut Criterion) {
                                 ..Budget::default()
                             },
                             history: false,
+                            ..Request::default()
                         };
                         let mut lambda = vec![0.0; problem.row_count()];
                         let start = Instant::now();

@@ -253,6 +253,7 @@ pub fn measure() {
                 let request = Request {
                     budget: config.budget,
                     history: false,
+                    ..Request::default()
                 };
                 let (mut lambda, mut u) = (simulation.warm_start().to_vec(), Vec::new());
                 let begin = Instant::now();

@@ -63,6 +63,7 @@ impl Contestant {
         let request = Request {
             budget: self.config.budget,
             history,
+            ..Request::default()
         };
         let (lambda, velocity) = (&mut self.lambda, &mut self.velocity);
         velocity.clear();

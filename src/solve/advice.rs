@@ -274,6 +274,7 @@ impl Shortfall {
             let request = Request {
                 budget: config.budget,
                 history: false,
+                ..Request::default()
             };
             let (mut lambda, mut u) = (start.to_vec(), Vec::new());
             let report = solver.solve(problem, &request, &mut lambda, &mut u);

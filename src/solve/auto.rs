@@ -329,6 +329,7 @@ impl Solver for Auto {
         let each = Request {
             history: false,
             budget: request.budget.after(report.solve_time),
+            ..*request
         };
         let mut history = report.history.clone();
         let mut report = report.followed_by(self.sweeps.solve_matrices(problem, &each, lambda)?);
@@ -352,6 +353,10 @@ impl Solver for Auto {
             });
         }
         Ok(SolveReport { history, ..report })
+    }
+
+    fn tries(&self) -> bool {
+        true
     }
 
     fn correct(

@@ -60,6 +60,10 @@ impl Solver for Newton {
         report
     }
 
+    fn tries(&self) -> bool {
+        true
+    }
+
     fn solve_matrices(
         &mut self,
         problem: &MatrixProblem,

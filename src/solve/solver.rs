@@ -22,6 +22,9 @@ pub struct Request {
     pub budget: Budget,
     /// Whether to record a history. Its cost is in none of the times.
     pub history: bool,
+    /// Whether what ends above the tolerance is solved in another way: of islands with general rows exact solutions, which
+    /// [`Solver::tries`] tells of, then end after a few steps.
+    pub is_try: bool,
 }
 
 /// Why a solver cannot solve a problem that has no bodies.
@@ -84,6 +87,11 @@ pub trait Solver: Send {
         _budget: &Budget,
         _u: &mut Vec<Twist>,
     ) -> bool {
+        false
+    }
+
+    /// Whether it knows what to leave undone of a try, see [`Request::is_try`].
+    fn tries(&self) -> bool {
         false
     }
 

@@ -144,6 +144,7 @@ impl Workspace {
         let request = Request {
             budget,
             history: false,
+            ..Request::default()
         };
         self.lambda.clear();
         self.lambda.resize(self.problem.row_count(), 0.0);

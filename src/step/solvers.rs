@@ -120,7 +120,7 @@ impl Solvers {
         watch: &mut Stopwatch<'_>,
     ) -> Result<Solved, StepError> {
         let pace = &substep.pace;
-        let mut solved = self.solve_found(world, c, substep, watch)?;
+        let mut solved = self.solve_found(world, c, substep, finds, watch)?;
         for _ in 0..MOST_STRIKES {
             let is_struck = finds && solved.is_resolved && {
                 let (problem, velocity) = (&mut c.problem, c.velocity.as_slice());
@@ -132,7 +132,7 @@ impl Solvers {
             }
             c.apply_forces(world, pace.h);
             c.assemble(world, pace, true);
-            let mut next = self.solve_found(world, c, substep, watch)?;
+            let mut next = self.solve_found(world, c, substep, finds, watch)?;
             // How the last problem was solved is how the step was.
             let status = next.report.status.clone();
             next.report = solved.report.followed_by(next.report);
@@ -153,30 +153,26 @@ impl Solvers {
         world: &mut World,
         c: &mut Context,
         substep: &Substep,
+        finds: bool,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Solved, StepError> {
-        let share = substep.share();
-        let has_rounds = (c.joints).begin_rounds(world, &mut c.problem, &c.start, share);
-        watch.lap(Stage::Assemble);
-        let (joints, mut at) = c.joints_at();
-        let mut report = self.solve_once(&mut at, false, watch);
-        let mut closing = Closing::Closed;
-        if has_rounds {
-            let budget = self.config.budget;
-            closing = joints.close(
-                world,
-                &mut at,
-                &budget,
-                &mut report,
-                watch,
-                |at, again, watch| self.solve_once(at, again, watch),
-            );
+        let (mut report, mut closing) = self.close(world, c, substep, false, watch);
+        let is_solved = closing == Closing::Closed && report.status == Status::Converged;
+        if self.chosen.tries() && c.joints.have_contacts() && !is_solved {
+            c.apply_forces(world, substep.pace.h);
+            c.assemble(world, &substep.pace, finds);
+            let (next, held) = self.close(world, c, substep, true, watch);
+            let status = next.status.clone();
+            (report, closing) = (report.followed_by(next), held);
+            report.status = status;
         }
+        let (joints, mut at) = c.joints_at();
         let is_resolved = closing != Closing::Unresolved;
         if substep.is_last_try && !is_resolved && report.status.is_usable() {
             // What rounds have found that lead nowhere may be anything.
             joints.restore(world, at.problem);
-            let next = self.solve_once(&mut at, false, watch);
+            let request = self.request(false);
+            let next = self.solve_once(&mut at, &request, false, watch);
             report = report.followed_by(next);
             report.status = report.status.or_worse(Status::Budget);
         }
@@ -195,21 +191,53 @@ impl Solvers {
         })
     }
 
+    /// Rounds, in which contacts of machines are held or not: where they are not, and could be, that is a try.
+    fn close(
+        &mut self,
+        world: &mut World,
+        c: &mut Context,
+        substep: &Substep,
+        holds: bool,
+        watch: &mut Stopwatch<'_>,
+    ) -> (SolveReport, Closing) {
+        let share = substep.share();
+        let (problem, start) = (&mut c.problem, c.start.as_slice());
+        let has_rounds = (c.joints).begin_rounds(world, problem, start, share, holds);
+        watch.lap(Stage::Assemble);
+        let could_hold = !holds && c.joints.have_contacts();
+        let request = self.request(could_hold && self.chosen.tries());
+        let (joints, mut at) = c.joints_at();
+        let mut report = self.solve_once(&mut at, &request, false, watch);
+        if !has_rounds {
+            return (report, Closing::Closed);
+        }
+        let solve = |at: &mut Iterate<'_>, again, watch: &mut Stopwatch<'_>| {
+            self.solve_once(at, &request, again, watch)
+        };
+        let closing = joints.close(world, &mut at, &request, &mut report, watch, solve);
+        (report, closing)
+    }
+
+    fn request(&self, is_try: bool) -> Request {
+        Request {
+            budget: self.config.budget,
+            history: self.record_history,
+            is_try,
+        }
+    }
+
     /// `again`: the problem is the last one but for its right-hand side.
     fn solve_once(
         &mut self,
         at: &mut Iterate<'_>,
+        request: &Request,
         again: bool,
         watch: &mut Stopwatch<'_>,
     ) -> SolveReport {
-        let request = Request {
-            budget: self.config.budget,
-            history: self.record_history,
-        };
         let (problem, lambda, velocity) = (&*at.problem, &mut *at.lambda, &mut *at.velocity);
         let report = match again {
-            true => self.chosen.solve_again(problem, &request, lambda, velocity),
-            false => self.chosen.solve(problem, &request, lambda, velocity),
+            true => self.chosen.solve_again(problem, request, lambda, velocity),
+            false => self.chosen.solve(problem, request, lambda, velocity),
         };
         let prepare = (Stage::Prepare, report.prepare_time);
         let record = (Stage::Measure, report.record_time);
@@ -230,7 +258,7 @@ impl Solvers {
         budget.iterations = budget.iterations.max(least);
         let request = Request {
             budget,
-            history: false,
+            ..Request::default()
         };
         let second = self
             .fallback

@@ -74,6 +74,7 @@ fn solved(problem: &MatrixProblem, name: &str, exact: bool, iterations: u32) -> 
     let request = Request {
         budget: config.budget,
         history: false,
+        ..Request::default()
     };
     let mut lambda = vec![0.0; problem.row_count()];
     let report = config
@@ -94,6 +95,7 @@ fn solved_exactly(problem: &Problem, start: &[f64]) -> Vec<f64> {
     let request = Request {
         budget: config.budget,
         history: false,
+        ..Request::default()
     };
     let (mut lambda, mut u) = (start.to_vec(), Vec::new());
     let mut solver = config.build().expect("a solver");
@@ -623,6 +625,7 @@ fn solvers_agree_without_bodies() {
         let request = Request {
             budget: config.budget,
             history: false,
+            ..Request::default()
         };
         let mut lambda = vec![0.0; truth.len()];
         let mut solver = config.build().expect("a solver");
@@ -736,6 +739,7 @@ fn exact_solvers_keep_their_promises_without_bodies() {
             let request = Request {
                 budget,
                 history: true,
+                ..Request::default()
             };
             let mut lambda: Vec<f64> = exact.iter().map(|x| start * x).collect();
             let before = residual(&problem, &lambda).residual;
@@ -762,6 +766,7 @@ fn exact_solvers_keep_their_promises_without_bodies() {
         let request = Request {
             budget: config.budget,
             history: false,
+            ..Request::default()
         };
         let mut lambda = exact.clone();
         let mut solver = config.build().expect("a solver");

@@ -130,6 +130,7 @@ fn solve(
     let request = Request {
         budget: BUDGET,
         history: false,
+        ..Request::default()
     };
     let (mut lambda, mut u) = (Vec::new(), Vec::new());
     let mut workspace = ResidualWorkspace::default();

@@ -59,6 +59,7 @@ impl Racer {
         let request = Request {
             budget: self.budget,
             history,
+            ..Request::default()
         };
         let (solver, lambda, velocity) = (&mut self.solver, &mut self.lambda, &mut self.velocity);
         let pool = bench.pool(self.threads);

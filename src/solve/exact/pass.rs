@@ -203,7 +203,10 @@ impl ExactPass {
         };
         let runs = self.runs.par_iter_mut().enumerate();
         let exact = runs.filter_map(|(island, run)| Some((island, run.exact_mut()?)));
-        exact.for_each(|(island, run)| run.solve(&site(island), &limits));
+        let tries = request.is_try;
+        exact.for_each(|(island, run)| {
+            run.solve(&site(island), &limits.of(tries && run.has_rows()))
+        });
         while self.go_on(site, &limits) {}
         clear_idle(problem, lambda);
         self.store(problem, lambda, |state| &state.x);
@@ -397,6 +400,20 @@ impl ExactPass {
             };
             Status::Stalled(format!("no method gets below {worst:.1e} m/s{why}"))
         }
+    }
+}
+
+/// Steps of an island with general rows after which a try is given up (-): rounds of machines that get to their end begin with
+/// at most a dozen.
+const TRY: usize = 16;
+
+impl Limits {
+    /// Those of a try, if it is one.
+    fn of(mut self, is_try: bool) -> Self {
+        if is_try {
+            self.steps = self.steps.min(TRY);
+        }
+        self
     }
 }
 

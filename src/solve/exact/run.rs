@@ -155,6 +155,11 @@ impl ExactRun {
         self.end = engine.end(self.residual, &limits);
     }
 
+    /// Whether its island has general rows.
+    pub fn has_rows(&self) -> bool {
+        self.engine.bodies.island.rows.len() > 0
+    }
+
     /// Whether it has ended above the tolerance (m/s).
     pub fn is_unfinished(&self, tolerance: f64) -> bool {
         self.residual > tolerance.max(FINEST)

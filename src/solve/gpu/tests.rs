@@ -414,6 +414,7 @@ fn solve_by(
             ..Budget::default()
         },
         history: false,
+        ..Request::default()
     };
     let mut lambda = vec![0.0; problem.row_count()];
     let report = solver.solve(&problem, &request, &mut lambda, &mut Vec::new());

@@ -155,6 +155,7 @@ impl Slot {
         let request = Request {
             budget: self.budget.after(self.begun.elapsed().as_secs_f64()),
             history: false,
+            ..Request::default()
         };
         let Subproblem {
             problem, lambda, ..

@@ -167,7 +167,7 @@ impl Small {
                 tolerance,
                 ..Budget::default()
             },
-            history: false,
+            ..Request::default()
         };
         let budget = WorkBudget::to_all(work, tolerance);
         let report = matrices::solve(&problem, &request, &budget, self.x.as_mut_slice());

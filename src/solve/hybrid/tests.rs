@@ -49,6 +49,7 @@ fn request(iterations: u32, tolerance: f64) -> Request {
             ..Budget::default()
         },
         history: true,
+        ..Request::default()
     }
 }
 

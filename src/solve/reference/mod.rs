@@ -154,7 +154,7 @@ impl Reference {
                 time,
                 ..Budget::default()
             },
-            history: false,
+            ..Request::default()
         };
         self.trial.clone_from(&self.best);
         let (trial, mut u) = (&mut self.trial, Vec::new());
@@ -193,6 +193,7 @@ impl Left {
                 ..self.budget
             },
             history: self.history,
+            is_try: false,
         };
         (iterations > 0 && work > 0.0).then_some((request, work))
     }

@@ -86,6 +86,7 @@ impl Refiner {
         let request = |iterations| Request {
             budget: budget(iterations),
             history: false,
+            ..Request::default()
         };
         let work_budget = WorkBudget {
             work: WORK,

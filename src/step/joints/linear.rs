@@ -1,6 +1,7 @@
 //! The rows of positions, linear about a next midpoint q₊ = q + h u.
 
 use super::entry::number;
+use super::loops::Loops;
 use super::positions::Positions;
 use super::rows::{Table, diagonal};
 use crate::math::Twist;
@@ -24,15 +25,25 @@ pub struct Linearisation {
 }
 
 impl Linearisation {
-    /// How far the rows of positions are from their laws at the next midpoint, with these impulses (m/s); `hold` is what of
-    /// their compliance only the rounds know (1/kg).
-    pub fn gap(&self, problem: &Problem, table: &Table, hold: &[f64], lambda: &[f64]) -> f64 {
+    /// How far the rows of positions are from their laws at the next midpoint, with these impulses (m/s). What holds those of
+    /// loops to a centre is a part of the laws where that `stays`.
+    pub fn gap(
+        &self,
+        problem: &Problem,
+        table: &Table,
+        (loops, stays): (&Loops, bool),
+        lambda: &[f64],
+    ) -> f64 {
         let first = problem.contact_rows();
         let mut worst = 0.0_f64;
         for (r, _) in table.positions() {
             let lambda = lambda[first + r];
-            let compliance = problem.rows.compliance[r] - hold[r];
-            let w = self.velocity[r] + compliance * lambda;
+            let compliance = problem.rows.compliance[r];
+            let gives = match stays {
+                true => compliance * lambda - loops.pull(r),
+                false => (compliance - loops.hold[r]) * lambda,
+            };
+            let w = self.velocity[r] + gives;
             let [lo, hi] = problem.rows.bounds[r];
             // As the residual has it: an impulse that is next to nothing may still press.
             let error = match problem.rows.is_bilateral(r) {

@@ -5,7 +5,7 @@ use crate::problem::Problem;
 use crate::world::World;
 use crate::world::joint::{JointKind, WORLD};
 
-/// What holds the rows of loops to the last round's impulses, as a share of their own diagonal (-).
+/// What holds the rows of loops to the centre, as a share of their own diagonal (-).
 const HOLD: f64 = 1e-5;
 /// Which joints close loops: those that are no bridges of the graph of bodies and joints, in which everything that
 /// impulses do not move is one.
@@ -13,8 +13,9 @@ const HOLD: f64 = 1e-5;
 pub struct Loops {
     /// Per joint.
     closes: Vec<bool>,
-    /// What holds the rows to the last round's impulses, per row (1/kg).
+    /// What holds the rows to the centre, and the impulses that this is, per row (1/kg, N s).
     pub hold: Vec<f64>,
+    centre: Vec<f64>,
     /// Edges: a joint and its two bodies. They are compared with those of the last time.
     edges: Vec<[u32; 3]>,
     spare: Vec<[u32; 3]>,
@@ -25,12 +26,14 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// Rigid rows of joints that close loops may be redundant, and their directions nearly so: in the first round their
-    /// impulses are the least ones …
+    /// Rigid rows of joints that close loops may be redundant, and their directions nearly so: at first their impulses are
+    /// the least ones …
     pub fn soften(&mut self, world: &World, problem: &mut Problem, table: &Table) {
         self.find(world, problem);
         self.hold.clear();
         self.hold.resize(problem.rows.len(), 0.0);
+        self.centre.clear();
+        self.centre.resize(problem.rows.len(), 0.0);
         for (r, (index, _)) in table.rows.iter().enumerate() {
             if table.is_rigid(r) && self.closes[*index as usize] {
                 self.hold[r] = HOLD * diagonal(problem, r);
@@ -39,13 +42,28 @@ impl Loops {
         }
     }
 
-    /// … and in later ones they change as little as they can from what the last one found: at the end nothing
-    /// of this is left. They are those of the general rows.
-    pub fn hold_on(&self, problem: &mut Problem, impulses: &[f64]) {
-        let rows = self.hold.iter().enumerate();
-        for (r, hold) in rows.filter(|(_, hold)| **hold > 0.0) {
-            problem.rows.bias[r] -= hold * impulses[r];
+    /// … and then they change as little as they can from these, those of the general rows (N s).
+    pub fn recentre(&mut self, impulses: &[f64]) {
+        self.centre.copy_from_slice(impulses);
+    }
+
+    /// Puts the centre into the biases of a new linearisation, which know nothing of it.
+    pub fn hold_on(&self, problem: &mut Problem) {
+        for (r, bias) in problem.rows.bias.iter_mut().enumerate() {
+            *bias -= self.pull(r);
         }
+    }
+
+    /// What the centre takes off the bias of a row (m/s).
+    pub fn pull(&self, r: usize) -> f64 {
+        self.hold[r] * self.centre[r]
+    }
+
+    /// The largest velocity that holding impulses of the general rows makes (m/s).
+    pub fn apart(&self, impulses: &[f64]) -> f64 {
+        let rows = self.hold.iter().zip(&self.centre).zip(impulses);
+        let each = rows.map(|((hold, centre), x)| hold * (x - centre).abs());
+        each.fold(0.0, f64::max)
     }
 
     /// Finds them for the world as it is.

@@ -34,6 +34,13 @@ impl Mixing {
         self.past.clear();
     }
 
+    /// Forgets the rounds of an island, which are to lead elsewhere.
+    pub fn forget(&mut self, island: usize) {
+        if let Some(past) = self.past.get_mut(island) {
+            past.clear();
+        }
+    }
+
     /// Mixes what the last rounds have found such that what is left of their changes is least (Anderson 1965): a secant
     /// method that makes up for what the matrix leaves out. Rounds of an earlier matrix count as well, since what they end at
     /// is the same. The next one is linear about it. False where that is what the last round has found.

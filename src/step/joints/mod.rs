@@ -4,11 +4,13 @@
 //! - `laws` and `spring`: how far they are to be closed, and how springs give way;
 //! - `positions`: the same rows where the bodies are elsewhere, `linear`: linear about that;
 //! - `ropes` and `loops`: what the matrix has of taut ropes, and of redundant rows;
+//! - `contacts`: what holds contacts' impulses to the centre of proximal points;
 //! - `bodies` and `stiffness`: the momenta of the bodies that joints hold, and how they resist turning;
 //! - `mixing`: what a round is linear about, `closing`: round after round.
 
 mod bodies;
 mod closing;
+mod contacts;
 mod entry;
 mod laws;
 mod linear;

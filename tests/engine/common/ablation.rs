@@ -31,6 +31,7 @@ impl Step {
         let request = Request {
             budget: config.budget,
             history: false,
+            ..Request::default()
         };
         let mut lambda = self.start.clone();
         let mut solver = config.build().expect("a solver of the list");

@@ -28,6 +28,7 @@ pub fn solve(
     let request = Request {
         budget: config.budget,
         history,
+        ..Request::default()
     };
     let report = solver.solve(problem, &request, &mut lambda, &mut u);
     (lambda, u, report)

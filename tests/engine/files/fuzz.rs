@@ -87,6 +87,7 @@ fn problems_of_fclib(seeds: Range<u64>) {
             ..Budget::default()
         },
         history: false,
+        ..Request::default()
     };
     spoiled(seeds, |random| {
         let mut bytes = files[random.below(2)][random.below(2)].clone();

@@ -87,6 +87,7 @@ fn solved(problem: &Problem) -> Vec<Vec3> {
     let request = Request {
         budget: config.budget,
         history: false,
+        ..Request::default()
     };
     let (mut lambda, mut velocity) = (vec![0.0; problem.row_count()], Vec::new());
     let report = solver.solve(problem, &request, &mut lambda, &mut velocity);

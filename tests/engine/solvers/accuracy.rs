@@ -31,6 +31,7 @@ fn solve(name: &str, budget: Budget, problem: &Problem, lambda: &mut [f64]) -> S
     let request = Request {
         budget,
         history: false,
+        ..Request::default()
     };
     solver.solve(problem, &request, lambda, &mut Vec::new())
 }
@@ -362,6 +363,7 @@ fn a_step_knows_about_how_far_its_velocities_are_off() {
     let request = Request {
         budget: budget(4000, 1e-10),
         history: false,
+        ..Request::default()
     };
     let report = solver.solve(s.problem(), &request, &mut lambda, &mut exact);
     assert_eq!(report.status, Status::Converged);

@@ -28,6 +28,7 @@ fn solve(config: &SolverConfig, problem: &Problem, lambda: &mut [f64]) -> SolveR
     let request = Request {
         budget: config.budget,
         history: false,
+        ..Request::default()
     };
     solver.solve(problem, &request, lambda, &mut Vec::new())
 }

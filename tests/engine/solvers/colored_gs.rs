@@ -225,6 +225,7 @@ fn a_solver_that_solved_something_else_before_solves_as_a_new_one() {
             let request = Request {
                 budget,
                 history: false,
+                ..Request::default()
             };
             let mut u = Vec::new();
             let mut first = vec![0.0; before.row_count()];

@@ -59,6 +59,7 @@ fn solve(
     let request = Request {
         budget,
         history: false,
+        ..Request::default()
     };
     let mut u: Vec<Twist> = Vec::new();
     solver.solve(problem, &request, lambda, &mut u)

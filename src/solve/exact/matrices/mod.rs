@@ -182,6 +182,7 @@ impl Rounds<'_> {
         let request = Request {
             budget,
             history: false,
+            ..Request::default()
         };
         self.store(lambda, |engine| &engine.state.best);
         let Ok(report) = sweeps.solve_matrices(self.problem, &request, lambda) else {

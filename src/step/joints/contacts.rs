@@ -1,0 +1,127 @@
+//! Contacts of islands that joints hold, by proximal points (Rockafellar 1976; section 6 of docs/method.md).
+
+use super::bodies::HeldBodies;
+use crate::problem::law::{COUPLES, Law};
+use crate::problem::{BIASES, FrictionLaw, Problem};
+
+/// What holds a contact's impulses to the centre, as a share of A_NN (-). A tenth of it takes up to three times the work in
+/// the mean, and sixteen times at worst; ten times as much leaves deeper overlaps (section 6 has the table).
+const SHARE: f64 = 1e-2;
+
+/// What holds a contact's impulses.
+struct Hold {
+    contact: usize,
+    /// C along the normal and the friction rows (1/kg).
+    compliance: [f64; 2],
+    /// The biases without it (m/s).
+    bias: [f64; BIASES],
+}
+
+impl Hold {
+    /// That of contact `c`; none where it has a compliance of its own, or nothing moves it.
+    fn of(problem: &Problem, c: usize) -> Option<Self> {
+        let contacts = &problem.contacts;
+        let mut diagonal = [0.0; FrictionLaw::MAX_ROWS];
+        problem.contact_diagonal(c, &mut diagonal);
+        if contacts.compliance[c] != [0.0; 2] || diagonal[0] <= 0.0 {
+            return None;
+        }
+        // A power of two, so that few values differ.
+        let normal = (SHARE * diagonal[0]).log2().round().exp2();
+        // The rows of a polyhedron are more than the biases that could hold them.
+        let is_polyhedral = contacts.friction[c].law.is_polyhedral();
+        let friction = if is_polyhedral { 0.0 } else { normal };
+        Some(Self {
+            contact: c,
+            compliance: [normal, friction],
+            bias: contacts.biases(c),
+        })
+    }
+}
+
+/// Contacts and rigid joints together leave impulses, and at times velocities, undetermined. Where that is in the way,
+/// those of islands whose bodies joints hold are given a compliance, C (Λ − Λ_c): towards the centre Λ_c, which is at first what the (sub)step starts from,
+/// and then what was found with it. Keeps its memory.
+#[derive(Default)]
+pub struct HeldContacts {
+    holds: Vec<Hold>,
+    /// Λ_c, per row of the problem's contacts (N s).
+    centre: Vec<f64>,
+    /// The islands that have some, as `HeldBodies` numbers them.
+    pub islands: Vec<usize>,
+    /// Whether they are held, and not only known.
+    pub are_held: bool,
+}
+
+impl HeldContacts {
+    /// Finds contacts without a compliance of their own, and holds them to the impulses `start`, if any are given.
+    pub fn begin(&mut self, problem: &mut Problem, bodies: &HeldBodies, start: Option<&[f64]>) {
+        self.clear();
+        for (k, (island, _)) in bodies.islands.iter().enumerate() {
+            let before = self.holds.len();
+            let contacts = problem.islands.contacts.of(*island).iter();
+            let holds = contacts.filter_map(|c| Hold::of(problem, *c as usize));
+            self.holds.extend(holds);
+            if self.holds.len() > before {
+                self.islands.push(k);
+            }
+        }
+        let Some(start) = start else {
+            return;
+        };
+        self.are_held = true;
+        let contacts = &mut problem.contacts;
+        if contacts.have_couples() {
+            let none = [0.0; COUPLES];
+            contacts.couple_bias.resize(contacts.bodies.len(), none);
+        }
+        for hold in &self.holds {
+            contacts.compliance.set(hold.contact, hold.compliance);
+        }
+        self.recentre(problem, start);
+    }
+
+    /// There are none in this (sub)step.
+    pub fn clear(&mut self) {
+        self.holds.clear();
+        self.islands.clear();
+        self.are_held = false;
+    }
+
+    /// Makes impulses the centre.
+    pub fn recentre(&mut self, problem: &mut Problem, lambda: &[f64]) {
+        let rows = problem.contact_rows();
+        self.centre.clear();
+        self.centre.extend_from_slice(&lambda[..rows]);
+        let contacts = &mut problem.contacts;
+        for hold in &self.holds {
+            let c = hold.contact;
+            let mut bias = hold.bias;
+            let [normal, friction] = hold.compliance;
+            let rows = contacts.rows(c);
+            for (k, (bias, centre)) in bias.iter_mut().zip(&self.centre[rows]).enumerate() {
+                *bias -= if k == 0 { normal } else { friction } * centre;
+            }
+            let [n, t1, t2, couples @ ..] = bias;
+            contacts.bias[c] = [n, t1, t2];
+            if let Some(bias) = contacts.couple_bias.get_mut(c) {
+                *bias = couples;
+            }
+        }
+    }
+
+    /// The largest C |Λ − Λ_c| of a row (m/s).
+    pub fn apart(&self, problem: &Problem, lambda: &[f64]) -> f64 {
+        let of = |hold: &Hold| {
+            let rows = problem.contacts.rows(hold.contact);
+            let [normal, friction] = hold.compliance;
+            let pairs = lambda[rows.clone()].iter().zip(&self.centre[rows]);
+            let each = pairs.enumerate().map(|(k, (x, centre))| {
+                let compliance = if k == 0 { normal } else { friction };
+                compliance * (x - centre).abs()
+            });
+            each.fold(0.0, f64::max)
+        };
+        self.holds.iter().map(of).fold(0.0, f64::max)
+    }
+}
