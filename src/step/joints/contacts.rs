@@ -40,8 +40,8 @@ impl Hold {
 }
 
 /// Contacts and rigid joints together leave impulses, and at times velocities, undetermined. Where that is in the way,
-/// those of islands whose bodies joints hold are given a compliance, C (Λ − Λ_c): towards the centre Λ_c, which is at first what the (sub)step starts from,
-/// and then what was found with it. Keeps its memory.
+/// those of islands whose bodies joints hold are given a compliance, C (Λ − Λ_c): towards the centre Λ_c, which is at first
+/// what the (sub)step starts from, and then what was found with it. Keeps its memory.
 #[derive(Default)]
 pub struct HeldContacts {
     holds: Vec<Hold>,
