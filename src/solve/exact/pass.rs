@@ -403,9 +403,9 @@ impl ExactPass {
     }
 }
 
-/// Steps of an island with general rows after which a try is given up (-): rounds of machines that get to their end begin with
-/// at most a dozen.
-const TRY: usize = 16;
+/// Steps of an island with general rows after which a try is given up (-). With 16 the tries of a crane on discs of friction
+/// fail now and then, and what follows takes more than going on would.
+const TRY: usize = 100;
 
 impl Limits {
     /// Those of a try, if it is one.
