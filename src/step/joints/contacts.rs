@@ -1,7 +1,7 @@
 //! Contacts of islands that joints hold, by proximal points (Rockafellar 1976; section 6 of docs/method.md).
 
 use super::bodies::HeldBodies;
-use crate::problem::law::{COUPLES, Law};
+use crate::problem::law::Law;
 use crate::problem::{BIASES, FrictionLaw, Problem};
 
 /// What holds a contact's impulses to the centre, as a share of A_NN (-): a tenth of it takes several times the work on belts,
@@ -71,10 +71,6 @@ impl HeldContacts {
         };
         self.are_held = true;
         let contacts = &mut problem.contacts;
-        if contacts.have_couples() {
-            let none = [0.0; COUPLES];
-            contacts.couple_bias.resize(contacts.bodies.len(), none);
-        }
         for hold in &self.holds {
             contacts.compliance.set(hold.contact, hold.compliance);
         }
