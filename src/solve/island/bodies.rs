@@ -94,11 +94,13 @@ impl Bodies {
     pub fn find_step(&mut self, follows: bool, tally: &mut Tally) -> Result<(), Breakdown> {
         if self.slopes != self.factored {
             self.factored.clone_from(&self.slopes);
-            tally.factors += 1;
-            tally.work += self.system.work();
-            if let Err(breakdown) = self.system.factor(&self.island) {
-                self.factored.clear();
-                return Err(breakdown);
+            if !self.system.is_factored() {
+                tally.factors += 1;
+                tally.work += self.system.work();
+                if let Err(breakdown) = self.system.factor(&self.island) {
+                    self.factored.clear();
+                    return Err(breakdown);
+                }
             }
         }
         self.system.count_solve(tally);

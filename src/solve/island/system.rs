@@ -27,6 +27,8 @@ pub struct System {
     /// What the pattern was found for: pairs, number of bodies, and the general rows' entries.
     known: Known,
     tight: Vec<bool>,
+    /// What the factor is of, values and rows that are out; empty where there is none.
+    factored: (Vec<f64>, Vec<bool>),
     ldl: SparseLdl,
     /// Entries of the factor, and multiplications of a factorisation.
     cost: [f64; 2],
@@ -78,6 +80,7 @@ impl System {
     }
 
     fn find_pattern(&mut self, island: &Island) {
+        self.factored.0.clear();
         let bodies = island.bodies.len();
         let rows = &island.rows;
         // The entries of general rows on each body, and their rows.
@@ -223,6 +226,11 @@ impl System {
         self.value[self.start[row] as usize] = -e.unwrap_or(1.0);
     }
 
+    /// Whether the factor is that of the matrix already: chords leave the matrix of joints as it is.
+    pub fn is_factored(&self) -> bool {
+        self.factored.0 == self.value && self.factored.1 == self.tight
+    }
+
     /// Factors the matrix.
     ///
     /// # Errors
@@ -232,6 +240,7 @@ impl System {
             return Err(Breakdown::TooLarge);
         }
         let n = self.start.len() - 1;
+        self.factored.0.clear();
         self.ldl.factor_quasi_definite(
             n,
             island.velocities(),
@@ -239,7 +248,10 @@ impl System {
             &self.row,
             &self.value,
             &self.tight,
-        )
+        )?;
+        self.factored.0.clone_from(&self.value);
+        self.factored.1.clone_from(&self.tight);
+        Ok(())
     }
 
     /// Solves with the last factor: `x` are the velocities and `y` the rows. Entries of rows that are out become 0.

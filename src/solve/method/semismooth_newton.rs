@@ -51,6 +51,11 @@ impl SemismoothNewton {
         let [mut best, mut now] = [start; 2];
         let mut failures = 0;
         let mut epsilon = (START * start / island.speed()).clamp(LEAST, 1.0);
+        let is_contact = |block: &Block| matches!(block.set, Set::Cone(_));
+        if !island.blocks().iter().any(is_contact) {
+            // Of steps that follow each other the matrix is then often the same, and so is its factor.
+            epsilon = 10_f64.powf(epsilon.log10().round());
+        }
         while best > limits.aim && failures < FAILURES && !state.is_over(limits) {
             state.tally.steps += 1;
             self.linearise(island, state, epsilon, now);
