@@ -1,7 +1,6 @@
 //! Rigid joints, closed at the next midpoint, at 1/60 s and by default; beside the rows of `moreau verify`.
 
-use moreau::scene::Scene;
-use moreau::scene::library;
+use moreau::scene::{Scene, library};
 use moreau::solve::Status;
 use moreau::step::Simulation;
 
