@@ -270,7 +270,10 @@ impl ExactPass {
         let start = Instant::now();
         let tolerance = request.budget.tolerance;
         let exact = self.exact();
-        let unfinished = exact.filter(|(_, run)| run.is_unfinished(tolerance));
+        // What a try has left open is solved in another way.
+        let is_open =
+            |run: &ExactRun| run.is_unfinished(tolerance) && !(request.is_try && run.has_rows());
+        let unfinished = exact.filter(|(_, run)| is_open(run));
         let unfinished: Vec<usize> = unfinished.map(|(island, _)| island).collect();
         if unfinished.is_empty() || !report.status.is_usable() {
             return;
@@ -296,7 +299,7 @@ impl ExactPass {
         let swept = (sweeper.solver).solve(&part.problem, &each, &mut part.lambda, u);
         let sweeps = swept.iterations;
         let exact = self.runs.iter_mut().filter_map(IslandRun::exact_mut);
-        let open = exact.filter(|run| run.is_unfinished(tolerance));
+        let open = exact.filter(|run| is_open(run));
         let mut open: Vec<&mut ExactRun> = open.collect();
         open.iter_mut().for_each(|run| run.book_sweeps(sweeps));
         let work: f64 = open.iter().map(|run| run.taken_by_sweeps).sum();
