@@ -48,7 +48,7 @@ impl Solver for Newton {
         u: &mut Vec<Twist>,
     ) -> SolveReport {
         let start = Instant::now();
-        let budget = WorkBudget::to_all(self.work, request.budget.tolerance);
+        let budget = WorkBudget::to_all(request.bounded(self.work), request.budget.tolerance);
         self.pass.plan(problem, lambda, u, &budget, |_| Ask::Solve);
         let planning = start.elapsed().as_secs_f64();
         let mut report = self.pass.solve(problem, request, lambda);
@@ -62,6 +62,10 @@ impl Solver for Newton {
 
     fn tries(&self) -> bool {
         true
+    }
+
+    fn step_work(&self) -> f64 {
+        self.work
     }
 
     fn solve_matrices(

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::choice::Choices;
+use super::work;
 
 /// Why a solver stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +96,12 @@ pub struct SolveReport {
     pub remarks: Vec<String>,
     /// How the islands were solved, and why, where the solver chooses; of a step's several solves the last one's.
     pub choices: Choices,
+    /// What a solve takes of the step's work where that is less than it has taken, because more was granted to what nothing had
+    /// held yet; of a step's several solves the last one's (multiplications).
+    pub charge: Option<f64>,
+    /// What islands with general rows need at least, where that is counted; of a step's several solves the last one's
+    /// (multiplications).
+    pub need: f64,
 }
 
 impl SolveReport {
@@ -102,6 +109,12 @@ impl SolveReport {
     pub fn statistic(&self, name: &str) -> Option<f64> {
         let found = self.statistics.iter().find(|s| s.name == name);
         found.map(|s| s.value)
+    }
+
+    /// What the solve takes of the step's work (multiplications).
+    pub fn charged(&self) -> f64 {
+        let work = || 1e6 * self.statistic(work::NAME).unwrap_or(0.0);
+        self.charge.unwrap_or_else(work)
     }
 
     /// The solver's own distribution of this name.
@@ -176,6 +189,8 @@ impl SolveReport {
             distributions: self.distributions,
             remarks: united(self.remarks, other.remarks),
             choices: self.choices,
+            charge: self.charge,
+            need: self.need,
         }
     }
 }

@@ -25,6 +25,17 @@ pub struct Request {
     /// Whether what ends above the tolerance is solved in another way: of islands with general rows exact solutions, which
     /// [`Solver::tries`] tells of, then end after a few steps.
     pub is_try: bool,
+    /// What the solve may take of the step's work, if the step counts it, see [`Solver::step_work`] (multiplications).
+    pub work: Option<f64>,
+    /// Whether it is the last solve of such a step: then what starts from nothing takes no more than the rest.
+    pub is_last: bool,
+}
+
+impl Request {
+    /// Some work, or what is left of the step's, where that is less (multiplications).
+    pub(super) fn bounded(&self, work: f64) -> f64 {
+        self.work.map_or(work, |left| work.min(left))
+    }
 }
 
 /// Why a solver cannot solve a problem that has no bodies.
@@ -93,6 +104,12 @@ pub trait Solver: Send {
     /// Whether it knows what to leave undone of a try, see [`Request::is_try`].
     fn tries(&self) -> bool {
         false
+    }
+
+    /// What a step may take, over all its solves, which are then told what is left of it by [`Request::work`]; infinite where
+    /// nothing is counted (multiplications).
+    fn step_work(&self) -> f64 {
+        f64::INFINITY
     }
 
     /// What there is to see of the last solve.

@@ -117,6 +117,7 @@ impl Simulation {
             step,
             ..StepReport::default()
         };
+        self.solvers.begin_step();
         let substeps = self.world.settings.substeps.max(1);
         let result = self.finely_enough(substeps, watch);
         if let Err(error) = result {
@@ -180,7 +181,7 @@ impl Simulation {
     }
 
     /// The rule of docs/method.md, section 2, from S over the midpoint M to E; every stage starts where the last one ended.
-    /// False where the rounds did not close the joints, which a last try forgives.
+    /// False where the rounds did not close the joints, and finer ones are paid for.
     fn substep(&mut self, substep: &Substep, watch: &mut Stopwatch<'_>) -> Result<bool, StepError> {
         let (world, c) = (&mut self.world, &mut self.context);
         let Pace { h, horizon, .. } = substep.pace;
@@ -234,10 +235,10 @@ impl Simulation {
         watch.lap(Stage::Measure);
         account(&mut self.energy, watch, |energy| energy.add_work(world, c));
 
-        if solved.is_resolved || substep.is_last_try {
+        if solved.stands {
             self.end_substep(substep, finds, solved.failed, watch)?;
         }
-        Ok(solved.is_resolved)
+        Ok(solved.stands)
     }
 
     /// 5. Second half step of the positions with u_E, and their correction at E. `failed`: the fallback solved it.

@@ -47,7 +47,11 @@ impl Substep {
 
     /// The share of what is open of the joints that it closes, so that all is closed at the step's end (-).
     pub fn share(&self) -> f64 {
-        let to_go = self.pace.substeps.saturating_sub(self.index).max(1);
-        1.0 / f64::from(to_go)
+        1.0 / f64::from(self.to_go())
+    }
+
+    /// How many substeps of the step are left, itself among them.
+    pub fn to_go(self) -> u32 {
+        self.pace.substeps.saturating_sub(self.index).max(1)
     }
 }

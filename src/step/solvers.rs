@@ -3,7 +3,7 @@
 use super::ccd::MOST_STRIKES;
 use super::context::Context;
 use super::error::StepError;
-use super::joints::{Closing, Iterate};
+use super::joints::{Closing, Rounds};
 use super::pace::Substep;
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
@@ -13,6 +13,11 @@ use crate::solve::{
     Budget, ConfigError, Parameters, Request, SolveReport, Solver, SolverConfig, Status,
 };
 use crate::world::World;
+
+/// What of a (sub)step's work is left, at least, for a plain step where rounds do not close the joints (-).
+const RESERVED: f64 = 0.25;
+/// What of the rest a try may take, so that as much is left for what follows it (-).
+const TRIED: f64 = 0.5;
 
 /// The solvers of a simulation: the chosen one, the fallback, and that of the position pass.
 pub struct Solvers {
@@ -24,6 +29,26 @@ pub struct Solvers {
     pub positions: ColoredGs,
     /// Whether the chosen one records its convergence history.
     pub record_history: bool,
+    grant: Grant,
+}
+
+/// What a step may take, over all its solves; infinite where nothing is counted (multiplications).
+struct Grant {
+    granted: f64,
+    taken: f64,
+}
+
+impl Grant {
+    fn new(work: f64) -> Self {
+        Self {
+            granted: work,
+            taken: 0.0,
+        }
+    }
+
+    fn left(&self) -> f64 {
+        (self.granted - self.taken).max(0.0)
+    }
 }
 
 /// How a (sub)step was solved.
@@ -36,6 +61,8 @@ pub struct Solved {
     pub failed: bool,
     /// Whether the joints turn so little in the (sub)step that the rounds close them.
     pub is_resolved: bool,
+    /// Whether the (sub)step is taken as it was solved: else the step is halved.
+    pub stands: bool,
 }
 
 impl Solvers {
@@ -57,6 +84,7 @@ impl Solvers {
                 colored_gs::INFO.parameters,
             )),
             record_history: false,
+            grant: Grant::new(f64::INFINITY),
         })
     }
 
@@ -104,6 +132,11 @@ impl Solvers {
     pub fn for_positions(&mut self, failed: bool) -> (Option<&mut dyn Solver>, &mut dyn Solver) {
         let chosen = self.chosen.as_mut();
         ((!failed).then_some(chosen), &mut self.positions)
+    }
+
+    /// A step begins, which may take what the chosen solver says.
+    pub fn begin_step(&mut self) {
+        self.grant = Grant::new(self.chosen.step_work());
     }
 
     /// Solves the assembled problem, and with what contacts those have whom it strikes, if contacts are looked for in this
@@ -156,27 +189,46 @@ impl Solvers {
         finds: bool,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Solved, StepError> {
-        let (mut report, mut closing) = self.close(world, c, substep, false, watch);
-        let is_solved = closing == Closing::Closed && report.status == Status::Converged;
-        if self.chosen.tries() && c.joints.have_contacts() && !is_solved {
+        let mut may = self.grant.left() / f64::from(substep.to_go());
+        let before = self.grant.taken;
+        let (mut report, mut closing) = self.close(world, c, substep, true, &mut may, watch);
+        let mut last = self.grant.taken - before;
+        if c.joints.wants_held() && report.status.is_usable() {
             c.apply_forces(world, substep.pace.h);
             c.assemble(world, &substep.pace, finds);
-            let (next, held) = self.close(world, c, substep, true, watch);
+            let before = self.grant.taken;
+            let (next, held) = self.close(world, c, substep, false, &mut may, watch);
             let status = next.status.clone();
             (report, closing) = (report.followed_by(next), held);
+            last = self.grant.taken - before;
             report.status = status;
         }
-        let (joints, mut at) = c.joints_at();
         let is_resolved = closing != Closing::Unresolved;
-        if substep.is_last_try && !is_resolved && report.status.is_usable() {
-            // What rounds have found that lead nowhere may be anything.
-            joints.restore(world, at.problem);
-            let request = self.request(false);
-            let next = self.solve_once(&mut at, &request, false, watch);
+        // Halves of the step are likely to take as much together as the whole has.
+        let pays = last <= (1.0 - RESERVED) * self.grant.left();
+        let stands = is_resolved || substep.is_last_try || !pays;
+        if stands && !is_resolved && report.status.is_usable() {
+            let (joints, mut at) = c.joints_at();
+            joints.restore(world, at.problem, !pays);
+            if !pays {
+                // What rounds have found that lead nowhere may be anything, and so may what such steps leave to the next.
+                at.lambda.fill(0.0);
+            }
+            let request = Request {
+                is_last: !pays,
+                ..self.request(false)
+            };
+            let mut rounds = Rounds::new(self.chosen.as_mut(), request, [may; 2]);
+            let next = rounds.solve(&mut at, false, watch);
+            self.grant.taken += rounds.taken;
             report = report.followed_by(next);
             report.status = report.status.or_worse(Status::Budget);
         }
         let failed = !report.status.is_usable();
+        if stands && closing != Closing::Closed && self.chosen.tries() && !failed {
+            let (joints, mut at) = c.joints_at();
+            joints.keep_passive(world, &mut at, &self.config.budget, &mut report);
+        }
         if failed {
             self.fall_back(world, c, &report.status)?;
             watch.lap(Stage::Solve);
@@ -188,33 +240,40 @@ impl Solvers {
             law,
             failed,
             is_resolved,
+            stands,
         })
     }
 
-    /// Rounds, in which contacts of machines are held or not: where they are not, and could be, that is a try.
+    /// Rounds: where contacts of machines could be held, and are not, the first ones are a try. `may` is what is left of what the
+    /// (sub)step may take (multiplications).
     fn close(
         &mut self,
         world: &mut World,
         c: &mut Context,
         substep: &Substep,
-        holds: bool,
+        are_first: bool,
+        may: &mut f64,
         watch: &mut Stopwatch<'_>,
     ) -> (SolveReport, Closing) {
         let share = substep.share();
         let (problem, start) = (&mut c.problem, c.start.as_slice());
-        let has_rounds = (c.joints).begin_rounds(world, problem, start, share, holds);
+        let has_rounds = (c.joints).begin_rounds(world, problem, start, share, are_first);
         watch.lap(Stage::Assemble);
-        let could_hold = !holds && c.joints.have_contacts();
-        let request = self.request(could_hold && self.chosen.tries());
+        let is_try = are_first && c.joints.could_hold() && self.chosen.tries();
+        let all = if has_rounds { 1.0 - RESERVED } else { 1.0 };
+        let first = if is_try { TRIED * all } else { all };
+        let request = self.request(is_try);
+        let of_these = [first * *may, all * *may];
+        let mut rounds = Rounds::new(self.chosen.as_mut(), request, of_these);
         let (joints, mut at) = c.joints_at();
-        let mut report = self.solve_once(&mut at, &request, false, watch);
-        if !has_rounds {
-            return (report, Closing::Closed);
-        }
-        let solve = |at: &mut Iterate<'_>, again, watch: &mut Stopwatch<'_>| {
-            self.solve_once(at, &request, again, watch)
+        let mut report = rounds.solve(&mut at, false, watch);
+        let closing = match has_rounds {
+            true => joints.close(world, &mut at, &mut rounds, &mut report, watch),
+            false => Closing::Closed,
         };
-        let closing = joints.close(world, &mut at, &request, &mut report, watch, solve);
+        let taken = rounds.taken;
+        *may -= taken;
+        self.grant.taken += taken;
         (report, closing)
     }
 
@@ -223,26 +282,8 @@ impl Solvers {
             budget: self.config.budget,
             history: self.record_history,
             is_try,
+            ..Request::default()
         }
-    }
-
-    /// `again`: the problem is the last one but for its right-hand side.
-    fn solve_once(
-        &mut self,
-        at: &mut Iterate<'_>,
-        request: &Request,
-        again: bool,
-        watch: &mut Stopwatch<'_>,
-    ) -> SolveReport {
-        let (problem, lambda, velocity) = (&*at.problem, &mut *at.lambda, &mut *at.velocity);
-        let report = match again {
-            true => self.chosen.solve_again(problem, request, lambda, velocity),
-            false => self.chosen.solve(problem, request, lambda, velocity),
-        };
-        let prepare = (Stage::Prepare, report.prepare_time);
-        let record = (Stage::Measure, report.record_time);
-        watch.split(Stage::Solve, &[prepare, record]);
-        report
     }
 
     /// What failed is never applied to the world: `newton` takes the step instead, from nothing.

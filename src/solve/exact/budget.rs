@@ -39,14 +39,20 @@ const SWEPT_ROW: f64 = SIDE_BY_SIDE * WORK_PER_SWEPT_ROW / 3.0;
 /// What may be spent on a problem.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkBudget {
-    /// Multiplications; infinite where there is no limit.
+    /// Multiplications by which it is decided what is solved exactly; infinite where there is no limit.
     pub work: f64,
+    /// Of these, what is left of the step's; whoever is admitted may take what it needs at least.
+    pub left: f64,
+    /// What is left of the step's work, of which machines take no more, even if no impulse holds them yet.
+    pub step: f64,
     /// The residual that is asked for (m/s).
     pub tolerance: f64,
     /// Sweeps that are to follow an exact solution that ends early.
     pub sweeps: u32,
-    /// Whether every island is admitted, with a share by its rows, and none gets more at first.
+    /// Whether every island is admitted, with a share by its rows.
     pub admits_all: bool,
+    /// Whether islands that no impulse holds yet may take more.
+    pub multiplies: bool,
 }
 
 /// Multiplications that a solution takes at least, about; infinite where its factor is too large.
@@ -84,17 +90,29 @@ impl WorkBudget {
     pub fn to_all(work: f64, tolerance: f64) -> Self {
         Self {
             work,
+            left: work,
+            step: work,
             tolerance,
             sweeps: 0,
             admits_all: true,
+            multiplies: false,
         }
     }
 
-    /// What exact solutions may take in place of sweeps over so many rows (multiplications): the step's work, or what those
-    /// would take, where that is more: 150 sweeps over the 43,000 rows of a wall of 1800 bricks take 43 ms.
-    pub fn in_place_of_sweeps(&self, rows: usize) -> f64 {
+    /// Some work in place of sweeps over so many rows (multiplications): it, or what those would take, where that is more: 150
+    /// sweeps over the 43,000 rows of a wall of 1800 bricks take 43 ms.
+    pub fn in_place_of_sweeps(&self, work: f64, rows: usize) -> f64 {
         let sweeps = f64::from(self.sweeps) * SWEPT_ROW * rows as f64;
-        self.work.max(sweeps)
+        work.max(sweeps)
+    }
+
+    /// How many times its share of the work an island may take (-), by whether its directions alternate, and whether any
+    /// impulse holds it.
+    pub fn multiple(&self, alternates: bool, is_held: bool) -> f64 {
+        match is_held || !self.multiplies {
+            true => 1.0,
+            false => FIRST_MULTIPLE[usize::from(alternates)],
+        }
     }
 
     /// Why an island is swept before anything is counted, unless its impulses solve it; none where it is to be counted.
@@ -114,23 +132,13 @@ impl WorkBudget {
         let mut others = problem.islands.rows.of(island).iter();
         let is_held = contacts.any(|rows| lambda[rows].iter().any(|x| *x != 0.0))
             || others.any(|r| lambda[first + *r as usize] != 0.0);
-        let work_budget =
-            self.in_place_of_sweeps(rows) * multiple(alternates(rows, velocities), is_held);
+        let work_budget = self.in_place_of_sweeps(self.work, rows)
+            * self.multiple(alternates(rows, velocities), is_held);
         (need > work_budget).then_some(Refusal {
             reason: Reason::Estimate,
             need,
             work_budget,
         })
-    }
-}
-
-/// How many times its share of the work an island may take (-), by whether its directions alternate, and whether any
-/// impulse holds it.
-pub fn multiple(alternates: bool, is_held: bool) -> f64 {
-    if is_held {
-        1.0
-    } else {
-        FIRST_MULTIPLE[usize::from(alternates)]
     }
 }
 

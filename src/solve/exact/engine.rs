@@ -151,7 +151,7 @@ impl Engine {
             () if state.tally.steps == 0 && self.accepts(error, limits.tolerance) => Reason::Solved,
             () if error <= limits.tolerance => Reason::Fits,
             () if state.tally.work >= limits.work => Reason::Work,
-            () if state.tally.steps >= limits.steps => Reason::Iterations,
+            () if state.is_over(limits) && !state.is_out_of_time(limits) => Reason::Iterations,
             () if state.is_out_of_time(limits) => Reason::Time,
             () => Reason::NoNearer,
         }

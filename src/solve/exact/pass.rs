@@ -144,13 +144,14 @@ impl ExactPass {
     /// apart from them those that are solved from nothing, once.
     fn admit(&mut self, budget: &WorkBudget) {
         let engines = self.engines();
-        let rows = engines.map(|(_, engine)| engine.state.x.len());
-        self.work = budget.in_place_of_sweeps(rows.sum());
+        let rows = engines.map(|(_, engine)| engine.state.x.len()).sum();
+        let most = budget.in_place_of_sweeps(budget.work, rows);
+        self.work = budget.in_place_of_sweeps(budget.left, rows);
         let runs = self.runs.iter_mut();
         // What each needs, how many times its share it may take, and the island.
         let asked = runs.filter_map(|run| {
             let exact = run.exact()?;
-            Some((exact.need, exact.multiple(budget), run))
+            Some((exact.need, exact.multiple, run))
         });
         let mut asked: Vec<(f64, f64, &mut IslandRun)> = asked.collect();
         asked.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
@@ -161,7 +162,7 @@ impl ExactPass {
             let mut sum = 0.0;
             let fits = |(need, multiple, _): &&(f64, f64, &mut IslandRun)| {
                 sum += need / multiple;
-                budget.admits_all || sum <= self.work
+                budget.admits_all || sum <= most
             };
             let admitted = islands.iter().take_while(fits).count();
             let of = islands[..admitted].iter();
@@ -179,7 +180,13 @@ impl ExactPass {
                 } else if let Some(run) = run.exact_mut() {
                     let is_shared = all > 0.0 && self.work < f64::INFINITY;
                     let share = if is_shared { need / all } else { 1.0 };
-                    run.set_budget(self.work * share, budget.sweeps);
+                    let least = if budget.admits_all { 0.0 } else { need };
+                    let most = match run.has_rows() {
+                        true => least.max(budget.step),
+                        false => f64::INFINITY,
+                    };
+                    let work = least.max(self.work * share).min(most);
+                    run.set_budget(work, most, budget.sweeps);
                 }
             }
         }
@@ -205,7 +212,10 @@ impl ExactPass {
         let exact = runs.filter_map(|(island, run)| Some((island, run.exact_mut()?)));
         let tries = request.is_try;
         exact.for_each(|(island, run)| {
-            run.solve(&site(island), &limits.of(tries && run.has_rows()))
+            run.solve(
+                &site(island),
+                &limits.of(tries && run.has_rows() && run.has_contacts()),
+            )
         });
         while self.go_on(site, &limits) {}
         clear_idle(problem, lambda);
@@ -236,7 +246,7 @@ impl ExactPass {
         let runs = self.runs.iter_mut().enumerate();
         let exact = runs.filter_map(|(island, run)| Some((island, run.exact_mut()?)));
         let mut open: Vec<(usize, &mut ExactRun)> =
-            exact.filter(|(_, run)| run.end == Reason::Work).collect();
+            exact.filter(|(_, run)| run.may_go_on()).collect();
         open.sort_by(|(_, a), (_, b)| a.engine.budget.total_cmp(&b.engine.budget));
         let reserved: f64 = open.iter().map(|(_, run)| run.reserved).sum();
         let mut left = self.work - spent - reserved;
@@ -244,7 +254,8 @@ impl ExactPass {
             return false;
         }
         let given = open.into_iter().map_while(|(island, run)| {
-            let more = run.engine.budget.min(left);
+            let budget = run.engine.budget;
+            let more = budget.min(run.most - budget).min(left);
             left -= more;
             (more > 0.0).then_some((island, run, more))
         });
@@ -314,6 +325,17 @@ impl ExactPass {
             report.status = self.status(limits.tolerance);
         }
         report.solve_time += start.elapsed().as_secs_f64();
+    }
+
+    /// What the islands have taken of the step's work (multiplications).
+    pub fn charge(&self) -> f64 {
+        self.exact().map(|(_, run)| run.charge()).sum()
+    }
+
+    /// What islands with general rows need at least (multiplications).
+    pub fn need_of_machines(&self) -> f64 {
+        let machines = self.exact().filter(|(_, run)| run.has_rows());
+        machines.map(|(_, run)| run.need).sum()
     }
 
     /// How many sweeps of some islands what is left of all islands' work pays for.
@@ -406,15 +428,16 @@ impl ExactPass {
     }
 }
 
-/// Steps of an island with general rows after which a try is given up (-). With 16 the tries of a crane on discs of friction
-/// fail now and then, and what follows takes more than going on would.
-const TRY: usize = 100;
+/// Steps of a try in which the residual of an island with general rows and contacts has to become half of what it was (-). A belt
+/// of 16 links takes twice the work with 20, and half of it with 10, with which tries of a crane on discs of friction are given
+/// up that get there, and what follows takes three times as much.
+const PATIENCE: usize = 16;
 
 impl Limits {
     /// Those of a try, if it is one.
     fn of(mut self, is_try: bool) -> Self {
         if is_try {
-            self.steps = self.steps.min(TRY);
+            self.patience = PATIENCE;
         }
         self
     }
@@ -428,6 +451,7 @@ fn limits(request: &Request, start: Instant) -> Limits {
         aim: (AIM * tolerance).max(FINEST),
         work: f64::INFINITY,
         steps: request.budget.iterations as usize,
+        patience: usize::MAX,
         deadline: request.budget.time_limit().map(|limit| start + limit),
         history: request.history,
     }

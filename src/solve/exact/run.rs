@@ -1,8 +1,6 @@
 //! One island of a pass: what was decided, and where it has ended.
 
-use super::budget::{
-    FINEST, RESERVED_FOR_SWEEPS, Refusal, WorkBudget, multiple, need, work_of_a_sweep,
-};
+use super::budget::{FINEST, RESERVED_FOR_SWEEPS, Refusal, WorkBudget, need, work_of_a_sweep};
 use super::engine::Engine;
 use super::stages;
 use crate::problem::Problem;
@@ -81,6 +79,10 @@ impl IslandRun {
 pub struct ExactRun {
     /// What it takes at least, as counted; 0 where nobody asked (multiplications).
     pub need: f64,
+    /// How many times its share of the work it may take (-).
+    pub multiple: f64,
+    /// What it may take at most, whatever others leave (multiplications).
+    pub most: f64,
     /// What of its work budget is reserved for sweeps, and what these took (multiplications).
     pub reserved: f64,
     pub taken_by_sweeps: f64,
@@ -115,6 +117,7 @@ impl ExactRun {
         let engine = &mut *self.engine;
         self.residual = engine.begin(problem, island, local, lambda);
         let is_solved = engine.accepts(self.residual, budget.tolerance);
+        self.multiple = budget.multiple(engine.alternates(), engine.is_held());
         self.need = match () {
             () if is_solved || budget.work == f64::INFINITY => 0.0,
             () if budget.admits_all => engine.state.x.len() as f64,
@@ -122,16 +125,19 @@ impl ExactRun {
         };
     }
 
-    /// How many times its share of the work it may take (-).
-    pub fn multiple(&self, budget: &WorkBudget) -> f64 {
-        match budget.admits_all {
-            true => 1.0,
-            false => multiple(self.engine.alternates(), self.engine.is_held()),
+    /// What it takes of the step's work: all of it where the step may have further rounds, else no more than its share
+    /// (multiplications).
+    pub fn charge(&self) -> f64 {
+        let taken = self.engine.state.tally.work + self.taken_by_sweeps;
+        match self.has_rows() {
+            true => taken,
+            false => taken / self.multiple,
         }
     }
 
-    /// Lets it take so much work, of which so many sweeps are reserved.
-    pub fn set_budget(&mut self, work: f64, sweeps: u32) {
+    /// Lets it take so much work, of which so many sweeps are reserved, and what others leave of theirs.
+    pub fn set_budget(&mut self, work: f64, most: f64, sweeps: u32) {
+        self.most = most;
         let sweeps = f64::from(sweeps) * work_of_a_sweep(&self.engine);
         self.engine.budget = work;
         self.reserved = sweeps.min(RESERVED_FOR_SWEEPS * work);
@@ -143,6 +149,11 @@ impl ExactRun {
         let limits = limits.with(engine.budget - self.reserved);
         self.residual = stages::solve(engine, site, self.residual, &limits);
         self.end = engine.end(self.residual, &limits);
+    }
+
+    /// Whether it has spent its work, and may have more.
+    pub fn may_go_on(&self) -> bool {
+        self.end == Reason::Work && self.engine.budget < self.most
     }
 
     /// Goes on where it has spent its work, with so much more.
@@ -158,6 +169,11 @@ impl ExactRun {
     /// Whether its island has general rows.
     pub fn has_rows(&self) -> bool {
         self.engine.bodies.island.rows.len() > 0
+    }
+
+    /// Whether its island has contacts.
+    pub fn has_contacts(&self) -> bool {
+        self.engine.bodies.contacts() > 0
     }
 
     /// Whether it has ended above the tolerance (m/s).

@@ -25,6 +25,8 @@ pub(in crate::solve) struct Limits {
     pub aim: f64,
     /// Most Newton steps and rounds of sweeps.
     pub steps: usize,
+    /// Steps in which the residual has to become half of what it was.
+    pub patience: usize,
     /// Most multiplications.
     pub work: f64,
     /// When time is over.
@@ -70,6 +72,8 @@ pub(in crate::solve) struct State {
     base: Vec<f64>,
     pub best: Vec<f64>,
     pub least: f64,
+    /// The residual that has to be halved (m/s), and the step that had it.
+    halved: (f64, usize),
     /// The largest of the best impulses (N s), and the residual that is worth any (m/s).
     largest: f64,
     pub wanted: f64,
@@ -91,6 +95,7 @@ impl State {
         self.recording = 0.0;
         self.best.clone_from(&self.x);
         self.least = f64::INFINITY;
+        self.halved = (f64::INFINITY, 0);
         self.wanted = 0.0;
         let error = self.measure(island);
         self.keep(error);
@@ -117,6 +122,9 @@ impl State {
             self.least = error;
             self.largest = largest;
             self.best.clone_from(&self.x);
+        }
+        if self.least <= 0.5 * self.halved.0 {
+            self.halved = (self.least, self.tally.steps);
         }
     }
 
@@ -147,7 +155,10 @@ impl State {
 
     /// Whether a limit is reached.
     pub fn is_over(&self, limits: &Limits) -> bool {
-        self.tally.steps >= limits.steps || self.is_out_of_time(limits)
+        let in_vain = self.tally.steps - self.halved.1;
+        self.tally.steps >= limits.steps
+            || in_vain >= limits.patience
+            || self.is_out_of_time(limits)
     }
 
     /// Whether work or time are used up.

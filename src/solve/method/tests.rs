@@ -22,6 +22,7 @@ const LIMITS: Limits = Limits {
     tolerance: 1e-9,
     aim: 1e-10,
     steps: 500,
+    patience: usize::MAX,
     work: f64::INFINITY,
     deadline: None,
     history: false,

@@ -193,7 +193,7 @@ impl Left {
                 ..self.budget
             },
             history: self.history,
-            is_try: false,
+            ..Request::default()
         };
         (iterations > 0 && work > 0.0).then_some((request, work))
     }

@@ -90,9 +90,12 @@ impl Refiner {
         };
         let work_budget = WorkBudget {
             work: WORK,
+            left: WORK,
+            step: WORK,
             tolerance,
             sweeps: 0,
             admits_all: false,
+            multiplies: true,
         };
         let ask = |island| match work_budget.refuse(problem, island, lambda) {
             Some(_) => Ask::Leave,

@@ -148,7 +148,7 @@ impl HeldBodies {
     /// The bodies' velocities without impulses.
     pub fn restore_free(&self, problem: &mut Problem) {
         for held in &self.held {
-            problem.bodies.free_velocity[held.slot] = Twist::new(held.free, held.turn);
+            problem.bodies.free_velocity[held.slot] = held.without_impulses();
         }
     }
 
@@ -235,6 +235,11 @@ impl HeldBodies {
 }
 
 impl Held {
+    /// Its velocity without impulses.
+    pub fn without_impulses(&self) -> Twist {
+        Twist::new(self.free, self.turn)
+    }
+
     /// Roots of its mass and of its mean moment of inertia, by which changes of its velocity count.
     pub fn weights(&self, problem: &Problem) -> [f64; 2] {
         let i = &self.inertia;

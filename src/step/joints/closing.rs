@@ -13,12 +13,13 @@ use super::linear::{Linearisation, Midpoints};
 use super::loops::Loops;
 use super::mixing::Mixing;
 use super::ropes;
+use super::rounds::{Iterate, Rounds};
 use super::rows::Table;
 use crate::math::Twist;
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
 use crate::problem::Problem;
-use crate::solve::{Budget, Over, Request, SolveReport, Status};
+use crate::solve::{Budget, Over, SolveReport, Status};
 use crate::world::{JointGeometry, World};
 
 /// Most rounds of a (sub)step. Where they are not enough it does not resolve how its joints turn.
@@ -46,7 +47,7 @@ const NEARER: f64 = 0.9;
 const LEAST_TOLERANCE: f64 = 1e-9;
 
 /// The error at which the joints are closed (m/s): the solver's tolerance, or the usual one where it has none.
-fn tolerance(budget: &Budget) -> f64 {
+pub fn tolerance(budget: &Budget) -> f64 {
     match budget.tolerance {
         0.0 => Budget::default().tolerance,
         tolerance => tolerance.max(LEAST_TOLERANCE),
@@ -66,6 +67,8 @@ struct Progress {
     is_nearer: bool,
     /// What the last centre was left by (m/s).
     apart: Option<f64>,
+    /// The error of the first round of all (m/s): about that of a plain step.
+    first: Option<f64>,
 }
 
 impl Progress {
@@ -73,6 +76,7 @@ impl Progress {
     fn goes_on(&mut self, error: f64) -> bool {
         self.all_rounds += 1;
         self.rounds += 1;
+        self.first.get_or_insert(error);
         self.is_nearer = self.last.is_none_or(|last| error < last);
         self.last = Some(error);
         match self.best {
@@ -95,10 +99,16 @@ impl Progress {
             *self = Self {
                 all_rounds: self.all_rounds,
                 apart: Some(apart),
+                first: self.first,
                 ..Self::default()
             };
         }
         recentres
+    }
+
+    /// The error up to which a round is nearer by far than a plain step would be (m/s).
+    fn near(&self) -> f64 {
+        INEXACT * self.first.unwrap_or(0.0)
     }
 
     /// Says how many rounds there were, and how far impulses have ended from their centre (m/s), if any were held.
@@ -120,15 +130,6 @@ impl Progress {
             );
         }
     }
-}
-
-/// A (sub)step's problem, and what its last round has found.
-pub struct Iterate<'a> {
-    pub problem: &'a mut Problem,
-    /// Λ (N s).
-    pub lambda: &'a mut Vec<f64>,
-    /// u_E.
-    pub velocity: &'a mut Vec<Twist>,
 }
 
 /// How rounds have ended.
@@ -153,7 +154,7 @@ pub struct Joints {
     /// Whether the impulses act along its directions, and not along those of the problem.
     are_closed: bool,
     loops: Loops,
-    bodies: HeldBodies,
+    pub(super) bodies: HeldBodies,
     contacts: HeldContacts,
     mixing: Mixing,
 }
@@ -208,14 +209,15 @@ impl Joints {
 
 impl Joints {
     /// Begins the rounds of a (sub)step that starts from the impulses `start`, which is to close so much of the joints'
-    /// errors, and whether it `holds` contacts to centres; false where no joint needs them.
+    /// errors; false where no joint needs them. Unless these are the first rounds, contacts of the islands that those before have
+    /// left open are held to centres.
     pub fn begin_rounds(
         &mut self,
         world: &World,
         problem: &mut Problem,
         start: &[f64],
         share: f64,
-        holds: bool,
+        are_first: bool,
     ) -> bool {
         self.are_closed = false;
         if !self.have_positions() {
@@ -236,7 +238,10 @@ impl Joints {
             .linearise(world, problem, table, left, about, next);
         next.exchange(problem, table);
         self.loops.soften(world, problem, table);
-        (self.contacts).begin(problem, &self.bodies, holds.then_some(start));
+        if are_first {
+            self.contacts.wanted.clear();
+        }
+        self.contacts.begin(problem, &self.bodies, start);
         self.bodies.set(world, problem, about);
         ropes::stiffen(problem, table, &start[problem.contact_rows()..]);
         ropes::aim(problem, table, about);
@@ -244,24 +249,24 @@ impl Joints {
     }
 
     /// Solves in rounds until the joints are closed at the next midpoint, from the first round, whose report is given and
-    /// becomes that of all. `solve` solves the problem of a round, which may be the last one but for its right-hand side.
+    /// becomes that of all.
     pub fn close(
         &mut self,
         world: &mut World,
         at: &mut Iterate<'_>,
-        request: &Request,
+        rounds: &mut Rounds<'_>,
         report: &mut SolveReport,
         watch: &mut Stopwatch<'_>,
-        mut solve: impl FnMut(&mut Iterate<'_>, bool, &mut Stopwatch<'_>) -> SolveReport,
     ) -> Closing {
-        let tolerance = tolerance(&request.budget);
+        let tolerance = tolerance(&rounds.request.budget);
+        let mut asked = tolerance;
         let mut progress = Progress::default();
         let mut closing = Closing::Rough;
         let mut is_relaxed = false;
         let mut apart = 0.0;
         while report.status.is_usable() {
-            let is_rough = report.status != Status::Converged;
-            if is_rough && request.is_try {
+            let is_rough = self.find_rough(at, rounds, report, asked);
+            if self.wants_held() {
                 break;
             }
             let was_relaxed = is_relaxed && !is_rough;
@@ -270,18 +275,13 @@ impl Joints {
                 is_relaxed = false;
             }
             let error = self.look(world, at);
-            apart = match self.contacts.are_held {
-                true => self.apart(at),
-                false => 0.0,
-            };
+            apart = self.apart(at);
             watch.lap(Stage::Assemble);
             let goes_on = progress.goes_on(error);
-            let is_closed = error <= tolerance;
+            let is_closed = error <= tolerance && asked <= tolerance;
             let is_resolved = self.bodies.are_resolved(at.problem.h, at.velocity);
-            let recentres = self.contacts.are_held
-                && is_resolved
-                && !is_rough
-                && progress.recentres(error, apart, tolerance);
+            let may_recentre = is_resolved && !is_rough && rounds.can_go_on();
+            let recentres = may_recentre && progress.recentres(error, apart, tolerance);
             if is_resolved && is_closed && !recentres {
                 let directions = &self.next.jacobian;
                 (self.bodies).balance(at.problem, directions, at.lambda, tolerance, at.velocity);
@@ -289,10 +289,17 @@ impl Joints {
                 closing = Closing::Closed;
                 break;
             }
-            let is_over = !(is_resolved && goes_on) || is_rough && progress.rounds >= ROUGH_ROUNDS;
-            if is_over && !recentres {
-                if !(is_resolved && goes_on) {
+            let is_near = !is_rough && error <= progress.near();
+            // A try that is near goes on with all that there is.
+            let is_spent = !(rounds.can_go_on() || is_near && rounds.extend());
+            let leads_on = if is_spent { is_near } else { goes_on };
+            let is_over = is_spent || !goes_on || is_rough && progress.rounds >= ROUGH_ROUNDS;
+            if (is_over || !is_resolved) && !recentres {
+                if !(is_resolved && leads_on) {
                     closing = Closing::Unresolved;
+                }
+                if is_spent || closing == Closing::Unresolved {
+                    self.want_held(rounds, |_| true);
                 }
                 report.status = report.status.clone().or_worse(Status::Budget);
                 break;
@@ -309,14 +316,57 @@ impl Joints {
             }
             self.next_round(world, at, is_chord);
             watch.lap(Stage::Assemble);
-            let next = solve(at, is_chord, watch);
+            asked = self.asked(error, tolerance);
+            let least = if asked > tolerance { asked } else { 0.0 };
+            let next = rounds.solve_to(least, at, is_chord, watch);
             // How the last round was solved is how the step was.
             let status = next.status.clone();
             *report = std::mem::take(report).followed_by(next);
             report.status = status;
         }
-        progress.note(self.contacts.are_held.then_some(apart), report);
+        progress.note(self.contacts.are_held().then_some(apart), report);
         closing
+    }
+
+    /// The residual that is asked of the round after one that ended at this error (m/s): where contacts are held, a share of it, since
+    /// they are solved anew from centre to centre.
+    fn asked(&self, error: f64, tolerance: f64) -> f64 {
+        match self.contacts.are_held() {
+            true => tolerance.max(INEXACT * error),
+            false => tolerance,
+        }
+    }
+
+    /// Whether the last round has left an island whose bodies joints hold above the tolerance (m/s); in a try, contacts of such islands
+    /// are wanted held, unless they were swept.
+    fn find_rough(
+        &mut self,
+        at: &Iterate<'_>,
+        rounds: &Rounds<'_>,
+        report: &SolveReport,
+        tolerance: f64,
+    ) -> bool {
+        if report.status == Status::Converged {
+            return false;
+        }
+        let is_rough = |island| at.is_rough(report, island, tolerance);
+        self.want_held(rounds, is_rough);
+        let mut islands = self.bodies.islands.iter();
+        islands.any(|(island, _)| is_rough(*island))
+    }
+
+    /// In a try, contacts of the islands of these that are not held yet, and not swept, are wanted held, and so are those that are.
+    fn want_held(&mut self, rounds: &Rounds<'_>, is_open: impl Fn(usize) -> bool) {
+        if !rounds.request.is_try {
+            return;
+        }
+        let (contacts, islands) = (&mut self.contacts, &self.bodies.islands);
+        contacts.want(|k| is_open(islands[k].0) && !rounds.is_swept(islands[k].0));
+    }
+
+    /// Whether there is to be a new beginning, with contacts of more islands held.
+    pub fn wants_held(&self) -> bool {
+        !self.contacts.wanted.is_empty()
     }
 
     /// From the next linearisation on only a share of what is open of the joints is closed.
@@ -324,13 +374,16 @@ impl Joints {
         (self.laws).relax(problem, &self.table, &self.loops.hold, share);
     }
 
-    /// Whether there are contacts that could be held to centres.
-    pub fn have_contacts(&self) -> bool {
-        !self.contacts.islands.is_empty()
+    /// Whether there are contacts that could be held to centres, and are not.
+    pub fn could_hold(&self) -> bool {
+        self.contacts.islands.len() > self.contacts.held.len()
     }
 
-    /// How much velocity it makes that impulses are held to their centre (m/s).
+    /// How much velocity it makes that impulses are held to their centre, where contacts are (m/s).
     fn apart(&self, at: &Iterate<'_>) -> f64 {
+        if !self.contacts.are_held() {
+            return 0.0;
+        }
         let general = &at.lambda[at.problem.contact_rows()..];
         let contacts = self.contacts.apart(at.problem, at.lambda);
         self.loops.apart(general).max(contacts)
@@ -342,7 +395,7 @@ impl Joints {
         let general = &at.lambda[at.problem.contact_rows()..];
         self.loops.recentre(general);
         self.contacts.recentre(at.problem, at.lambda);
-        for island in &self.contacts.islands {
+        for island in &self.contacts.held {
             self.mixing.forget(*island);
         }
     }
@@ -354,7 +407,7 @@ impl Joints {
         let (table, left) = (&self.table, self.laws.left.as_slice());
         let next = &mut self.next;
         (self.midpoints).linearise(world, problem, table, left, velocity, next);
-        let loops = (&self.loops, self.contacts.are_held);
+        let loops = (&self.loops, self.contacts.are_held());
         let gap = next.gap(problem, table, loops, lambda);
         let left = (self.bodies).momentum_left(problem, &next.jacobian, lambda, velocity);
         gap.max(left)
@@ -377,15 +430,19 @@ impl Joints {
             self.bodies.set(world, problem, about);
             ropes::stiffen(problem, table, impulses);
         }
-        if !self.contacts.are_held {
+        if !self.contacts.are_held() {
             self.loops.recentre(impulses);
         }
         self.loops.hold_on(problem);
         ropes::aim(problem, table, about);
     }
 
-    /// Makes the problem what it is where nothing is known of where the velocities lead.
-    pub fn restore(&self, world: &World, problem: &mut Problem) {
+    /// Makes the problem what it is where nothing is known of where the velocities lead; if a solver is `hurried`, with a share of
+    /// what is open of the joints.
+    pub fn restore(&mut self, world: &World, problem: &mut Problem, is_hurried: bool) {
+        if is_hurried {
+            self.relax(problem, ROUGH_SHARE);
+        }
         let table = &self.table;
         (self.midpoints).restore(problem, table, &self.laws.left);
         self.bodies.restore_free(problem);

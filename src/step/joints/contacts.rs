@@ -4,9 +4,9 @@ use super::bodies::HeldBodies;
 use crate::problem::law::Law;
 use crate::problem::{BIASES, FrictionLaw, Problem};
 
-/// What holds a contact's impulses to the centre, as a share of A_NN (-): a tenth of it takes several times the work on belts,
-/// bridges and chains, and ten times as much leaves overlaps of chains twice as deep.
-const SHARE: f64 = 1e-2;
+/// What holds a contact's impulses to the centre, as a share of A_NN (-): with less steps take more work, and with more chains
+/// overlap deeper (table in section 6 of docs/method.md).
+const SHARE: f64 = 3e-2;
 
 /// What holds a contact's impulses.
 struct Hold {
@@ -44,44 +44,68 @@ impl Hold {
 /// what the (sub)step starts from, and then what was found with it. Keeps its memory.
 #[derive(Default)]
 pub struct HeldContacts {
+    /// The islands with contacts that could be held, as `HeldBodies` numbers them; that are held; and those that
+    /// are to be held next.
+    pub islands: Vec<usize>,
+    pub held: Vec<usize>,
+    pub wanted: Vec<usize>,
     holds: Vec<Hold>,
     /// Λ_c, per row of the problem's contacts (N s).
     centre: Vec<f64>,
-    /// The islands that have some, as `HeldBodies` numbers them.
-    pub islands: Vec<usize>,
-    /// Whether they are held, and not only known.
-    pub are_held: bool,
 }
 
 impl HeldContacts {
-    /// Finds contacts without a compliance of their own, and holds them to the impulses `start`, if any are given.
-    pub fn begin(&mut self, problem: &mut Problem, bodies: &HeldBodies, start: Option<&[f64]>) {
-        self.clear();
+    /// Finds the islands that have contacts without a compliance of their own, and holds those of the islands that are wanted
+    /// to the impulses `start`.
+    pub fn begin(&mut self, problem: &mut Problem, bodies: &HeldBodies, start: &[f64]) {
+        self.holds.clear();
+        self.islands.clear();
+        self.held.clear();
         for (k, (island, _)) in bodies.islands.iter().enumerate() {
-            let before = self.holds.len();
             let contacts = problem.islands.contacts.of(*island).iter();
-            let holds = contacts.filter_map(|c| Hold::of(problem, *c as usize));
-            self.holds.extend(holds);
-            if self.holds.len() > before {
+            let mut contacts = contacts.map(|c| *c as usize);
+            let is_rigid = |c| problem.contacts.compliance[c] == [0.0; 2];
+            if contacts.clone().any(is_rigid) {
                 self.islands.push(k);
+                if self.wanted.contains(&k) {
+                    self.held.push(k);
+                    let holds = contacts.by_ref().filter_map(|c| Hold::of(problem, c));
+                    self.holds.extend(holds);
+                }
             }
         }
-        let Some(start) = start else {
-            return;
-        };
-        self.are_held = true;
+        self.wanted.clear();
         let contacts = &mut problem.contacts;
         for hold in &self.holds {
             contacts.compliance.set(hold.contact, hold.compliance);
         }
-        self.recentre(problem, start);
+        if self.are_held() {
+            self.recentre(problem, start);
+        }
     }
 
     /// There are none in this (sub)step.
     pub fn clear(&mut self) {
         self.holds.clear();
         self.islands.clear();
-        self.are_held = false;
+        self.held.clear();
+        self.wanted.clear();
+    }
+
+    /// Whether any are held.
+    pub fn are_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Those of more islands are to be held next, and those that are.
+    pub fn want(&mut self, is_open: impl Fn(usize) -> bool) {
+        let (held, islands) = (&self.held, self.islands.iter());
+        let more = islands.filter(|k| !held.contains(k) && is_open(**k));
+        self.wanted.clear();
+        self.wanted.extend(more);
+        if !self.wanted.is_empty() {
+            self.wanted.extend(&self.held);
+        }
     }
 
     /// Makes impulses the centre.

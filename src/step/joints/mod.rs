@@ -6,7 +6,8 @@
 //! - `ropes` and `loops`: what the matrix has of taut ropes, and of redundant rows;
 //! - `contacts`: what holds contacts' impulses to the centre of proximal points;
 //! - `bodies` and `stiffness`: the momenta of the bodies that joints hold, and how they resist turning;
-//! - `mixing`: what a round is linear about, `closing`: round after round.
+//! - `mixing`: what a round is linear about, `rounds`: what solves it, `closing`: round after round, and `passive`: what is left
+//!   unfinished.
 
 mod bodies;
 mod closing;
@@ -16,11 +17,14 @@ mod laws;
 mod linear;
 mod loops;
 mod mixing;
+mod passive;
 mod positions;
 mod ropes;
+mod rounds;
 mod rows;
 mod spring;
 mod stiffness;
 
-pub use closing::{Closing, Iterate, Joints};
+pub use closing::{Closing, Joints};
 pub use laws::RowKind;
+pub use rounds::{Iterate, Rounds};

@@ -93,6 +93,7 @@ fn limits(
         aim: AIM * budget.tolerance.max(finest),
         work: budget.work,
         steps: request.budget.iterations as usize,
+        patience: usize::MAX,
         deadline: request.budget.time_limit().map(|limit| start + limit),
         history: request.history,
     }
