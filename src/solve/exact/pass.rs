@@ -430,7 +430,7 @@ impl ExactPass {
 
 /// Steps of a try in which the residual of an island with general rows and contacts has to become half of what it was (-). A belt
 /// of 16 links takes twice the work with 20, and half of it with 10, with which tries of a crane on discs of friction are given
-/// up that get there, and what follows takes three times as much.
+/// up that get there, and what follows takes twice as much.
 const PATIENCE: usize = 16;
 
 impl Limits {
