@@ -24,9 +24,6 @@ pub(in crate::solve) struct Bodies {
     pub system: System,
     /// Whether the system is that of the island.
     is_ready: bool,
-    /// What the matrix of Newton's steps was factored for, and what it is now.
-    factored: Vec<f64>,
-    pub slopes: Vec<f64>,
     pub sliding: Sliding,
     /// What is left over, and then a step, of velocities and of general rows; what the step does to J u, row by row.
     pub dv: Vec<f64>,
@@ -45,7 +42,6 @@ impl Bodies {
     pub fn refill(&mut self, problem: &Problem, island: usize, local: &[u32]) {
         self.island.refill(problem, island, local);
         self.is_ready = false;
-        self.factored.clear();
         let (first, general) = (self.island.contact_rows(), self.island.rows.len());
         let velocities = self.island.velocities();
         for (vector, n) in [
@@ -79,29 +75,21 @@ impl Bodies {
     pub fn begin_matrix(&mut self) {
         self.make_ready();
         self.system.begin();
-        self.slopes.clear();
         self.sliding.clear();
     }
 
     /// Sets E of general row `r`, or takes the row out.
     pub fn set_row(&mut self, r: usize, e: Option<f64>) {
         self.system.set_row(&self.island, r, e);
-        self.slopes.push(e.unwrap_or(0.0));
     }
 
     /// Turns what is left over in `dv` and `dy` into a step, and finds what it does to J u; `follows` says whether σ
     /// follows the velocities.
     pub fn find_step(&mut self, follows: bool, tally: &mut Tally) -> Result<(), Breakdown> {
-        if self.slopes != self.factored {
-            self.factored.clone_from(&self.slopes);
-            if !self.system.is_factored() {
-                tally.factors += 1;
-                tally.work += self.system.work();
-                if let Err(breakdown) = self.system.factor(&self.island) {
-                    self.factored.clear();
-                    return Err(breakdown);
-                }
-            }
+        if !self.system.is_factored() {
+            tally.factors += 1;
+            tally.work += self.system.work();
+            self.system.factor(&self.island)?;
         }
         self.system.count_solve(tally);
         self.system.solve(&mut self.dv, &mut self.dy);
@@ -152,7 +140,6 @@ impl Operator for Bodies {
 
     fn factor(&mut self, shift: &[f64], tally: &mut Tally) -> Result<(), Breakdown> {
         self.make_ready();
-        self.factored.clear();
         self.system.begin();
         let island = &self.island;
         for c in 0..island.contacts.len() {
@@ -208,9 +195,8 @@ impl Operator for Bodies {
         tally.work += WORK_PER_SYSTEM_ROW * first as f64;
         self.begin_matrix();
         for (c, k) in at.k.iter().enumerate() {
-            let n = self.island.contacts.rows(c).len();
-            self.slopes.extend(k[..n].iter().flat_map(|row| &row[..n]));
             if k[0][0] > 0.0 {
+                let n = self.island.contacts.rows(c).len();
                 self.system.add_contact(&self.island, c, k);
                 self.sliding.note(c, n, k, at.gradient[c].as_ref());
             }

@@ -133,15 +133,12 @@ impl ProximalPoint {
             let n = rows.len();
             let mut impulse = [0.0; FrictionLaw::MAX_ROWS];
             self.impulse(bodies, x, c, 0.0, &mut impulse[..n], Some(&mut slope));
-            let presses = slope[0][0] > 0.0;
-            bodies.slopes.push(f64::from(u8::from(presses)));
-            if presses {
+            if slope[0][0] > 0.0 {
                 let rho = 1.0 / self.inverse_rho[c];
                 for row in &mut slope[..n] {
                     for s in &mut row[..n] {
                         *s *= rho;
                     }
-                    bodies.slopes.extend_from_slice(&row[..n]);
                 }
                 bodies.system.add_contact(&bodies.island, c, &slope);
                 if self.follows {
