@@ -36,7 +36,8 @@ const ROUGH_ROUNDS: u32 = 3;
 const ROUGH_SHARE: f64 = 0.2;
 
 /// The share of what holding impulses to a centre makes of velocity, to which rounds are closed before the next centre (-):
-/// from open joints impulses jump, and centres with them.
+/// from open joints impulses jump, and centres with them. Of the error before it, that to which a round with held contacts is
+/// solved, and of the first round's error, that with which rounds may end where their work is spent.
 const INEXACT: f64 = 0.1;
 /// What is left of it from one centre to the next, up to which another follows (-). Where joints and contacts contradict each
 /// other by some velocity, which the midpoints of a belt's links on a drum do by 1e-3 m/s, impulses only grow until something

@@ -63,15 +63,16 @@ impl HeldContacts {
         self.held.clear();
         for (k, (island, _)) in bodies.islands.iter().enumerate() {
             let contacts = problem.islands.contacts.of(*island).iter();
-            let mut contacts = contacts.map(|c| *c as usize);
+            let contacts = contacts.map(|c| *c as usize);
             let is_rigid = |c| problem.contacts.compliance[c] == [0.0; 2];
-            if contacts.clone().any(is_rigid) {
-                self.islands.push(k);
-                if self.wanted.contains(&k) {
-                    self.held.push(k);
-                    let holds = contacts.by_ref().filter_map(|c| Hold::of(problem, c));
-                    self.holds.extend(holds);
-                }
+            if !contacts.clone().any(is_rigid) {
+                continue;
+            }
+            self.islands.push(k);
+            if self.wanted.contains(&k) {
+                self.held.push(k);
+                let holds = contacts.filter_map(|c| Hold::of(problem, c));
+                self.holds.extend(holds);
             }
         }
         self.wanted.clear();
