@@ -214,6 +214,7 @@ impl Simulation {
         watch.lap(Stage::Narrowphase);
 
         // 3. The problem w = A Λ + b: rows, islands, biases, and the Λ to start from.
+        c.joints.begin();
         c.assemble(world, &substep.pace, finds);
         watch.lap(Stage::Assemble);
 

@@ -140,7 +140,7 @@ impl Solvers {
     }
 
     /// Solves the assembled problem, and with what contacts those have whom it strikes, if contacts are looked for in this
-    /// substep; see [`Self::solve_found`].
+    /// substep, and with the limits that it leads over; see [`Self::solve_found`].
     ///
     /// # Errors
     /// The fallback failed, too.
@@ -155,16 +155,17 @@ impl Solvers {
         let pace = &substep.pace;
         let mut solved = self.solve_found(world, c, substep, finds, watch)?;
         for _ in 0..MOST_STRIKES {
-            let is_struck = finds && solved.is_resolved && {
-                let (problem, velocity) = (&mut c.problem, c.velocity.as_slice());
-                (c.ccd).find_struck(world, pace.horizon, &mut c.collider, problem, velocity)
-            };
+            let (problem, velocity) = (&mut c.problem, c.velocity.as_slice());
+            let is_struck = finds
+                && solved.is_resolved
+                && (c.ccd).find_struck(world, pace.horizon, &mut c.collider, problem, velocity);
             watch.lap(Stage::Narrowphase);
-            if !is_struck {
+            let is_reached = solved.is_resolved && c.joints.find_reached(world, pace.h, velocity);
+            if !is_struck && !is_reached {
                 break;
             }
             c.apply_forces(world, pace.h);
-            c.assemble(world, pace, true);
+            c.assemble(world, pace, finds);
             let mut next = self.solve_found(world, c, substep, finds, watch)?;
             // How the last problem was solved is how the step was.
             let status = next.report.status.clone();
@@ -209,7 +210,7 @@ impl Solvers {
         let stands = is_resolved || substep.is_last_try || !pays;
         if stands && !is_resolved && report.status.is_usable() {
             let (joints, mut at) = c.joints_at();
-            joints.restore(world, at.problem, !pays);
+            joints.restore(at.problem, !pays);
             if !pays {
                 // What rounds have found that lead nowhere may be anything, and so may what such steps leave to the next.
                 at.lambda.fill(0.0);

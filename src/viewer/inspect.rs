@@ -238,7 +238,7 @@ fn joint(simulation: &Simulation, index: u32) -> Option<PickedNumbers> {
         }
     }
     let names = coordinate_names(&joint.kind);
-    let value = joint_geometry(joint, &world.bodies).value;
+    let value = joint_geometry(joint, &world.bodies, world.time_since_midpoint()).value;
     for (k, axis) in joint.axes.iter().enumerate() {
         if axis.motion != Motion::Locked && !names[k].is_empty() {
             let hint = if Joint::is_length(k) { "m" } else { "rad" };

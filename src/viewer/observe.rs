@@ -6,7 +6,7 @@ use crate::problem::islands::NO_ISLAND;
 use crate::solve::{Choice, Method};
 use crate::step::Simulation;
 use crate::world::joint::{Axis, Joint, JointKind, Motion, WORLD};
-use crate::world::{Bodies, BodyId, BodyKind, joint_geometry};
+use crate::world::{BodyId, BodyKind, World, joint_geometry};
 
 /// How often the residual is evaluated, which the frame rate pays for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,7 +196,7 @@ fn joints_of(simulation: &Simulation, slot: usize, solved: bool) -> Vec<JointNum
                     WORLD => "the world".into(),
                     slot => world.bodies.label(slot as usize),
                 },
-                coordinates: coordinates(joint, &world.bodies),
+                coordinates: coordinates(joint, world),
                 error: errors.get(k).copied(),
                 force: joint.force().norm(),
             })
@@ -215,9 +215,9 @@ pub(super) fn coordinate_names(kind: &JointKind) -> [&'static str; 6] {
 }
 
 /// The coordinates that a joint leaves free, with their units.
-fn coordinates(joint: &Joint, bodies: &Bodies) -> Vec<(&'static str, f64, &'static str)> {
+fn coordinates(joint: &Joint, world: &World) -> Vec<(&'static str, f64, &'static str)> {
     let names = coordinate_names(&joint.kind);
-    let value = joint_geometry(joint, bodies).value;
+    let value = joint_geometry(joint, &world.bodies, world.time_since_midpoint()).value;
     // A distance is of interest though it is held.
     let shown = |k: usize| match joint.kind {
         JointKind::Distance => k == 0,

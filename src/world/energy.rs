@@ -123,13 +123,14 @@ impl World {
         let half = 0.5 * self.last_substep();
         let mut geometry = JointGeometry::default();
         let [past, next] = [-half, half].map(|time| {
-            geometry.find(joint, |slot| {
+            let pose = |slot: usize| {
                 let u = &b.velocity[slot];
                 Pose::new(
                     b.position[slot] + u.linear * time,
                     rotate_by(&b.rotation[slot], u.angular, time),
                 )
-            });
+            };
+            geometry.find(joint, pose, |slot| b.velocity[slot], half + time);
             geometry.value
         });
         std::array::from_fn(|k| 0.5 * (past[k] + next[k]))

@@ -18,16 +18,29 @@ pub struct JointGeometry {
     pub jacobian: [[Twist; 2]; 6],
 }
 
-/// The coordinates of a joint and their Jacobians at the bodies' present poses.
-pub fn joint_geometry(joint: &Joint, bodies: &Bodies) -> JointGeometry {
+/// The coordinates of a joint and their Jacobians at the bodies' present poses, so long after the last midpoint (s).
+pub fn joint_geometry(joint: &Joint, bodies: &Bodies, time: f64) -> JointGeometry {
     let mut out = JointGeometry::default();
-    out.find(joint, |slot| bodies.pose(slot));
+    out.find(
+        joint,
+        |slot| bodies.pose(slot),
+        |slot| bodies.velocity[slot],
+        time,
+    );
     out
 }
 
 impl JointGeometry {
-    /// Becomes that of a joint where the bodies have the poses that `pose` says.
-    pub(crate) fn find(&mut self, joint: &Joint, pose: impl Fn(usize) -> Pose) {
+    /// Becomes that of a joint where the bodies have the poses that `pose` says, after they have turned at such velocities for
+    /// such a time (s) since [`Joint::angles`]: which of the angles that are the same but for whole turns it is follows from
+    /// that.
+    pub(crate) fn find(
+        &mut self,
+        joint: &Joint,
+        pose: impl Fn(usize) -> Pose,
+        velocity: impl Fn(usize) -> Twist,
+        time: f64,
+    ) {
         let out = self;
         let frames = joint.frames_at(&pose);
         out.frames = frames;
@@ -75,10 +88,15 @@ impl JointGeometry {
             return;
         }
         let (angles, turns) = angles(joint, &a, &b);
+        let [first, second] = joint.bodies.map(|slot| match slot {
+            WORLD => Vec3::zeros(),
+            slot => velocity(slot as usize).angular,
+        });
+        let turned = (second - first) * time;
         for k in 0..3 {
             out.value[3 + k] = match joint.kind {
                 JointKind::Spherical => angles[k],
-                _ => unwrap(angles[k], joint.angles[k]),
+                _ => unwrap(angles[k], joint.angles[k] + turns[k].dot(&turned)),
             };
             out.jacobian[3 + k] =
                 [-turns[k], turns[k]].map(|angular| Twist::new(Vec3::zeros(), angular));
@@ -98,10 +116,10 @@ fn axes(frame: &Pose) -> [Vec3; 3] {
     [Vec3::x(), Vec3::y(), Vec3::z()].map(|e| frame.rotation * e)
 }
 
-/// The angle nearest to the last one that is the same but for whole turns.
-fn unwrap(angle: f64, last: f64) -> f64 {
+/// The angle nearest to an expected one that is the same but for whole turns.
+fn unwrap(angle: f64, expected: f64) -> f64 {
     use std::f64::consts::TAU;
-    angle + ((last - angle) / TAU).round() * TAU
+    angle + ((expected - angle) / TAU).round() * TAU
 }
 
 /// The three angles of a joint, and the axes that the relative angular velocity is taken along to get
@@ -281,7 +299,7 @@ mod tests {
                 moved.position[slot] += u.linear * t;
                 moved.rotation[slot] = rotate_by(&moved.rotation[slot], u.angular, t);
             }
-            joint_geometry(&world.joints[0], &moved)
+            joint_geometry(&world.joints[0], &moved, 0.0)
         };
         let (dt, now) = (1e-6, at_time(0.0));
         let (after, before) = (at_time(dt), at_time(-dt));
@@ -308,7 +326,7 @@ mod tests {
         for k in 1..100 {
             let angle = 0.3 * f64::from(k);
             world.bodies.rotation[0] = Quat::from_scaled_axis(Vec3::x() * angle);
-            let found = joint_geometry(&world.joints[0], &world.bodies).value[3];
+            let found = joint_geometry(&world.joints[0], &world.bodies, 0.0).value[3];
             assert!((found - angle).abs() < 1e-9, "{found} for {angle}");
             world.joints[0].angles[0] = found;
         }

@@ -341,7 +341,7 @@ impl World {
     /// See [`JointError`]; nothing is added then.
     pub fn add_joint(&mut self, spec: JointSpec) -> Result<u32, JointError> {
         let mut joint = Joint::new(spec, &self.bodies, &self.joints)?;
-        joint.angles = [3, 4, 5].map(|k| joint_geometry(&joint, &self.bodies).value[k]);
+        joint.angles = [3, 4, 5].map(|k| joint_geometry(&joint, &self.bodies, 0.0).value[k]);
         if let joint::JointKind::Gear(terms) = &joint.kind {
             joint.gear_offset = self.gear_sum(terms)?;
         }
@@ -362,7 +362,8 @@ impl World {
         let mut rates: BTreeMap<u32, Twist> = BTreeMap::new();
         for term in terms {
             let of = &self.joints[term.joint as usize];
-            let (geometry, axis) = (joint_geometry(of, &self.bodies), term.axis as usize);
+            let since = self.time_since_midpoint();
+            let (geometry, axis) = (joint_geometry(of, &self.bodies, since), term.axis as usize);
             sum += term.coefficient * geometry.value[axis];
             for (body, j) in of.bodies.into_iter().zip(&geometry.jacobian[axis]) {
                 let rate = rates.entry(body).or_default();
@@ -529,6 +530,11 @@ impl World {
         self.bodies.set_kind(slot, kind);
         self.revision += 1;
         Ok(())
+    }
+
+    /// How long ago the last midpoint was (s).
+    pub fn time_since_midpoint(&self) -> f64 {
+        0.5 * self.memory_step
     }
 
     /// By what remembered impulses are multiplied to become those of a (sub)step of this length (-).

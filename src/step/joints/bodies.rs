@@ -145,10 +145,14 @@ impl HeldBodies {
         self.set_free(problem, about);
     }
 
-    /// The bodies' velocities without impulses.
-    pub fn restore_free(&self, problem: &mut Problem) {
+    /// The bodies' velocities without impulses, and what they are moved by: stiffness that only a round's matrix has would
+    /// be mass that comes and goes.
+    pub fn restore(&self, problem: &mut Problem) {
         for held in &self.held {
             problem.bodies.free_velocity[held.slot] = held.without_impulses();
+            if let Some(inverse) = held.inertia.inverse() {
+                problem.bodies.inverse_inertia[held.slot] = inverse;
+            }
         }
     }
 

@@ -168,6 +168,29 @@ impl Joints {
         &self.table.start
     }
 
+    /// A (sub)step begins.
+    pub fn begin(&mut self) {
+        self.table.begin();
+    }
+
+    /// Whether these velocities lead over limits that have no rows, because they were too far away: they have from the next
+    /// assembly on.
+    pub fn find_reached(&mut self, world: &World, h: f64, velocity: &[Twist]) -> bool {
+        if self.table.beyond.is_empty() {
+            return false;
+        }
+        self.midpoints.ahead.find(world, velocity, h);
+        let (ahead, table) = (&self.midpoints.ahead, &mut self.table);
+        let before = table.reached.len();
+        table
+            .reached
+            .extend(table.beyond.iter().filter(|(index, number)| {
+                let left = ahead.visit_row(&world.joints, *index as usize, *number, |_, _| {});
+                left.is_some_and(|left| left < 0.0)
+            }));
+        table.reached.len() > before
+    }
+
     /// Whether some row is one of positions, so that rounds are needed.
     pub fn have_positions(&self) -> bool {
         self.table.positions().next().is_some()
@@ -440,13 +463,13 @@ impl Joints {
 
     /// Makes the problem what it is where nothing is known of where the velocities lead; if a solver is `hurried`, with a share of
     /// what is open of the joints.
-    pub fn restore(&mut self, world: &World, problem: &mut Problem, is_hurried: bool) {
+    pub fn restore(&mut self, problem: &mut Problem, is_hurried: bool) {
         if is_hurried {
             self.relax(problem, ROUGH_SHARE);
         }
         let table = &self.table;
         (self.midpoints).restore(problem, table, &self.laws.left);
-        self.bodies.restore_free(problem);
-        ropes::aim(problem, table, &world.bodies.velocity);
+        self.bodies.restore(problem);
+        ropes::release(problem, table);
     }
 }

@@ -52,11 +52,15 @@ impl Laws {
         share: f64,
     ) {
         let h = problem.h;
-        let most = match world.settings.stabilisation {
-            Stabilisation::None => f64::INFINITY,
-            Stabilisation::Baumgarte { max_speed, .. }
-            | Stabilisation::Projection { max_speed, .. } => max_speed * h,
+        let settings = &world.settings.stabilisation;
+        let (most, overrun) = match *settings {
+            Stabilisation::None => (f64::INFINITY, 0.0),
+            Stabilisation::Baumgarte {
+                max_speed, beta, ..
+            } => (max_speed * h, beta),
+            Stabilisation::Projection { max_speed, .. } => (max_speed * h, 0.0),
         };
+        let accuracy = settings.gap_accuracy();
         self.left.clear();
         self.lagged.clear();
         self.lagged.resize(problem.rows.len(), Lagged::default());
@@ -72,7 +76,11 @@ impl Laws {
                     let error = problem.rows.position_error[r];
                     error - (error * share).clamp(-most, most)
                 }
-                None => 0.0,
+                // What a limit is overrun by would become motion that nothing takes back.
+                None => {
+                    let error = problem.rows.position_error[r].min(0.0);
+                    (error - (error * overrun).max(-most) + accuracy).min(0.0)
+                }
             };
             self.left.push(left);
         }

@@ -100,7 +100,7 @@ impl Linearisation {
 #[derive(Default)]
 pub struct Midpoints {
     pub behind: Positions,
-    ahead: Positions,
+    pub ahead: Positions,
     /// ¼J(q₋) + ½J(q), per entry of the problem's rows; zero for rows of velocities.
     settled: Vec<Twist>,
     /// The rows as they were assembled: J(q), and their biases.
@@ -201,14 +201,18 @@ impl Midpoints {
         }
     }
 
-    /// The rows as they were assembled, which take back of what is open here what is not left.
+    /// The rows as they were assembled. What is open of rigid ones stays.
     pub fn restore(&self, problem: &mut Problem, table: &Table, left: &[f64]) {
         let h = problem.h;
         let rows = &mut problem.rows;
         rows.jacobian.copy_from_slice(&self.here);
         for (r, beta) in table.beta.iter().enumerate() {
-            let open = left[r] * beta / h;
-            rows.bias[r] = self.bias[r] - open;
+            let open = match table.is_rigid(r) {
+                true if rows.is_bilateral(r) => rows.position_error[r],
+                true => rows.position_error[r].min(0.0),
+                false => left[r] * beta,
+            };
+            rows.bias[r] = self.bias[r] - open / h;
         }
     }
 }

@@ -39,7 +39,7 @@ impl Positions {
         self.geometry
             .resize(world.joints.len(), JointGeometry::default());
         for (geometry, joint) in self.geometry.iter_mut().zip(&world.joints) {
-            geometry.find(joint, |slot| self.pose[slot]);
+            geometry.find(joint, |slot| self.pose[slot], |slot| velocity[slot], time);
         }
     }
 

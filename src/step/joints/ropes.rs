@@ -32,6 +32,13 @@ pub fn stiffen(problem: &mut Problem, table: &Table, impulses: &[f64]) {
     }
 }
 
+/// Takes the rows across out: they are none of the joints' laws.
+pub fn release(problem: &mut Problem, table: &Table) {
+    for r in table.across() {
+        problem.rows.bounds[r] = [0.0; 2];
+    }
+}
+
 /// Aims the rows across at the velocities that the round is linear about.
 pub fn aim(problem: &mut Problem, table: &Table, u: &[Twist]) {
     for r in table.across() {

@@ -16,8 +16,6 @@ use crate::world::{Bodies, JointGeometry, World, joint_geometry};
 const LIMIT_REACH: f64 = 0.02;
 /// … or could get there within this many steps.
 const LIMIT_STEPS: f64 = 4.0;
-/// β of rigid limits: the share of what they are overrun by that a step takes back through the velocities.
-const LIMIT_BETA: f64 = 0.2;
 
 /// The rows that the joints wrote, and what is known of them besides what the problem has. Keeps its memory.
 #[derive(Default)]
@@ -39,6 +37,12 @@ pub struct Table {
     pub error: Vec<f64>,
     /// The geometry of every joint at this midpoint.
     pub geometry: Vec<JointGeometry>,
+    /// Limits that are too far away to have a row, and those that have one all the same, since what the (sub)step's solution
+    /// leads to overruns them: joint and number.
+    pub beyond: Vec<(u32, u8)>,
+    pub reached: Vec<(u32, u8)>,
+    /// Whether nothing of this (sub)step was assembled yet.
+    pub is_new: bool,
 }
 
 impl Table {
@@ -53,7 +57,9 @@ impl Table {
         self.target_rates.clear();
         self.last_damper.clear();
         self.error.clear();
+        self.beyond.clear();
         let scale = world.memory_scale(problem.h);
+        let last = world.time_since_midpoint();
         let World {
             joints,
             bodies,
@@ -62,8 +68,13 @@ impl Table {
         } = world;
         let mut geometries = std::mem::take(&mut self.geometry);
         geometries.clear();
+        // At first since the last midpoint, and then since this one.
+        let since = match std::mem::take(&mut self.is_new) {
+            true => last + 0.5 * problem.h,
+            false => 0.0,
+        };
         for joint in joints.iter_mut() {
-            let geometry = joint_geometry(joint, bodies);
+            let geometry = joint_geometry(joint, bodies, since);
             joint.angles = [3, 4, 5].map(|k| geometry.value[k]);
             geometries.push(geometry);
         }
@@ -98,6 +109,12 @@ impl Table {
     pub fn positions(&self) -> impl Iterator<Item = (usize, f64)> {
         let all = self.beta.iter().copied().enumerate();
         all.filter(|(_, beta)| *beta > 0.0)
+    }
+
+    /// A (sub)step begins.
+    pub fn begin(&mut self) {
+        self.reached.clear();
+        self.is_new = true;
     }
 
     /// The rows that stand for how stiff a taut rope is across.
@@ -214,17 +231,17 @@ impl Rows<'_> {
                 (number::LOWER, &entries, value - scale * lo),
                 (number::UPPER, &opposite, scale * hi - value),
             ] {
-                if left > reach {
+                let limit = (self.index as u32, row(number));
+                if left > reach && !self.out.reached.contains(&limit) {
+                    self.out.beyond.push(limit);
                     continue;
                 }
                 let spring = self.spring(length);
-                let is_overrun = left < 0.0 && spring.is_none();
-                let beta = if is_overrun { LIMIT_BETA } else { 1.0 };
                 let bounds = [0.0, f64::INFINITY];
                 if spring.is_none() {
                     self.error = self.error.max(-left);
                 }
-                self.hold(row(number), entries, bounds, left, beta, spring);
+                self.hold(row(number), entries, bounds, left, 1.0, spring);
             }
         }
         if let Some(motor) = axis.motor.filter(|m| m.max_force > 0.0) {
