@@ -104,6 +104,7 @@ impl EnergyAccount {
         let mut momentum = std::mem::take(c.residual_workspace.velocities_mut());
         let directions = c.joints.directions(&c.problem);
         (c.problem).momenta_along(directions, &c.lambda, &mut momentum);
+        self.balance[Flow::Impact] += c.struck;
         self.add_rows(world, c, directions);
         self.add_contacts(world, c);
         self.add_bodies(world, c, &momentum);

@@ -31,9 +31,10 @@ use crate::problem::residual::JudgedLaw;
 use crate::solve::advice::Shortfall;
 use crate::solve::reference::velocity_estimate;
 use crate::solve::{Budget, ConfigError, Solver, SolverConfig, SolverView, Status};
-use crate::world::{Detection, JointGeometry, World};
+use crate::world::{Detection, JointGeometry, Stabilisation, World};
 use context::Context;
 use energy::EnergyAccount;
+use joints::{Mend, Mending};
 use pace::{Pace, Substep};
 use solvers::Solvers;
 
@@ -67,6 +68,7 @@ pub struct Simulation {
     solvers: Solvers,
     context: Context,
     positions: project::Workspace,
+    mending: Mending,
     before: integrate::Saved,
     pool: Option<Arc<rayon::ThreadPool>>,
     threads: usize,
@@ -183,8 +185,13 @@ impl Simulation {
     /// The rule of docs/method.md, section 2, from S over the midpoint M to E; every stage starts where the last one ended.
     /// False where the rounds did not close the joints, and finer ones are paid for.
     fn substep(&mut self, substep: &Substep, watch: &mut Stopwatch<'_>) -> Result<bool, StepError> {
-        let (world, c) = (&mut self.world, &mut self.context);
         let Pace { h, horizon, .. } = substep.pace;
+
+        // What is open of the joints after a change of h.
+        if self.world.memory_scale(h) != 1.0 && !self.world.joints.is_empty() {
+            self.mend(h, false, watch);
+        }
+        let (world, c) = (&mut self.world, &mut self.context);
 
         // 1. Half step of the positions to M, and u_free = u_S + M⁻¹ h f there.
         world.advance_drives(world.time + h * (f64::from(substep.index) + 0.5), h);
@@ -215,6 +222,7 @@ impl Simulation {
 
         // 3. The problem w = A Λ + b: rows, islands, biases, and the Λ to start from.
         c.joints.begin();
+        c.struck = 0.0;
         c.assemble(world, &substep.pace, finds);
         watch.lap(Stage::Assemble);
 
@@ -238,8 +246,40 @@ impl Simulation {
 
         if solved.stands {
             self.end_substep(substep, finds, solved.failed, watch)?;
+            // What is corrected at contacts may have led over stops.
+            let corrects = matches!(
+                self.world.settings.stabilisation,
+                Stabilisation::Projection { .. }
+            );
+            if solved.is_open || corrects && self.context.joints.have_stops() {
+                self.mend(h, !solved.is_open, watch);
+                integrate::check_bounds(&self.world)?;
+            }
         }
         Ok(solved.stands)
+    }
+
+    /// Closes the joints, or their stops alone, by positions, such that they are closed at the next midpoint of a step of length
+    /// `h` (s).
+    fn mend(&mut self, h: f64, only_stops: bool, watch: &mut Stopwatch<'_>) {
+        let world = &mut self.world;
+        let settings = &world.settings.stabilisation;
+        let accuracy = h * joints::tolerance(&self.solvers.config().budget);
+        let mend = Mend {
+            h,
+            ahead: [0.5 * h, world.time_since_midpoint() + 0.5 * h],
+            accuracy: match only_stops {
+                true => accuracy.max(settings.gap_accuracy()),
+                false => accuracy,
+            },
+            most: h * settings.most_speed(),
+            only_stops,
+        };
+        self.mending.close(world, &mend, self.solvers.for_joints());
+        watch.lap(Stage::Project);
+        account(&mut self.energy, watch, |energy| {
+            energy.add_projection(world)
+        });
     }
 
     /// 5. Second half step of the positions with u_E, and their correction at E. `failed`: the fallback solved it.
@@ -289,6 +329,7 @@ impl Simulation {
             solvers: Solvers::new(config)?,
             context: Context::default(),
             positions: project::Workspace::default(),
+            mending: Mending::default(),
             before: integrate::Saved::default(),
             pool: pool(threads),
             threads,

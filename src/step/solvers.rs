@@ -63,6 +63,26 @@ pub struct Solved {
     pub is_resolved: bool,
     /// Whether the (sub)step is taken as it was solved: else the step is halved.
     pub stands: bool,
+    /// Whether what is open of the joints stays so, since it is the plain step.
+    pub is_open: bool,
+}
+
+/// What rounds have come to.
+struct Begun {
+    report: SolveReport,
+    closing: Closing,
+    /// What the last ones have taken (multiplications).
+    last: f64,
+}
+
+impl Begun {
+    /// How the last problem was solved is how all were.
+    fn followed_by(self, next: Self) -> Self {
+        let status = next.report.status.clone();
+        let mut report = self.report.followed_by(next.report);
+        report.status = status;
+        Self { report, ..next }
+    }
 }
 
 impl Solvers {
@@ -134,6 +154,11 @@ impl Solvers {
         ((!failed).then_some(chosen), &mut self.positions)
     }
 
+    /// The solver of what joints lack of being closed.
+    pub fn for_joints(&mut self) -> &mut dyn Solver {
+        self.fallback.as_mut()
+    }
+
     /// A step begins, which may take what the chosen solver says.
     pub fn begin_step(&mut self) {
         self.grant = Grant::new(self.chosen.step_work());
@@ -191,24 +216,36 @@ impl Solvers {
         watch: &mut Stopwatch<'_>,
     ) -> Result<Solved, StepError> {
         let mut may = self.grant.left() / f64::from(substep.to_go());
-        let before = self.grant.taken;
-        let (mut report, mut closing) = self.close(world, c, substep, true, &mut may, watch);
-        let mut last = self.grant.taken - before;
-        if c.joints.wants_held() && report.status.is_usable() {
+        let mut begun = self.begin(world, c, substep, finds, &mut may, watch);
+        if begun.closing == Closing::Unresolved
+            && begun.report.status.is_usable()
+            && (c.joints.has_caught || substep.is_last_try)
+            && self.pays(begun.last)
+        {
+            let report = self.strike(world, c, substep, finds, may, watch);
+            begun.report = begun.report.followed_by(report);
             c.apply_forces(world, substep.pace.h);
             c.assemble(world, &substep.pace, finds);
-            let before = self.grant.taken;
-            let (next, held) = self.close(world, c, substep, false, &mut may, watch);
-            let status = next.status.clone();
-            (report, closing) = (report.followed_by(next), held);
-            last = self.grant.taken - before;
-            report.status = status;
+            let next = self.begin(world, c, substep, finds, &mut may, watch);
+            begun = begun.followed_by(next);
         }
-        let is_resolved = closing != Closing::Unresolved;
+        let Begun {
+            mut report,
+            closing,
+            last,
+        } = begun;
         // Halves of the step are likely to take as much together as the whole has.
-        let pays = last <= (1.0 - RESERVED) * self.grant.left();
-        let stands = is_resolved || substep.is_last_try || !pays;
-        if stands && !is_resolved && report.status.is_usable() {
+        let pays = self.pays(last);
+        let is_last = substep.is_last_try || !pays;
+        let is_resolved = match closing {
+            Closing::Closed | Closing::Rough => true,
+            Closing::Gaining => is_last,
+            Closing::Unresolved => false,
+        };
+        let stands = is_resolved || is_last;
+        let is_wild = matches!(closing, Closing::Gaining | Closing::Unresolved);
+        let is_open = stands && is_wild && report.status.is_usable();
+        if is_open && closing == Closing::Unresolved {
             let (joints, mut at) = c.joints_at();
             joints.restore(at.problem, !pays);
             if !pays {
@@ -226,9 +263,9 @@ impl Solvers {
             report.status = report.status.or_worse(Status::Budget);
         }
         let failed = !report.status.is_usable();
-        if stands && closing != Closing::Closed && self.chosen.tries() && !failed {
+        if stands && closing != Closing::Closed && (is_open || self.chosen.tries()) && !failed {
             let (joints, mut at) = c.joints_at();
-            joints.keep_passive(world, &mut at, &self.config.budget, &mut report);
+            joints.keep_passive(world, &mut at, &self.config.budget, is_open, &mut report);
         }
         if failed {
             self.fall_back(world, c, &report.status)?;
@@ -242,7 +279,59 @@ impl Solvers {
             failed,
             is_resolved,
             stands,
+            is_open,
         })
+    }
+
+    /// Whether as much work again is paid for.
+    fn pays(&self, work: f64) -> bool {
+        work <= (1.0 - RESERVED) * self.grant.left()
+    }
+
+    /// Rounds, and those with contacts held that they want.
+    fn begin(
+        &mut self,
+        world: &mut World,
+        c: &mut Context,
+        substep: &Substep,
+        finds: bool,
+        may: &mut f64,
+        watch: &mut Stopwatch<'_>,
+    ) -> Begun {
+        let begun = self.close(world, c, substep, true, may, watch);
+        if !(c.joints.wants_held() && begun.report.status.is_usable()) {
+            return begun;
+        }
+        c.apply_forces(world, substep.pace.h);
+        c.assemble(world, &substep.pace, finds);
+        begun.followed_by(self.close(world, c, substep, false, may, watch))
+    }
+
+    /// An impact at the midpoint of what the rounds have left open: rigid joints that a rope, a stop or a contact catches take
+    /// away at once what of the velocities does not agree with them, and then the step goes on from there.
+    fn strike(
+        &mut self,
+        world: &mut World,
+        c: &mut Context,
+        substep: &Substep,
+        finds: bool,
+        may: f64,
+        watch: &mut Stopwatch<'_>,
+    ) -> SolveReport {
+        c.apply_forces(world, substep.pace.h);
+        c.assemble(world, &substep.pace, finds);
+        watch.lap(Stage::Assemble);
+        let request = self.request(false);
+        let mut rounds = Rounds::new(self.chosen.as_mut(), request, [may; 2]);
+        let (joints, mut at) = c.joints_at();
+        joints.strike(world, at.problem);
+        let report = rounds.solve(&mut at, false, watch);
+        self.grant.taken += rounds.taken;
+        if report.status.is_usable() {
+            let gained = joints.struck(world, substep.pace.h, at.velocity);
+            c.struck += gained;
+        }
+        report
     }
 
     /// Rounds: where contacts of machines could be held, and are not, the first ones are a try. `may` is what is left of what the
@@ -255,7 +344,7 @@ impl Solvers {
         are_first: bool,
         may: &mut f64,
         watch: &mut Stopwatch<'_>,
-    ) -> (SolveReport, Closing) {
+    ) -> Begun {
         let share = substep.share();
         let (problem, start) = (&mut c.problem, c.start.as_slice());
         let has_rounds = (c.joints).begin_rounds(world, problem, start, share, are_first);
@@ -272,10 +361,14 @@ impl Solvers {
             true => joints.close(world, &mut at, &mut rounds, &mut report, watch),
             false => Closing::Closed,
         };
-        let taken = rounds.taken;
-        *may -= taken;
-        self.grant.taken += taken;
-        (report, closing)
+        let last = rounds.taken;
+        *may -= last;
+        self.grant.taken += last;
+        Begun {
+            report,
+            closing,
+            last,
+        }
     }
 
     fn request(&self, is_try: bool) -> Request {

@@ -31,6 +31,11 @@ pub fn joint_geometry(joint: &Joint, bodies: &Bodies, time: f64) -> JointGeometr
 }
 
 impl JointGeometry {
+    /// The length of a joint that is a distance (m).
+    pub(crate) fn length(&self, joint: &Joint) -> Option<f64> {
+        (joint.kind == JointKind::Distance).then_some(self.value[0])
+    }
+
     /// Becomes that of a joint where the bodies have the poses that `pose` says, after they have turned at such velocities for
     /// such a time (s) since [`Joint::angles`]: which of the angles that are the same but for whole turns it is follows from
     /// that.

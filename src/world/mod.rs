@@ -92,6 +92,16 @@ impl Stabilisation {
     }
 }
 
+impl Stabilisation {
+    /// How fast errors are closed at most (m/s).
+    pub(crate) fn most_speed(&self) -> f64 {
+        match *self {
+            Self::None => f64::INFINITY,
+            Self::Baumgarte { max_speed, .. } | Self::Projection { max_speed, .. } => max_speed,
+        }
+    }
+}
+
 impl Default for Stabilisation {
     fn default() -> Self {
         // A fifth per step hides the push; a tenth of a millimetre cannot be seen, and keeps resting

@@ -194,9 +194,7 @@ impl HeldBodies {
 
     /// Whether no body's turning changes by more than the step resolves.
     pub fn are_resolved(&self, h: f64, velocity: &[Twist]) -> bool {
-        self.held
-            .iter()
-            .all(|held| (velocity[held.slot].angular - held.before).norm() * h <= RESOLVED_TURN)
+        are_resolved(&self.held, h, velocity)
     }
 
     /// Gives the bodies of islands the velocities of exactly the momentum of the impulses along `directions`, where these are the
@@ -236,6 +234,12 @@ impl HeldBodies {
             }
         }
     }
+}
+
+/// The same of some of them.
+pub fn are_resolved(held: &[Held], h: f64, velocity: &[Twist]) -> bool {
+    held.iter()
+        .all(|held| (velocity[held.slot].angular - held.before).norm() * h <= RESOLVED_TURN)
 }
 
 impl Held {

@@ -9,7 +9,7 @@
 use super::bodies::HeldBodies;
 use super::contacts::HeldContacts;
 use super::laws::{Laws, RowKind};
-use super::linear::{Linearisation, Midpoints};
+use super::linear::{Linearisation, Midpoints, Struck};
 use super::loops::Loops;
 use super::mixing::Mixing;
 use super::ropes;
@@ -138,6 +138,8 @@ impl Progress {
 pub enum Closing {
     /// The joints are closed, or nobody has asked for that.
     Closed,
+    /// They are, but rigid joints and stops would give more energy than a (sub)step that resolves how they turn.
+    Gaining,
     /// The solver itself does not get to its tolerance, or has failed.
     Rough,
     /// The (sub)step does not resolve how the joints turn.
@@ -147,17 +149,22 @@ pub enum Closing {
 /// The joints of a (sub)step. Keeps its memory.
 #[derive(Default)]
 pub struct Joints {
-    table: Table,
+    pub(super) table: Table,
     laws: Laws,
     midpoints: Midpoints,
     /// The rows about the velocities that the last round has found; once they are the problem's, what these were before.
-    next: Linearisation,
+    pub(super) next: Linearisation,
     /// Whether the impulses act along its directions, and not along those of the problem.
     are_closed: bool,
-    loops: Loops,
+    pub(super) loops: Loops,
     pub(super) bodies: HeldBodies,
-    contacts: HeldContacts,
+    pub(super) contacts: HeldContacts,
     mixing: Mixing,
+    /// Which bodies are in islands that the last rounds have not closed, and which have had an impact since.
+    pub(super) are_open: Vec<bool>,
+    pub(super) struck: Struck,
+    /// Whether in one of these islands a stop has caught something that it did not hold before.
+    pub has_caught: bool,
 }
 
 impl Joints {
@@ -171,6 +178,7 @@ impl Joints {
     /// A (sub)step begins.
     pub fn begin(&mut self) {
         self.table.begin();
+        self.struck.clear();
     }
 
     /// Whether these velocities lead over limits that have no rows, because they were too far away: they have from the next
@@ -189,6 +197,11 @@ impl Joints {
                 left.is_some_and(|left| left < 0.0)
             }));
         table.reached.len() > before
+    }
+
+    /// Whether some joint has rigid stops, near or far.
+    pub fn have_stops(&self) -> bool {
+        self.table.have_stops()
     }
 
     /// Whether some row is one of positions, so that rounds are needed.
@@ -253,7 +266,7 @@ impl Joints {
         self.mixing.begin();
         self.bodies
             .begin(world, problem, table, &mut self.mixing.about);
-        self.midpoints.begin(world, problem, table);
+        self.midpoints.begin(world, problem, table, &self.struck);
         let behind = &self.midpoints.behind;
         self.laws.begin(world, problem, table, behind, share);
         let left = self.laws.left.as_slice();
@@ -310,7 +323,7 @@ impl Joints {
                 let directions = &self.next.jacobian;
                 (self.bodies).balance(at.problem, directions, at.lambda, tolerance, at.velocity);
                 self.are_closed = true;
-                closing = Closing::Closed;
+                closing = self.judge(world, at, tolerance);
                 break;
             }
             let is_near = !is_rough && error <= progress.near();
@@ -321,6 +334,7 @@ impl Joints {
             if (is_over || !is_resolved) && !recentres {
                 if !(is_resolved && leads_on) {
                     closing = Closing::Unresolved;
+                    self.find_open(at, tolerance);
                 }
                 if is_spent || closing == Closing::Unresolved {
                     self.want_held(rounds, |_| true);
@@ -432,7 +446,7 @@ impl Joints {
         let next = &mut self.next;
         (self.midpoints).linearise(world, problem, table, left, velocity, next);
         let loops = (&self.loops, self.contacts.are_held());
-        let gap = next.gap(problem, table, loops, lambda);
+        let gap = next.gap(problem, table, loops, lambda, 0..table.rows.len());
         let left = (self.bodies).momentum_left(problem, &next.jacobian, lambda, velocity);
         gap.max(left)
     }
@@ -461,8 +475,8 @@ impl Joints {
         ropes::aim(problem, table, about);
     }
 
-    /// Makes the problem what it is where nothing is known of where the velocities lead; if a solver is `hurried`, with a share of
-    /// what is open of the joints.
+    /// Makes the problem what it is where nothing is known of where the velocities lead, which leaves open what is open of rigid
+    /// joints; if a solver `is_hurried`, with a share of what springs lack.
     pub fn restore(&mut self, problem: &mut Problem, is_hurried: bool) {
         if is_hurried {
             self.relax(problem, ROUGH_SHARE);

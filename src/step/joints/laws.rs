@@ -53,14 +53,11 @@ impl Laws {
     ) {
         let h = problem.h;
         let settings = &world.settings.stabilisation;
-        let (most, overrun) = match *settings {
-            Stabilisation::None => (f64::INFINITY, 0.0),
-            Stabilisation::Baumgarte {
-                max_speed, beta, ..
-            } => (max_speed * h, beta),
-            Stabilisation::Projection { max_speed, .. } => (max_speed * h, 0.0),
+        let (most, accuracy) = (settings.most_speed() * h, settings.gap_accuracy());
+        let overrun = match *settings {
+            Stabilisation::Baumgarte { beta, .. } => beta,
+            _ => 0.0,
         };
-        let accuracy = settings.gap_accuracy();
         self.left.clear();
         self.lagged.clear();
         self.lagged.resize(problem.rows.len(), Lagged::default());

@@ -7,11 +7,15 @@ use super::rows::{Table, diagonal};
 use crate::math::Twist;
 use crate::problem::Problem;
 use crate::world::World;
-use crate::world::joint::Joint;
+use crate::world::joint::{Joint, JointKind};
 
 /// The share of J(q₋) and of J(q₊) in a row's direction (-): Newmark's β, which makes taut cables stable at every step
 /// length and dampens nothing.
 pub const SHARE: f64 = 0.25;
+
+/// The same of a rigid distance, in the mean of its lengths d there: along J̄ = (d₋ J(q₋) + d₊ J(q₊))/(d₋ + d₊) its impulse does the
+/// work Λ (d₊ − d₋)/(2h) to the last digit, however far it turns. What catches a rope gives it nothing.
+pub const ROPE_SHARE: f64 = 0.5;
 
 /// Directions and biases of all general rows about some velocities u.
 #[derive(Default)]
@@ -25,7 +29,7 @@ pub struct Linearisation {
 }
 
 impl Linearisation {
-    /// How far the rows of positions are from their laws at the next midpoint, with these impulses (m/s). What holds those of
+    /// How far rows of positions among these are from their laws at the next midpoint, with these impulses (m/s). What holds those of
     /// loops to a centre is a part of the laws where that `stays`.
     pub fn gap(
         &self,
@@ -33,10 +37,11 @@ impl Linearisation {
         table: &Table,
         (loops, stays): (&Loops, bool),
         lambda: &[f64],
+        rows: impl Iterator<Item = usize>,
     ) -> f64 {
         let first = problem.contact_rows();
         let mut worst = 0.0_f64;
-        for (r, _) in table.positions() {
+        for r in rows.filter(|r| table.beta[*r] > 0.0) {
             let lambda = lambda[first + r];
             let compliance = problem.rows.compliance[r];
             let gives = match stays {
@@ -96,6 +101,28 @@ impl Linearisation {
     }
 }
 
+/// Bodies that had an impact at this midpoint, before the (sub)step goes on: their velocities lead to no midpoint behind, and it
+/// is as if they had begun at this one, which takes what motion their impulses do not agree with, and gives none.
+#[derive(Default)]
+pub struct Struck {
+    /// By slot.
+    pub are_struck: Vec<bool>,
+    /// The velocities of all bodies before; none where there was no impact.
+    pub came: Vec<Twist>,
+}
+
+impl Struck {
+    fn is_struck(&self, body: u32) -> bool {
+        self.are_struck.get(body as usize) == Some(&true)
+    }
+
+    /// There are none.
+    pub fn clear(&mut self) {
+        self.are_struck.clear();
+        self.came.clear();
+    }
+}
+
 /// The joints at the last midpoint, at this one, and where the next one is expected. Keeps its memory.
 #[derive(Default)]
 pub struct Midpoints {
@@ -108,31 +135,61 @@ pub struct Midpoints {
     bias: Vec<f64>,
     /// Which bodies touch something.
     touches: Vec<bool>,
+    /// The lengths at the last midpoint of rows that are distances (m).
+    lengths: Vec<Option<f64>>,
 }
 
 impl Midpoints {
     /// What does not change over a (sub)step's rounds: the directions behind and here.
-    pub fn begin(&mut self, world: &World, problem: &Problem, table: &Table) {
+    pub fn begin(&mut self, world: &World, problem: &Problem, table: &Table, struck: &Struck) {
         self.touches.clear();
         self.touches.resize(problem.bodies.len(), false);
         for body in problem.contacts.bodies.iter().flatten() {
             self.touches[*body as usize] = problem.bodies.is_dynamic(*body as usize);
         }
-        self.behind.find(world, &world.bodies.velocity, -problem.h);
+        let came = match struck.came.is_empty() {
+            true => &world.bodies.velocity,
+            false => &struck.came,
+        };
+        self.behind.find(world, came, -problem.h);
         self.here.clone_from(&problem.rows.jacobian);
         self.bias.clone_from(&problem.rows.bias);
         self.settled.clear();
         self.settled.resize(self.here.len(), Twist::ZERO);
-        let rows = table.rows.iter().zip(&problem.rows.start);
-        for ((index, number), start) in rows {
-            let mut at = *start as usize;
-            let joints = &world.joints;
-            (self.behind).visit_row(joints, *index as usize, *number, |_, j| {
+        self.lengths.clear();
+        self.lengths.resize(table.rows.len(), None);
+        // After a step of another length the last midpoint is none of this one's, and positions were mended; and where a rope
+        // was too long there, it would give what it never took.
+        let accuracy = (world.settings.stabilisation.gap_accuracy()).max(1e-6 * problem.h);
+        let is_new = world.memory_scale(problem.h) != 1.0;
+        for (r, (index, number)) in table.rows.iter().enumerate() {
+            let mut at = problem.rows.start[r] as usize;
+            let bodies = problem.rows.bodies(r);
+            let (joints, index) = (&world.joints, *index as usize);
+            let is_rigid = table.is_rigid(r);
+            let is_rope = is_rigid && joints[index].kind == JointKind::Distance;
+            let behind = (self.behind).visit_row(joints, index, *number, |_, _| {});
+            let is_open = |left: f64| match problem.rows.is_bilateral(r) {
+                true => left.abs() > accuracy,
+                false => left < -accuracy,
+            };
+            let is_first = is_rigid
+                && (is_new || bodies.iter().any(|body| struck.is_struck(*body)))
+                || is_rope && behind.is_some_and(is_open);
+            let length = match is_first {
+                true => table.geometry[index].length(&joints[index]),
+                false => self.behind.length(joints, index),
+            };
+            let length = length.filter(|_| is_rigid);
+            self.lengths[r] = length;
+            let shares = match length {
+                Some(length) => [length, 0.0],
+                None => [SHARE, 1.0 - 2.0 * SHARE],
+            };
+            (self.behind).visit_row(joints, index, *number, |_, j| {
                 let here = &self.here[at];
-                self.settled[at] = Twist::new(
-                    j.linear * SHARE + here.linear * (1.0 - 2.0 * SHARE),
-                    j.angular * SHARE + here.angular * (1.0 - 2.0 * SHARE),
-                );
+                let behind = if is_first { here } else { j };
+                self.settled[at] = weighted([behind, here], shares);
                 at += 1;
             });
         }
@@ -173,13 +230,17 @@ impl Midpoints {
             let mut at = problem.rows.start[r] as usize;
             let mut along = 0.0;
             let joints = &world.joints;
+            let ahead = self.ahead.length(joints, *index as usize);
+            let shares = match self.lengths[r].zip(ahead) {
+                Some((behind, ahead)) => {
+                    let all = (behind + ahead).max(f64::MIN_POSITIVE);
+                    [1.0 / all, ahead / all]
+                }
+                None => [1.0, SHARE],
+            };
             let value = (self.ahead).visit_row(joints, *index as usize, *number, |body, j| {
                 let u = &u[body as usize];
-                let settled = &self.settled[at];
-                let mean = Twist::new(
-                    settled.linear + j.linear * SHARE,
-                    settled.angular + j.angular * SHARE,
-                );
+                let mean = weighted([&self.settled[at], j], shares);
                 along += mean.linear.dot(&u.linear) + mean.angular.dot(&u.angular);
                 next.jacobian[at] = mean;
                 at += 1;
@@ -215,4 +276,8 @@ impl Midpoints {
             rows.bias[r] = self.bias[r] - open / h;
         }
     }
+}
+
+fn weighted([a, b]: [&Twist; 2], [x, y]: [f64; 2]) -> Twist {
+    Twist::new(a.linear * x + b.linear * y, a.angular * x + b.angular * y)
 }

@@ -6,6 +6,7 @@
 //! - `ropes` and `loops`: what the matrix has of taut ropes, and of redundant rows;
 //! - `contacts`: what holds contacts' impulses to the centre of proximal points;
 //! - `bodies` and `stiffness`: the momenta of the bodies that joints hold, and how they resist turning;
+//! - `impacts`: what joints catch at once, and `mending`: what of them is closed by positions;
 //! - `mixing`: what a round is linear about, `rounds`: what solves it, `closing`: round after round, and `passive`: what is left
 //!   unfinished.
 
@@ -13,9 +14,11 @@ mod bodies;
 mod closing;
 mod contacts;
 mod entry;
+mod impacts;
 mod laws;
 mod linear;
 mod loops;
+mod mending;
 mod mixing;
 mod passive;
 mod positions;
@@ -25,6 +28,7 @@ mod rows;
 mod spring;
 mod stiffness;
 
-pub use closing::{Closing, Joints};
+pub use closing::{Closing, Joints, tolerance};
 pub use laws::RowKind;
+pub use mending::{Mend, Mending};
 pub use rounds::{Iterate, Rounds};

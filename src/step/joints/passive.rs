@@ -17,12 +17,13 @@ impl Joints {
         world: &World,
         at: &mut Iterate<'_>,
         budget: &Budget,
+        is_open: bool,
         report: &mut SolveReport,
     ) {
         let tolerance = tolerance(budget);
         let mut shortened = 0;
         for (k, (island, _)) in self.bodies.islands.iter().enumerate() {
-            if at.is_rough(report, *island, tolerance) {
+            if is_open || at.is_rough(report, *island, tolerance) {
                 let share = self.passive_share(world, at, k);
                 if share < 1.0 {
                     self.shorten(at, k, share);
@@ -41,8 +42,8 @@ impl Joints {
 
     /// The largest share of the impulses of an island, as `HeldBodies` numbers it, that gives no more energy than it may.
     fn passive_share(&self, world: &World, at: &Iterate<'_>, k: usize) -> f64 {
-        let given = self.given(at, self.bodies.islands[k].0);
-        // Kinetic energy gained by a share s: s a + s² c/2.
+        let given = self.given(world, at, self.bodies.islands[k].0);
+        // Energy gained by a share s: s a + s² c/2.
         let (mut a, mut c) = (0.0, 0.0);
         self.visit_free(at.problem, k, |slot, free| {
             let change = at.velocity[slot] - free;
@@ -52,7 +53,8 @@ impl Joints {
                 change.linear / at.problem.bodies.inverse_mass[slot],
                 spin.mul_vec(change.angular),
             );
-            a += dot(&momentum, &free);
+            let begin = free + b.velocity[slot];
+            a += 0.5 * dot(&momentum, &begin);
             c += dot(&momentum, &change);
         });
         match a + 0.5 * c > given {
@@ -62,8 +64,12 @@ impl Joints {
     }
 
     /// What motors, springs and bodies that impulses do not move give an island (J).
-    fn given(&self, at: &Iterate<'_>, island: usize) -> f64 {
-        let (problem, lambda, u) = (&*at.problem, at.lambda.as_slice(), at.velocity.as_slice());
+    fn given(&self, world: &World, at: &Iterate<'_>, island: usize) -> f64 {
+        let (problem, lambda) = (&*at.problem, at.lambda.as_slice());
+        let mean = |slot: usize| {
+            let sum = world.bodies.velocity[slot] + at.velocity[slot];
+            Twist::new(sum.linear * 0.5, sum.angular * 0.5)
+        };
         let mut given = 0.0;
         for c in problem.islands.contacts.of(island) {
             let c = *c as usize;
@@ -73,7 +79,7 @@ impl Joints {
                 if !problem.bodies.is_dynamic(body) {
                     let mut momentum = Twist::ZERO;
                     problem.add_contact_momentum(c, side, &impulse, &mut momentum);
-                    given += (-dot(&momentum, &u[body])).max(0.0);
+                    given += (-dot(&momentum, &mean(body))).max(0.0);
                 }
             }
         }
@@ -88,7 +94,7 @@ impl Joints {
             );
             let mut work = 0.0;
             for (body, j) in problem.rows.entries_along(r, directions) {
-                let each = x * dot(j, &u[body]);
+                let each = x * dot(j, &mean(body));
                 work += match (problem.bodies.is_dynamic(body), is_driven) {
                     (true, true) => each,
                     (false, false) => -each,

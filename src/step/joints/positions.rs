@@ -20,6 +20,11 @@ pub struct Positions {
 impl Positions {
     /// Finds every joint where its bodies are after such a time at such velocities.
     pub fn find(&mut self, world: &World, velocity: &[Twist], time: f64) {
+        self.find_at(world, velocity, [time; 2]);
+    }
+
+    /// The same such a time from now, and so long after the joints' angles were noted (s).
+    pub fn find_at(&mut self, world: &World, velocity: &[Twist], [time, since]: [f64; 2]) {
         self.time = time;
         let b = &world.bodies;
         self.pose.resize(b.slots(), Pose::IDENTITY);
@@ -39,8 +44,13 @@ impl Positions {
         self.geometry
             .resize(world.joints.len(), JointGeometry::default());
         for (geometry, joint) in self.geometry.iter_mut().zip(&world.joints) {
-            geometry.find(joint, |slot| self.pose[slot], |slot| velocity[slot], time);
+            geometry.find(joint, |slot| self.pose[slot], |slot| velocity[slot], since);
         }
+    }
+
+    /// The length of a joint that is a distance (m).
+    pub fn length(&self, joints: &[Joint], index: usize) -> Option<f64> {
+        self.geometry[index].length(&joints[index])
     }
 
     /// The value of row `number` of a joint (m); none if it is no row of positions. Calls `visit` with the entries of its

@@ -1,9 +1,9 @@
 //! Ropes pull across as much as they turn. A rope of length d and tension T resists a displacement x across with T/d x, of
-//! which the rounds' matrix has ¼h² (section 7 of docs/method.md): as two rows w = J (u − u′) + C Λ, with u′ what the round
-//! is linear about, C = 4d/(h²T), and impulses that vanish as the rounds come to their end.
+//! which the rounds' matrix has ½h², or ¼h² where it gives way (section 7 of docs/method.md): as two rows w = J (u − u′) + C Λ,
+//! with u′ what the round is linear about, C = 2d/(h²T) or twice that, and impulses that vanish as the rounds come to their end.
 
 use super::entry::number;
-use super::linear::SHARE;
+use super::linear::{ROPE_SHARE, SHARE};
 use super::rows::{Table, diagonal};
 use crate::math::Twist;
 use crate::problem::Problem;
@@ -13,7 +13,7 @@ const LEAST_ACROSS: f64 = 1e-6;
 
 /// Makes the rows across as stiff as the tensions are that `impulses` of the general rows are (N s).
 pub fn stiffen(problem: &mut Problem, table: &Table, impulses: &[f64]) {
-    let mut tension = 0.0;
+    let (mut tension, mut share) = (0.0, SHARE);
     for (r, (index, number)) in table.rows.iter().enumerate() {
         if *number < number::ACROSS {
             // The row that pulls stands before them.
@@ -23,11 +23,14 @@ pub fn stiffen(problem: &mut Problem, table: &Table, impulses: &[f64]) {
                 number::UPPER => tension = impulses[r] / problem.h,
                 _ => {}
             }
+            if *number < number::MOTOR {
+                share = if table.is_rigid(r) { ROPE_SHARE } else { SHARE };
+            }
             continue;
         }
         let length = table.geometry[*index as usize].value[0];
         let diagonal = diagonal(problem, r);
-        let stiffness = SHARE * problem.h * problem.h * tension / length;
+        let stiffness = share * problem.h * problem.h * tension / length;
         problem.rows.compliance[r] = 1.0 / stiffness.max(LEAST_ACROSS / diagonal);
     }
 }

@@ -152,6 +152,13 @@ impl Table {
         }
     }
 
+    /// Whether some joint has rigid stops, near or far.
+    pub fn have_stops(&self) -> bool {
+        let is_stop = |number: u8| (number::LOWER..number::MOTOR).contains(&number);
+        let mut rows = self.rows.iter().enumerate();
+        !self.beyond.is_empty() || rows.any(|(r, (_, n))| is_stop(*n) && self.is_rigid(r))
+    }
+
     /// Whether a row is one of positions that gives way by nothing.
     pub fn is_rigid(&self, r: usize) -> bool {
         self.beta[r] > 0.0 && self.spring[r].is_none()

@@ -2,6 +2,7 @@
 
 mod by_default;
 mod cables;
+mod catches;
 mod granted;
 mod hands;
 mod joints;
