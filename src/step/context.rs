@@ -25,7 +25,7 @@ pub struct Context {
     pub lambda: Vec<f64>,
     /// u_E.
     pub velocity: Vec<Twist>,
-    /// Kinetic energy that impacts before the (sub)step's solution have given (J).
+    /// Energy that impacts before the (sub)step's solution have given (J).
     pub struck: f64,
     /// What keeps bodies from passing others.
     pub ccd: ccd::Ccd,

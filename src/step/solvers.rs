@@ -265,7 +265,7 @@ impl Solvers {
         let failed = !report.status.is_usable();
         if stands && closing != Closing::Closed && (is_open || self.chosen.tries()) && !failed {
             let (joints, mut at) = c.joints_at();
-            joints.keep_passive(world, &mut at, &self.config.budget, is_open, &mut report);
+            joints.keep_passive(world, &mut at, &self.config.budget, closing, &mut report);
         }
         if failed {
             self.fall_back(world, c, &report.status)?;

@@ -1,6 +1,7 @@
 //! Verification: laws of mechanics whose answer is known apart, in closed form or as the solution of a differential
 //! equation in minimal coordinates, against what the engine finds by default. `moreau verify` prints them.
 
+mod catches;
 mod compliant;
 mod contacts;
 mod ode;
@@ -88,7 +89,13 @@ enum Failure {
 
 /// All rows.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    let parts = [rigid::ROWS, compliant::ROWS, contacts::ROWS, standing::ROWS];
+    let parts = [
+        rigid::ROWS,
+        compliant::ROWS,
+        catches::ROWS,
+        contacts::ROWS,
+        standing::ROWS,
+    ];
     parts.into_iter().flatten()
 }
 

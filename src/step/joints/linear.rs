@@ -116,6 +116,17 @@ impl Struck {
         self.are_struck.get(body as usize) == Some(&true)
     }
 
+    /// Adds those of an impact, before which all bodies had these velocities.
+    pub fn add(&mut self, are_struck: &[bool], velocity: &[Twist]) {
+        if self.came.is_empty() {
+            self.came.extend_from_slice(velocity);
+        }
+        self.are_struck.resize(are_struck.len(), false);
+        for (known, now) in self.are_struck.iter_mut().zip(are_struck) {
+            *known |= now;
+        }
+    }
+
     /// There are none.
     pub fn clear(&mut self) {
         self.are_struck.clear();

@@ -51,6 +51,9 @@ pub struct Mending {
 impl Mending {
     /// Moves the bodies of joints that are open.
     pub fn close(&mut self, world: &mut World, mend: &Mend, solver: &mut dyn Solver) {
+        if mend.only_stops && !self.are_overrun(world, mend) {
+            return;
+        }
         let mut last = self.find(world, mend, true);
         for _ in 0..MOST_STEPS {
             if last <= mend.accuracy || !self.solve(solver) {
@@ -75,6 +78,20 @@ impl Mending {
             }
             last = open;
         }
+    }
+
+    /// Whether some rigid stop is overrun at the next midpoint.
+    fn are_overrun(&mut self, world: &World, mend: &Mend) -> bool {
+        let velocity = &world.bodies.velocity;
+        self.ahead.find_at(world, velocity, mend.ahead);
+        let joints = &world.joints;
+        joints.iter().enumerate().any(|(index, joint)| {
+            let mut stops = rigid_rows(joint).filter(|number| *number >= number::LOWER);
+            stops.any(|number| {
+                let left = self.ahead.visit_row(joints, index, number, |_, _| {});
+                left.is_some_and(|left| left < -mend.accuracy)
+            })
+        })
     }
 
     /// Solves the problem; whether that has led to anything.

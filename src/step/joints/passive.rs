@@ -1,6 +1,6 @@
 //! What a solver leaves unfinished adds no energy.
 
-use super::closing::{Joints, tolerance};
+use super::closing::{Closing, Joints, tolerance};
 use super::laws::RowKind;
 use super::rounds::Iterate;
 use crate::math::Twist;
@@ -9,21 +9,27 @@ use crate::solve::{Budget, Over, SolveReport};
 use crate::world::World;
 
 impl Joints {
-    /// Shortens the impulses of islands that a solver has left above its tolerance, and with them what they do to velocities,
-    /// until these gain no more energy than motors, springs and what moves by itself give: impulses that do not hold
-    /// together may give any.
+    /// Shortens the impulses of islands that a solver has left above its tolerance, or rounds as no step leaves them that resolves
+    /// how they turn, and with them what they do to velocities, until these gain no more energy than motors, springs and what
+    /// moves by itself give: impulses that do not hold together may give any.
     pub fn keep_passive(
         &self,
         world: &World,
         at: &mut Iterate<'_>,
         budget: &Budget,
-        is_open: bool,
+        closing: Closing,
         report: &mut SolveReport,
     ) {
         let tolerance = tolerance(budget);
         let mut shortened = 0;
         for (k, (island, _)) in self.bodies.islands.iter().enumerate() {
-            if is_open || at.is_rough(report, *island, tolerance) {
+            let mut bodies = at.problem.islands.bodies.of(*island).iter();
+            let is_wild = match closing {
+                Closing::Unresolved => true,
+                Closing::Gaining => bodies.any(|slot| self.are_open[*slot as usize]),
+                Closing::Closed | Closing::Rough => false,
+            };
+            if is_wild || at.is_rough(report, *island, tolerance) {
                 let share = self.passive_share(world, at, k);
                 if share < 1.0 {
                     self.shorten(at, k, share);
