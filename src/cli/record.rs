@@ -5,7 +5,7 @@ use moreau::measure::{Series, Stage, Summary, report};
 use moreau::scene::Scene;
 use moreau::session::Recording;
 use moreau::solve::{Method, Statistic, Status, device_remark};
-use moreau::step::{Simulation, StepReport};
+use moreau::step::{Contradiction, Simulation, StepReport};
 use serde_json::{Value, json};
 
 use super::energy;
@@ -14,6 +14,9 @@ use super::worst::{Diagnosis, Worst};
 
 /// Remarks that are kept: those of a solver may name numbers, and so differ from step to step.
 const MOST_REMARKS: usize = 20;
+
+/// Contradictions that are kept.
+const MOST_CONTRADICTIONS: usize = 20;
 
 /// Of all steps so far.
 #[derive(Default)]
@@ -41,6 +44,8 @@ pub struct Record {
     methods: [Series; Method::ALL.len()],
     energy: Option<Account>,
     remarks: Vec<String>,
+    /// What gave way, with the largest force, and in how many steps.
+    contradictions: Vec<(Contradiction, u64)>,
     limits: Vec<Watched>,
     pub worst: Worst,
     /// How far the last step's velocities are off, where that is known (m/s).
@@ -108,7 +113,30 @@ impl Record {
                 self.remarks.push(remark.clone());
             }
         }
+        step.contradictions
+            .iter()
+            .for_each(|c| self.add_contradiction(c));
         self.limits.iter_mut().for_each(|limit| limit.add(step));
+    }
+
+    fn add_contradiction(&mut self, found: &Contradiction) {
+        let known = self
+            .contradictions
+            .iter()
+            .position(|(known, _)| known.is_same(found));
+        match known {
+            Some(k) => {
+                let (known, steps) = &mut self.contradictions[k];
+                *steps += 1;
+                if found.force.abs() > known.force.abs() {
+                    *known = found.clone();
+                }
+            }
+            None if self.contradictions.len() < MOST_CONTRADICTIONS => {
+                self.contradictions.push((found.clone(), 1));
+            }
+            None => {}
+        }
     }
 
     fn add_statistics(&mut self, statistics: &[Statistic]) {
@@ -196,6 +224,13 @@ impl Record {
             "status": OUTCOMES.into_iter().zip(self.outcomes).collect::<Value>(),
             "statistics": Value::from_iter(statistics),
             "remarks": self.remarks(simulation),
+            "contradictions": self.contradictions.iter().map(|(c, steps)| json!({
+                "what": c.what,
+                "against": c.against,
+                "force": c.force,
+                "unit": c.unit(),
+                "steps": steps,
+            })).collect::<Value>(),
             "islands_by_method": self.islands_by_method(),
             "worst_step": self.worst.as_json(diagnosis),
             "penetration": of(&self.penetration),
@@ -265,7 +300,11 @@ impl Record {
             .remarks(simulation)
             .into_iter()
             .map(|remark| ("remark", remark));
-        let facts = facts.into_iter().chain(remarks);
+        let fights = self.contradictions.iter().map(|(c, steps)| {
+            let steps = format!("{c} at most, in {steps} of {} steps", self.steps);
+            ("gives way", steps)
+        });
+        let facts = facts.into_iter().chain(fights).chain(remarks);
         facts
             .map(|(name, value)| vec![name.to_owned(), value])
             .collect()

@@ -6,6 +6,7 @@ mod assemble;
 mod ccd;
 mod contact_law;
 mod context;
+mod contradiction;
 mod energy;
 mod error;
 mod integrate;
@@ -38,6 +39,7 @@ use joints::{Mend, Mending};
 use pace::{Pace, Substep};
 use solvers::Solvers;
 
+pub use contradiction::Contradiction;
 pub use error::StepError;
 pub use report::{ResidualSchedule, StepReport};
 pub use snapshot::Snapshot;
@@ -240,7 +242,7 @@ impl Simulation {
             let choices = &mut solved.report.choices;
             choices.measure(&c.problem, &c.lambda, solved.law, &c.residual_workspace);
         }
-        self.report.add_substep(c, solved.report);
+        self.report.add_substep(world, c, solved.report);
         watch.lap(Stage::Measure);
         account(&mut self.energy, watch, |energy| energy.add_work(world, c));
 

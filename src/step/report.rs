@@ -1,10 +1,12 @@
 //! What a step did.
 
 use super::context::Context;
+use super::contradiction::Contradiction;
 use crate::measure::Timings;
 use crate::measure::energy::Balance;
 use crate::problem::residual::{self, JudgedLaw, Residual};
 use crate::solve::{SolveReport, Status};
+use crate::world::World;
 
 /// What one step did.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +46,8 @@ pub struct StepReport {
     /// where it is rigid, what a rigid limit is overrun by, and |φ + (2Λ − Λ₋)/(hk)| where it is a stiff spring. Angles count
     /// by their joint's length.
     pub joint_error: f64,
+    /// What could not have its way, and gave way: the largest force of each over the substeps.
+    pub contradictions: Vec<Contradiction>,
     /// Where energy went, if [`Simulation::set_energy`](super::Simulation::set_energy) asks for it.
     pub energy: Option<Balance>,
 }
@@ -87,11 +91,12 @@ impl StepReport {
     pub(super) fn give_up(&mut self) {
         [self.residual, self.residual_coulomb] = [None; 2];
         [self.penetration, self.joint_error] = [0.0; 2];
+        self.contradictions.clear();
         self.solve.status = Status::Converged;
     }
 
     /// Adds what else one substep did.
-    pub(super) fn add_substep(&mut self, c: &Context, solve: SolveReport) {
+    pub(super) fn add_substep(&mut self, world: &World, c: &Context, solve: SolveReport) {
         let problem = &c.problem;
         let contacts = &problem.contacts;
         let is_dynamic = |b: &u32| problem.bodies.is_dynamic(*b as usize);
@@ -105,6 +110,17 @@ impl StepReport {
         let errors = c.joints.errors().iter().copied();
         self.joint_error = errors.fold(self.joint_error, f64::max);
         self.solve = std::mem::take(&mut self.solve).followed_by(solve);
+        for found in c.joints.contradictions(world, problem, &c.lambda) {
+            match self
+                .contradictions
+                .iter_mut()
+                .find(|known| known.is_same(&found))
+            {
+                Some(known) if known.force.abs() >= found.force.abs() => {}
+                Some(known) => *known = found,
+                None => self.contradictions.push(found),
+            }
+        }
     }
 }
 

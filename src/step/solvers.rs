@@ -3,7 +3,7 @@
 use super::ccd::MOST_STRIKES;
 use super::context::Context;
 use super::error::StepError;
-use super::joints::{Closing, Rounds};
+use super::joints::{Attempt, Closing, Rounds, tolerance};
 use super::pace::Substep;
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
@@ -298,13 +298,35 @@ impl Solvers {
         may: &mut f64,
         watch: &mut Stopwatch<'_>,
     ) -> Begun {
-        let begun = self.close(world, c, substep, true, may, watch);
-        if !(c.joints.wants_held() && begun.report.status.is_usable()) {
-            return begun;
+        let mut begun = self.close(world, c, substep, Attempt::First, may, watch);
+        let mut again =
+            |solvers: &mut Self, world: &mut World, c: &mut Context, begun: Begun, attempt| {
+                c.apply_forces(world, substep.pace.h);
+                c.assemble(world, &substep.pace, finds);
+                begun.followed_by(solvers.close(world, c, substep, attempt, may, watch))
+            };
+        if c.joints.wants_held() && begun.report.status.is_usable() {
+            begun = again(self, world, c, begun, Attempt::Held);
         }
-        c.apply_forces(world, substep.pace.h);
-        c.assemble(world, &substep.pace, finds);
-        begun.followed_by(self.close(world, c, substep, false, may, watch))
+        if begun.report.status.is_usable() && self.fight(world, c, substep, &begun) {
+            begun = again(self, world, c, begun, Attempt::Yielding);
+            if c.joints.lacks_held(begun.closing) && begun.report.status.is_usable() {
+                begun = again(self, world, c, begun, Attempt::YieldingHeld);
+            }
+        }
+        begun
+    }
+
+    /// Whether drives without a limit of force contradict what stands against them, which finer steps do not mend.
+    fn fight(&self, world: &World, c: &mut Context, substep: &Substep, begun: &Begun) -> bool {
+        if !self.chosen.tries() {
+            return false;
+        }
+        let is_last = substep.is_last_try || !self.pays(begun.last);
+        let counts = is_last && begun.closing == Closing::Unresolved;
+        let tolerance = tolerance(&self.config.budget);
+        let (joints, at) = c.joints_at();
+        joints.find_fights(world, &at, &begun.report, tolerance, counts)
     }
 
     /// An impact at the midpoint of what the rounds have left open: rigid joints that a rope, a stop or a contact catches take
@@ -341,15 +363,15 @@ impl Solvers {
         world: &mut World,
         c: &mut Context,
         substep: &Substep,
-        are_first: bool,
+        attempt: Attempt,
         may: &mut f64,
         watch: &mut Stopwatch<'_>,
     ) -> Begun {
         let share = substep.share();
         let (problem, start) = (&mut c.problem, c.start.as_slice());
-        let has_rounds = (c.joints).begin_rounds(world, problem, start, share, are_first);
+        let has_rounds = (c.joints).begin_rounds(world, problem, start, share, attempt);
         watch.lap(Stage::Assemble);
-        let is_try = are_first && c.joints.could_hold() && self.chosen.tries();
+        let is_try = attempt == Attempt::First && c.joints.could_hold() && self.chosen.tries();
         let all = if has_rounds { 1.0 - RESERVED } else { 1.0 };
         let first = if is_try { TRIED * all } else { all };
         let request = self.request(is_try);

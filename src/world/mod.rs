@@ -93,6 +93,14 @@ impl Stabilisation {
 }
 
 impl Stabilisation {
+    /// How deep overlaps are left (m).
+    pub(crate) fn slop(&self) -> f64 {
+        match *self {
+            Self::None => 0.0,
+            Self::Baumgarte { slop, .. } | Self::Projection { slop, .. } => slop,
+        }
+    }
+
     /// How fast errors are closed at most (m/s).
     pub(crate) fn most_speed(&self) -> f64 {
         match *self {

@@ -15,6 +15,7 @@ use super::mixing::Mixing;
 use super::ropes;
 use super::rounds::{Iterate, Rounds};
 use super::rows::Table;
+use super::yielding::Yielding;
 use crate::math::Twist;
 use crate::measure::Stage;
 use crate::measure::clock::Stopwatch;
@@ -92,19 +93,25 @@ impl Progress {
     }
 
     /// Whether there is to be a new centre, of which nothing is known but what the last one was left by, after a round that
-    /// ended at this error and so far from its centre; rounds are then counted anew.
-    fn recentres(&mut self, error: f64, apart: f64, tolerance: f64) -> bool {
-        let is_far = apart > tolerance && error <= tolerance.max(INEXACT * apart);
-        let recentres = is_far && self.apart.is_none_or(|last| apart <= NEARER * last);
-        if recentres {
-            *self = Self {
-                all_rounds: self.all_rounds,
-                apart: Some(apart),
-                first: self.first,
-                ..Self::default()
-            };
-        }
-        recentres
+    /// ended at this error and so far from its centre.
+    fn recentres(&self, error: f64, apart: f64, tolerance: f64) -> bool {
+        let is_nearer = self.apart.is_none_or(|last| apart <= NEARER * last);
+        self.is_far(error, apart, tolerance) && is_nearer
+    }
+
+    /// Whether what a round has left is due to its centre.
+    fn is_far(&self, error: f64, apart: f64, tolerance: f64) -> bool {
+        apart > tolerance && error <= tolerance.max(INEXACT * apart)
+    }
+
+    /// Counts the rounds of a new centre, of which the last one was left by so much (m/s).
+    fn begin_anew(&mut self, apart: f64) {
+        *self = Self {
+            all_rounds: self.all_rounds,
+            apart: Some(apart),
+            first: self.first,
+            ..Self::default()
+        };
     }
 
     /// The error up to which a round is nearer by far than a plain step would be (m/s).
@@ -133,6 +140,19 @@ impl Progress {
     }
 }
 
+/// Which rounds of a (sub)step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// The first ones.
+    First,
+    /// With contacts held of islands that those before have left open.
+    Held,
+    /// The first ones with drives that give way.
+    Yielding,
+    /// The same with contacts held.
+    YieldingHeld,
+}
+
 /// How rounds have ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Closing {
@@ -150,7 +170,7 @@ pub enum Closing {
 #[derive(Default)]
 pub struct Joints {
     pub(super) table: Table,
-    laws: Laws,
+    pub(super) laws: Laws,
     midpoints: Midpoints,
     /// The rows about the velocities that the last round has found; once they are the problem's, what these were before.
     pub(super) next: Linearisation,
@@ -159,6 +179,7 @@ pub struct Joints {
     pub(super) loops: Loops,
     pub(super) bodies: HeldBodies,
     pub(super) contacts: HeldContacts,
+    pub(super) yielding: Yielding,
     mixing: Mixing,
     /// Which bodies are in islands that the last rounds have not closed, and which have had an impact since.
     pub(super) are_open: Vec<bool>,
@@ -246,15 +267,14 @@ impl Joints {
 
 impl Joints {
     /// Begins the rounds of a (sub)step that starts from the impulses `start`, which is to close so much of the joints'
-    /// errors; false where no joint needs them. Unless these are the first rounds, contacts of the islands that those before have
-    /// left open are held to centres.
+    /// errors; false where no joint needs them.
     pub fn begin_rounds(
         &mut self,
         world: &World,
         problem: &mut Problem,
         start: &[f64],
         share: f64,
-        are_first: bool,
+        attempt: Attempt,
     ) -> bool {
         self.are_closed = false;
         if !self.have_positions() {
@@ -262,11 +282,21 @@ impl Joints {
             self.contacts.clear();
             return false;
         }
+        match attempt {
+            Attempt::First => {
+                self.contacts.wanted.clear();
+                self.yielding.clear();
+            }
+            Attempt::Held => {}
+            Attempt::Yielding => self.contacts.release(),
+            Attempt::YieldingHeld => self.contacts.hold_released(),
+        }
         let table = &self.table;
         self.mixing.begin();
         self.bodies
             .begin(world, problem, table, &mut self.mixing.about);
         self.midpoints.begin(world, problem, table, &self.struck);
+        self.loops.soften(world, problem, table, &self.yielding);
         let behind = &self.midpoints.behind;
         self.laws.begin(world, problem, table, behind, share);
         let left = self.laws.left.as_slice();
@@ -274,10 +304,7 @@ impl Joints {
         self.midpoints
             .linearise(world, problem, table, left, about, next);
         next.exchange(problem, table);
-        self.loops.soften(world, problem, table);
-        if are_first {
-            self.contacts.wanted.clear();
-        }
+        self.yielding.give_way(problem, table, &mut self.laws);
         self.contacts.begin(problem, &self.bodies, start);
         self.bodies.set(world, problem, about);
         ropes::stiffen(problem, table, &start[problem.contact_rows()..]);
@@ -318,7 +345,8 @@ impl Joints {
             let is_closed = error <= tolerance && asked <= tolerance;
             let is_resolved = self.bodies.are_resolved(at.problem.h, at.velocity);
             let may_recentre = is_resolved && !is_rough && rounds.can_go_on();
-            let recentres = may_recentre && progress.recentres(error, apart, tolerance);
+            let found = (error, apart, tolerance);
+            let recentres = may_recentre && self.recentres(world, at, &mut progress, found);
             if is_resolved && is_closed && !recentres {
                 let directions = &self.next.jacobian;
                 (self.bodies).balance(at.problem, directions, at.lambda, tolerance, at.velocity);
@@ -412,6 +440,11 @@ impl Joints {
         (self.laws).relax(problem, &self.table, &self.loops.hold, share);
     }
 
+    /// Whether rounds that have ended so lack contacts that were held before.
+    pub fn lacks_held(&self, closing: Closing) -> bool {
+        closing != Closing::Closed && !self.contacts.released.is_empty()
+    }
+
     /// Whether there are contacts that could be held to centres, and are not.
     pub fn could_hold(&self) -> bool {
         self.contacts.islands.len() > self.contacts.held.len()
@@ -425,6 +458,25 @@ impl Joints {
         let general = &at.lambda[at.problem.contact_rows()..];
         let contacts = self.contacts.apart(at.problem, at.lambda);
         self.loops.apart(general).max(contacts)
+    }
+
+    /// Whether there is to be a new centre after a round of that error, so far apart, and with that tolerance (m/s); where the last one
+    /// led no nearer, and drives push through contacts, these are held less.
+    fn recentres(
+        &mut self,
+        world: &World,
+        at: &mut Iterate<'_>,
+        progress: &mut Progress,
+        (error, apart, tolerance): (f64, f64, f64),
+    ) -> bool {
+        let recentres = progress.recentres(error, apart, tolerance)
+            || progress.is_far(error, apart, tolerance)
+                && self.push_through(at, world.settings.stabilisation.slop())
+                && self.contacts.tighten(at.problem);
+        if recentres {
+            progress.begin_anew(apart);
+        }
+        recentres
     }
 
     /// Makes the impulses that a round has found the centre. Those of loops move by next to nothing; where contacts are held,

@@ -8,6 +8,11 @@ use crate::problem::{BIASES, FrictionLaw, Problem};
 /// overlap deeper (table in section 6 of docs/method.md).
 const SHARE: f64 = 3e-2;
 
+/// What is left of that (-) where contacts would give way by more than positions are left open, and as often at most. Impacts
+/// that drives make of light and heavy bodies need impulses far away (section 6 of docs/method.md, what cannot be).
+const TIGHTER: f64 = 0.125;
+const MOST_TIGHTENED: u32 = 2;
+
 /// What holds a contact's impulses.
 struct Hold {
     contact: usize,
@@ -49,7 +54,11 @@ pub struct HeldContacts {
     pub islands: Vec<usize>,
     pub held: Vec<usize>,
     pub wanted: Vec<usize>,
+    /// Those that were held, and then no longer.
+    pub released: Vec<usize>,
     holds: Vec<Hold>,
+    /// How often these are tightened.
+    tightened: u32,
     /// Λ_c, per row of the problem's contacts (N s).
     centre: Vec<f64>,
 }
@@ -58,6 +67,7 @@ impl HeldContacts {
     /// Finds the islands that have contacts without a compliance of their own, and holds those of the islands that are wanted
     /// to the impulses `start`.
     pub fn begin(&mut self, problem: &mut Problem, bodies: &HeldBodies, start: &[f64]) {
+        self.tightened = 0;
         self.holds.clear();
         self.islands.clear();
         self.held.clear();
@@ -83,6 +93,17 @@ impl HeldContacts {
         if self.are_held() {
             self.recentre(problem, start);
         }
+    }
+
+    /// Holds none of those that are held next.
+    pub fn release(&mut self) {
+        self.wanted.clear();
+        self.released.clone_from(&self.held);
+    }
+
+    /// Holds those again next.
+    pub fn hold_released(&mut self) {
+        self.wanted.clone_from(&self.released);
     }
 
     /// There are none in this (sub)step.
@@ -131,8 +152,38 @@ impl HeldContacts {
         }
     }
 
+    /// Holds them less, so that fewer centres lead farther; false where they are held by next to nothing already.
+    pub fn tighten(&mut self, problem: &mut Problem) -> bool {
+        if self.tightened >= MOST_TIGHTENED {
+            return false;
+        }
+        self.tightened += 1;
+        for hold in &mut self.holds {
+            for compliance in &mut hold.compliance {
+                *compliance *= TIGHTER;
+            }
+            problem
+                .contacts
+                .compliance
+                .set(hold.contact, hold.compliance);
+        }
+        true
+    }
+
     /// The largest C |Λ − Λ_c| of a row (m/s).
     pub fn apart(&self, problem: &Problem, lambda: &[f64]) -> f64 {
+        self.apart_of(problem, lambda, |_| true)
+    }
+
+    /// The same of an island.
+    pub fn apart_in(&self, problem: &Problem, lambda: &[f64], island: usize) -> f64 {
+        let of_body = &problem.islands.of_body;
+        let is_in = |slot: &u32| of_body[*slot as usize] as usize == island;
+        let counts = |c: usize| problem.contacts.bodies[c].iter().any(is_in);
+        self.apart_of(problem, lambda, counts)
+    }
+
+    fn apart_of(&self, problem: &Problem, lambda: &[f64], counts: impl Fn(usize) -> bool) -> f64 {
         let of = |hold: &Hold| {
             let rows = problem.contacts.rows(hold.contact);
             let [normal, friction] = hold.compliance;
@@ -143,6 +194,7 @@ impl HeldContacts {
             });
             each.fold(0.0, f64::max)
         };
-        self.holds.iter().map(of).fold(0.0, f64::max)
+        let holds = self.holds.iter().filter(|hold| counts(hold.contact));
+        holds.map(of).fold(0.0, f64::max)
     }
 }

@@ -108,6 +108,11 @@ impl Laws {
         -row.lag
     }
 
+    /// A row gives way by more than its law says (1/kg).
+    pub fn give(&mut self, r: usize, compliance: f64) {
+        self.lagged[r].compliance += compliance;
+    }
+
     /// Closes only a share of what is open of rows that are rigid to the step, for a solver that leaves much open: what the
     /// step resolves of springs stays as it is. All with 1. `hold` is what of their compliance only the rounds know (1/kg).
     pub fn relax(&mut self, problem: &mut Problem, table: &Table, hold: &[f64], share: f64) {

@@ -44,7 +44,7 @@ impl Linearisation {
         for r in rows.filter(|r| table.beta[*r] > 0.0) {
             let lambda = lambda[first + r];
             let compliance = problem.rows.compliance[r];
-            let gives = match stays {
+            let gives = match stays || loops.give[r] {
                 true => compliance * lambda - loops.pull(r),
                 false => (compliance - loops.hold[r]) * lambda,
             };

@@ -1,12 +1,18 @@
 //! Which joints close loops, so that their rigid rows may be redundant.
 
 use super::rows::{Table, diagonal};
+use super::yielding::Yielding;
 use crate::problem::Problem;
 use crate::world::World;
 use crate::world::joint::{JointKind, WORLD};
 
 /// What holds the rows of loops to the centre, as a share of their own diagonal (-).
 const HOLD: f64 = 1e-5;
+
+/// The same of loops that give way, since no step closes them (-): bars in one line between two walls bear nothing across until they are
+/// open by something. With more they are open by more.
+const GIVES: f64 = 1e-4;
+
 /// Which joints close loops: those that are no bridges of the graph of bodies and joints, in which everything that
 /// impulses do not move is one.
 #[derive(Default)]
@@ -16,6 +22,8 @@ pub struct Loops {
     /// What holds the rows to the centre, and the impulses that this is, per row (1/kg, N s).
     pub hold: Vec<f64>,
     centre: Vec<f64>,
+    /// Rows that give way, with the least impulses, per row.
+    pub give: Vec<bool>,
     /// Edges: a joint and its two bodies. They are compared with those of the last time.
     edges: Vec<[u32; 3]>,
     spare: Vec<[u32; 3]>,
@@ -28,15 +36,26 @@ pub struct Loops {
 impl Loops {
     /// Rigid rows of joints that close loops may be redundant, and their directions nearly so: at first their impulses are
     /// the least ones …
-    pub fn soften(&mut self, world: &World, problem: &mut Problem, table: &Table) {
+    pub fn soften(
+        &mut self,
+        world: &World,
+        problem: &mut Problem,
+        table: &Table,
+        yielding: &Yielding,
+    ) {
         self.find(world, problem);
         self.hold.clear();
         self.hold.resize(problem.rows.len(), 0.0);
         self.centre.clear();
-        self.centre.resize(problem.rows.len(), 0.0);
+        self.centre.extend_from_slice(&table.start);
+        self.give.clear();
+        self.give.resize(problem.rows.len(), false);
         for (r, (index, _)) in table.rows.iter().enumerate() {
             if table.is_rigid(r) && self.closes[*index as usize] {
-                self.hold[r] = HOLD * diagonal(problem, r);
+                self.give[r] = yielding.joints.contains(index);
+                let share = if self.give[r] { GIVES } else { HOLD };
+                self.hold[r] = share * diagonal(problem, r);
+                self.centre[r] = 0.0;
                 problem.rows.compliance[r] += self.hold[r];
             }
         }
@@ -44,7 +63,11 @@ impl Loops {
 
     /// … and then they change as little as they can from these, those of the general rows (N s).
     pub fn recentre(&mut self, impulses: &[f64]) {
-        self.centre.copy_from_slice(impulses);
+        for (r, (centre, x)) in self.centre.iter_mut().zip(impulses).enumerate() {
+            if !self.give[r] {
+                *centre = *x;
+            }
+        }
     }
 
     /// Puts the centre into the biases of a new linearisation, which know nothing of it.
@@ -52,6 +75,11 @@ impl Loops {
         for (r, bias) in problem.rows.bias.iter_mut().enumerate() {
             *bias -= self.pull(r);
         }
+    }
+
+    /// The last centre of a row (N s).
+    pub fn centre(&self, r: usize) -> f64 {
+        self.centre[r]
     }
 
     /// What the centre takes off the bias of a row (m/s).

@@ -127,6 +127,17 @@ fn of_step(report: &StepReport) -> Vec<(&'static str, String, &'static str)> {
             ),
         ]);
     }
+    if let Some((first, others)) = report.contradictions.split_first() {
+        let more = match others.len() {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        lines.push((
+            "gives way",
+            format!("{first}{more}"),
+            "drives without a limit of force that cannot have their way, or loops of joints that cannot be closed",
+        ));
+    }
     lines.push((
         "penetration",
         format!("{} m", number(report.penetration)),

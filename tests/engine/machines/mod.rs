@@ -3,6 +3,7 @@
 mod by_default;
 mod cables;
 mod catches;
+mod contradictions;
 mod granted;
 mod hands;
 mod joints;
