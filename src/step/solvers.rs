@@ -310,7 +310,8 @@ impl Solvers {
         }
         if begun.report.status.is_usable() && self.fight(world, c, substep, &begun) {
             begun = again(self, world, c, begun, Attempt::Yielding);
-            if c.joints.lacks_held(begun.closing) && begun.report.status.is_usable() {
+            let lacks_held = c.joints.lacks_held(begun.closing) && self.pays(begun.last);
+            if lacks_held && begun.report.status.is_usable() {
                 begun = again(self, world, c, begun, Attempt::YieldingHeld);
             }
         }
@@ -319,11 +320,10 @@ impl Solvers {
 
     /// Whether drives without a limit of force contradict what stands against them, which finer steps do not mend.
     fn fight(&self, world: &World, c: &mut Context, substep: &Substep, begun: &Begun) -> bool {
-        if !self.chosen.tries() {
+        if !self.chosen.tries() || !self.pays(begun.last) {
             return false;
         }
-        let is_last = substep.is_last_try || !self.pays(begun.last);
-        let counts = is_last && begun.closing == Closing::Unresolved;
+        let counts = substep.is_last_try && begun.closing == Closing::Unresolved;
         let tolerance = tolerance(&self.config.budget);
         let (joints, at) = c.joints_at();
         joints.find_fights(world, &at, &begun.report, tolerance, counts)

@@ -42,7 +42,10 @@ impl Joints {
                 gap.is_nan() || gap > tolerance || !are_resolved(held, problem.h, at.velocity)
             };
             if is_open {
-                for r in rows().filter(|r| self.loops.hold[*r] > 0.0) {
+                // What a rope or a stop catches is an impact.
+                let is_giving =
+                    |r: &usize| self.loops.hold[*r] > 0.0 && problem.rows.is_bilateral(*r);
+                for r in rows().filter(is_giving) {
                     let (joint, _) = self.table.rows[r];
                     if !self.yielding.joints.contains(&joint) {
                         self.yielding.joints.push(joint);
