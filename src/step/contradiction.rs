@@ -13,7 +13,8 @@ pub struct Contradiction {
     pub what: String,
     /// What bears most of what it was pushed against, by name; empty where that is nothing but joints.
     pub against: String,
-    /// Its force (N), or the torque of a drive that turns (N m).
+    /// Its force (N), or the torque of a drive that turns (N m), positive along its row: what raises the drive's coordinate. Of a
+    /// joint that gives way itself, that of its row that bears most.
     pub force: f64,
 }
 
